@@ -18,8 +18,13 @@ fa_status fa_backward_exact(const fa_backward *a, double *dq, double *dk, double
 /* The same with the absolute value of every term of every sum: rounding errors of fp32 sums are relative to these. */
 fa_status fa_backward_terms(const fa_backward *a, double *dq, double *dk, double *dv);
 
-/* Through memory in the type: S = scale Q K^T, P = exp(S - LSE), dP = dO V^T and dS = P (dP - D) are rounded to dtype (beyond its largest
- * value they stay there), sums and D = rowsum(dO O) - dLSE are fp32, and the gradients are rounded to grad_dtype. FA_F32: nothing is
- * rounded beyond fp32. */
+/* How far from the exact gradients the fp32 arithmetic of any kernel may be, as fa_oracle_bounds: P is off by the errors of scores and by
+ * exp(|LSE| 2^-23), but at most 1; P and dS are rounded to dtype, gradients to grad_dtype. O and LSE are those given. NaN or Inf in any
+ * input of a sequence's key/value head may reach all gradients of it, but what lies in V and dLSE not dV. */
+fa_status fa_backward_bounds(const fa_backward *a, int dtype, int o_dtype, int grad_dtype, double *dq, double *dk, double *dv);
+
+/* Through memory in the type: S = scale Q K^T, P = min(1, exp(S - LSE)), dP = dO V^T and dS = P (dP - D) are rounded to dtype (beyond its
+ * largest value they stay there), sums and D = rowsum(dO O) - dLSE are fp32, and the gradients are rounded to grad_dtype. FA_F32: nothing
+ * is rounded beyond fp32. */
 fa_status fa_backward_naive(const fa_backward *a, int dtype, int grad_dtype, float *dq, float *dk, float *dv);
 #endif

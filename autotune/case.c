@@ -183,8 +183,10 @@ static int print_ragged(char *buf, size_t n, const fa_case *c)
 
 int fa_case_print(char *buf, size_t n, const fa_case *c)
 {
-    static const char *const diagonals[] = { "bottom-right", "top-left", "offset" },
-                             *const values[] = { "normal", "heavy", "steep", "tiny" }, *const hidden[] = { "values", "nan", "inf" };
+    static const char *const diagonals[] = { "bottom-right", "top-left", "offset" }, *const values[] = { "normal", "heavy", "steep",
+                                                                                                         "tiny",   "wide",  "beyond",
+                                                                                                         "seen" },
+                             *const hidden[] = { "values", "nan", "inf" };
     char problem[160], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
     const fa_operation *op = fa_operation_find(p->op);
@@ -316,6 +318,53 @@ static float steep(const fa_case *c, bool keys, fa_random *r)
     return keys && fa_random_next(r) & 1 ? -m : m;
 }
 
+/* ---- values far apart ---- */
+
+bool fa_case_bounded(const fa_case *c)
+{
+    return c->values >= FA_VALUES_KINDS;
+}
+
+/* Products of fp16 are far from the end of fp32: their scale is near it, and that of half of the others. */
+void fa_case_set_values(fa_case *c, fa_case_values values)
+{
+    c->values = (int32_t)values;
+    if (values == FA_VALUES_BEYOND && (c->problem.dtype == FA_F16 || fa_random_mix(c->seed ^ 0x626579) & 1))
+        c->scale = 0x1p96f;
+}
+
+/* Exponents of Q and K. */
+typedef struct exponents {
+    int least, most;
+} exponents;
+
+static exponents exponents_of(const fa_case *c)
+{
+    if (c->values == FA_VALUES_WIDE)
+        return c->problem.dtype == FA_F16 ? (exponents){ -12, 8 } : (exponents){ -20, 20 };
+    return c->scale > 1e20f ? (exponents){ 3, 14 } : (exponents){ 54, 66 };
+}
+
+/* By which an element of a row is multiplied. */
+static float wide(const fa_case *c, fa_random *r, int of_row)
+{
+    exponents e = exponents_of(c);
+    bool rows = c->values == FA_VALUES_BEYOND || fa_random_mix(c->seed ^ 0x726f7773) & 1;
+    return ldexpf(1, rows ? of_row : fa_random_within(r, e.least, e.most));
+}
+
+/* One row in 40 has NaN or an infinity in one column, or in all. */
+static void plant(fa_random *r, float *row, int64_t width)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY };
+    if (fa_random_below(r, 40))
+        return;
+    float x = odd[fa_random_below(r, 3)];
+    int64_t only = fa_random_below(r, 2) ? fa_random_below(r, (int32_t)width) : -1;
+    for (int64_t i = 0; i < width; i++)
+        row[i] = only < 0 || i == only ? x : row[i];
+}
+
 void fa_case_hide_row(const fa_case *c, float *row, int64_t width)
 {
     for (int64_t i = 0; i < width && c->hidden; i++) {
@@ -335,14 +384,21 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
          hide = keys && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
+    bool far = scored && (c->values == FA_VALUES_WIDE || c->values == FA_VALUES_BEYOND);
+    exponents e = exponents_of(c);
+    int of_row = far ? fa_random_within(&r, e.least, e.most) : 0;
     for (int64_t i = 0; i < width; i++) {
         float x = constant != 0 ? constant : fa_random_normal(&r);
         if (c->values == FA_VALUES_HEAVY && fa_random_below(&r, 50) == 0)
             x *= 16;
         if (c->values == FA_VALUES_TINY && keys)
             x *= scored ? least : least * 16;
-        row[i] = dtype == FA_TF32 ? x : fa_number_round(x, dtype);
+        if (far)
+            x *= wide(c, &r, of_row);
+        row[i] = dtype == FA_TF32 && !fa_case_bounded(c) ? x : fa_number_round(x, dtype);
     }
+    if (c->values == FA_VALUES_SEEN && keys && o->strided && !scored && !o->output)
+        plant(&r, row, width);
     if (hide)
         fa_case_hide_row(c, row, width);
 }

@@ -15,7 +15,13 @@ typedef enum fa_case_values {
     FA_VALUES_HEAVY,      /* N(0, 1), one in 50 sixteen times as large */
     FA_VALUES_STEEP,      /* scores near -5e5 or +5e5, by key */
     FA_VALUES_TINY,       /* subnormal numbers of the type in K, tiny ones in V */
-    FA_VALUES_KINDS
+    FA_VALUES_KINDS,
+    /* Not drawn unless asked for, and held against bounds of every element in place of the naive algorithm. */
+    FA_VALUES_WIDE = FA_VALUES_KINDS, /* Q and K: N(0, 1) times a power of two, which all are finite with, and their products: row by row,
+                                         or element by element */
+    FA_VALUES_BEYOND,                 /* the same, near and beyond what fp32 holds of scores */
+    FA_VALUES_SEEN,                   /* N(0, 1), but NaN and infinities in V of keys that some queries see, and others do not */
+    FA_VALUES_ALL
 } fa_case_values;
 
 typedef enum fa_hidden { /* what lies in keys that no query sees */
@@ -61,6 +67,10 @@ typedef enum fa_case_queries { FA_CASE_FEW, FA_CASE_MANY } fa_case_queries;
 /* A case of the problem's class, which is normalized: shape, lengths, pages and all else by the seed. Work is bounded, so that it is quick
  * on the simulator. */
 void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed);
+
+/* Gives a case that is drawn other values: of FA_VALUES_BEYOND the scale goes with them. */
+void fa_case_set_values(fa_case *c, fa_case_values values);
+bool fa_case_bounded(const fa_case *c); /* its values are held against bounds */
 
 /* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. With features:
  * lengths and pages as fa_ragged_typical has them. */

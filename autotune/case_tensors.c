@@ -126,7 +126,9 @@ static fa_status open_tensor(fa_case_tensors *t, int i)
         memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, l.ss, l.sh }, 3 * sizeof l.sb);
     fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
     if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
-        t->args.flags |= FA_BROADCAST;
+        t->args.flags |= FA_BROADCAST; /* with which a table's stride of 0 is another thing */
+    if (t->args.flags & FA_BROADCAST && t->args.page_size)
+        t->args.page_table_stride = t->sequences.sizes.of[FA_EXTENT_TABLE];
     return FA_OK;
 }
 

@@ -83,7 +83,8 @@ void fa_expected_close(fa_expected *e)
 {
     for (int i = 0; i < FA_OPERANDS_MAX; i++) {
         free(e->out[i]);
-        e->out[i] = NULL;
+        free(e->bound[i]);
+        e->out[i] = e->bound[i] = NULL;
     }
     for (int i = 0; i < 2; i++) {
         free(e->row_used[i]);
@@ -196,9 +197,26 @@ static fa_status find_terms(fa_expected *e)
     return st;
 }
 
+static fa_status find_bounds(fa_expected *e)
+{
+    const fa_operation *op = e->call.op;
+    if (!e->row->bounds)
+        return fa_fail(FA_UNSUPPORTED, "no reference has bounds of the operation %s", op->name);
+    for (int i = 0; i < op->n; i++) {
+        if (!op->operand[i].output)
+            continue;
+        e->bound[i] = calloc((size_t)e->n[i] + 1, sizeof *e->bound[i]);
+        if (!e->bound[i])
+            return fa_fail(FA_NOMEM, "no memory for the bounds of %lld values", (long long)e->n[i]);
+    }
+    return e->row->bounds(&e->call, e->bound);
+}
+
 fa_status fa_expected_finish(fa_expected *e)
 {
     const fa_operation *op = e->call.op;
+    if (e->call.bounds)
+        return find_bounds(e);
     bool rows = false;
     for (int i = 0; i < op->n; i++)
         rows = rows || is_rows(&op->operand[i]);
@@ -222,13 +240,17 @@ fa_status fa_expected_finish(fa_expected *e)
 void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict *v)
 {
     const fa_operand *o = &e->call.op->operand[operand];
+    const char *row_name = fa_operand_has_keys(o) ? "key" : "query";
     fa_dims d;
     fa_operand_dims(&d, o, &e->sizes);
     size_t n = strlen(v->text);
     int64_t row = at / d.of[3];
-    snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
-             fa_operand_has_keys(o) ? "key" : "query", (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]),
-             (long long)(at % d.of[3]));
+    if (o->strided)
+        snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
+                 row_name, (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]), (long long)(at % d.of[3]));
+    else
+        snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld)", (long long)(at / d.of[2] / d.of[1]), row_name,
+                 (long long)(at % d.of[2]), (long long)(at / d.of[2] % d.of[1]));
 }
 
 /* The next output of a kind from *at on that was asked for; -1 = none. */
@@ -271,13 +293,37 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
     s.rounding_factor = e->rounding_factor;
     s.times = e->row->times;
     fa_verify_judge(v, &s);
-    if (!v->ok && o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)))
-        fa_expected_place(e, o, v->o.odd >= 0 ? v->o.odd : v->o.at, v);
+    if (v->at >= 0)
+        fa_expected_place(e, o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)) ? o : rows, v->at, v);
     return v->ok;
+}
+
+/* Output by output, the first that breaks its bounds; else the one that comes nearest. */
+static bool judge_bounds(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+{
+    fa_verdict one = { .bits = v->bits };
+    bool first = true;
+    for (int i = 0; i < e->call.op->n; i++) {
+        const fa_operand *o = &e->call.op->operand[i];
+        if (!o->output || !got[i])
+            continue;
+        fa_verify_bounded(&one, &(fa_bounded){ got[i], e->out[i], e->bound[i], e->n[i], fa_operand_dtype(o, &e->call.problem), !o->strided,
+                                               e->title[i] });
+        if (!one.ok && one.at >= 0)
+            fa_expected_place(e, i, one.at, &one);
+        if (first || !one.ok || one.o.most * v->most > v->o.most * one.most)
+            *v = one;
+        first = false;
+        if (!v->ok)
+            return false;
+    }
+    return !first;
 }
 
 bool fa_expected_judge(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v)
 {
+    if (e->call.bounds)
+        return judge_bounds(e, got, v);
     fa_verdict one = { .bits = v->bits };
     int at_o = 0, at_rows = 0;
     for (bool first = true;; first = false) {

@@ -15,6 +15,7 @@ typedef struct fa_expected {
     double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
     fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
     fa_terms terms[FA_OPERANDS_MAX];  /* of strided outputs, where the row has terms */
+    double *bound[FA_OPERANDS_MAX];   /* of outputs, of calls with bounds: as fa_reference_row.bounds leaves them; else NULL */
     double score, rounding_factor;
 } fa_expected;
 
@@ -35,6 +36,6 @@ bool fa_expected_writes(const fa_expected *e, int operand, int64_t at);
  * output that breaks the rule, else that of the one that comes nearest to it. Returns v->ok. */
 bool fa_expected_judge(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v);
 
-/* Appends " (batch 0, query 5, head 1, column 7)", where element `at` of a strided output lies, to v->text. */
+/* Appends " (batch 0, query 5, head 1, column 7)", where element `at` of an output lies, to v->text; packed rows have no column. */
 void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict *v);
 #endif

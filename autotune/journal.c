@@ -1,10 +1,25 @@
 /* journal: the records of one search. */
 #include "journal.h"
 #include "gen/bucket.h"
+#include "gen/error.h"
 #include "gen/problem.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+/* Whether its outcome is one that another search of the problem may take over. */
+static bool counts(const fa_journal *j, const fa_record *r)
+{
+    bool told = r->outcome != FA_RAN || (r->how == FA_MEASURED ? r->verified : r->spills <= 0);
+    return told && r->how == j->how && !strcmp(r->compiler, j->compiler) &&
+           fa_problem_bucket(&r->problem) == fa_problem_bucket(&j->problem);
+}
+
+/* Of a config and of a text, as a part of the key. */
+static uint64_t tag_of(const uint64_t source[2])
+{
+    return source[0] ^ source[1] * 0x9e3779b97f4a7c15u;
+}
 
 fa_status fa_journal_open(fa_journal *j, const fa_site *site, const fa_problem *p, fa_how how)
 {
@@ -20,11 +35,18 @@ fa_status fa_journal_open(fa_journal *j, const fa_site *site, const fa_problem *
     else if (site->ctx)
         snprintf(j->driver, sizeof j->driver, "sim");
     j->old = fa_records_load(site->store, how == FA_MEASURED ? site->arch->chip : site->arch->name, p);
-    return FA_OK;
+    for (size_t i = j->old.n; i-- > 0;)
+        if (counts(j, &j->old.r[i]))
+            fa_newest_add(&j->known, &j->old.r[i], tag_of(j->old.r[i].source));
+    if (!j->known.oom)
+        return FA_OK;
+    fa_journal_close(j);
+    return fa_fail(FA_NOMEM, "no memory for the records of a search");
 }
 
 void fa_journal_close(fa_journal *j)
 {
+    fa_newest_free(&j->known);
     fa_records_free(&j->old);
 }
 
@@ -38,32 +60,26 @@ bool fa_journal_knows(const fa_journal *j)
 
 bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
 {
-    uint32_t bucket = fa_problem_bucket(&j->problem);
-    for (size_t i = j->old.n; i-- > 0;) {
-        const fa_record *r = &j->old.r[i];
-        if (r->how != j->how || r->source[0] != c->source[0] || r->source[1] != c->source[1] || strcmp(r->compiler, j->compiler) ||
-            (r->outcome == FA_RAN && (r->how == FA_MEASURED ? !r->verified : r->spills > 0)) || fa_problem_bucket(&r->problem) != bucket ||
-            !fa_config_equal(&r->config, &c->config))
-            continue;
-        c->outcome = r->outcome;
-        c->how = r->how;
-        c->seconds = r->seconds;
-        c->spread = r->spread;
-        c->count = r->count;
-        c->low = r->low;
-        c->high = r->high;
-        c->warm = r->warm;
-        c->verified = r->verified;
-        c->quality = r->quality;
-        c->clock_mhz = r->clock_mhz;
-        c->temperature = r->temperature;
-        c->regs = r->regs;
-        c->spills = r->spills;
-        snprintf(c->why, sizeof c->why, "%s", r->why);
-        c->resumed = c->decided = true;
-        return true;
-    }
-    return false;
+    const fa_record *r = fa_newest_find(&j->known, &c->config, tag_of(c->source));
+    if (!r || r->source[0] != c->source[0] || r->source[1] != c->source[1])
+        return false;
+    c->outcome = r->outcome;
+    c->how = r->how;
+    c->seconds = r->seconds;
+    c->spread = r->spread;
+    c->count = r->count;
+    c->low = r->low;
+    c->high = r->high;
+    c->warm = r->warm;
+    c->verified = r->verified;
+    c->quality = r->quality;
+    c->clock_mhz = r->clock_mhz;
+    c->temperature = r->temperature;
+    c->regs = r->regs;
+    c->spills = r->spills;
+    snprintf(c->why, sizeof c->why, "%s", r->why);
+    c->resumed = c->decided = true;
+    return true;
 }
 
 void fa_journal_note(const fa_journal *j, const fa_candidate *c)

@@ -1,17 +1,19 @@
 /* journal: the records of one search: what earlier ones already know, and each new outcome as it comes. */
 #ifndef FA_AUTOTUNE_JOURNAL_H
 #define FA_AUTOTUNE_JOURNAL_H
+#include "cache/newest.h"
 #include "tuning.h"
 
 typedef struct fa_journal {
     const fa_site *site;
     fa_problem problem;
     fa_how how;
-    fa_records old; /* of the problem and chip, oldest first */
+    fa_records old;  /* of the problem and chip, oldest first */
+    fa_newest known; /* of those, what may be recalled: the newest of each config and text */
     char compiler[24], driver[24];
 } fa_journal;
 
-/* FA_NO_NVRTC without a compiler: records name it. */
+/* FA_NO_NVRTC without a compiler: records name it. FA_NOMEM. */
 fa_status fa_journal_open(fa_journal *j, const fa_site *site, const fa_problem *p, fa_how how);
 void fa_journal_close(fa_journal *j);
 

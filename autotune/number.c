@@ -110,3 +110,9 @@ double fa_number_ulp(double x, int dtype)
     e = x == 0 || e - 1 < least ? least : e - 1;
     return ldexp(1, e - fraction);
 }
+
+double fa_number_rounding(double x, int dtype)
+{
+    double relative = dtype == FA_F32 ? 0x1p-24 : dtype == FA_BF16 ? 0x1p-8 : 0x1p-11, least = dtype == FA_F16 ? 0x1p-25 : 0x1p-150;
+    return fmax(fabs(x) * relative, least);
+}

@@ -18,6 +18,8 @@ float fa_number_round_finite(float x, int dtype);
 /* Memory of the type: TF32 is stored as fp32, unrounded. */
 void fa_number_store(void *to, float x, int dtype);
 float fa_number_load(const void *from, int dtype);
+/* How far the nearest value of the type, as the matrix units take it, may be from x. */
+double fa_number_rounding(double x, int dtype);
 /* Distance between the values of the type (as stored) around |x|. */
 double fa_number_ulp(double x, int dtype);
 #endif

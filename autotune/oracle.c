@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #define THREADS_MOST 8
-#define WORK_OF_A_THREAD 2e6 /* multiply-adds worth starting one for */
+#define BEYOND 0x1.fffffep127 /* the largest number of fp32 */
+#define WORK_OF_A_THREAD 2e6  /* multiply-adds worth starting one for */
 
 typedef struct job {
     const fa_attention *a;
     double *o, *lse; /* exact */
     float *naive;
+    bool bounds; /* o and lse become how far a kernel may be from the exact ones */
     int dtype, o_dtype;
     double p2,
         step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
@@ -94,7 +96,90 @@ static void exact_row(job *j, const operands *at, double *s)
     }
     for (int32_t i = 0; i < a->dv && l > 0; i++)
         o[i] /= l;
-    j->lse[at->lse] = l > 0 ? m + log(l) : -INFINITY;
+    j->lse[at->lse] = at->last < at->first ? -INFINITY : m + log(l);
+}
+
+fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
+{
+    double x = 0, size = 0;
+    for (int32_t i = 0; i < d; i++) {
+        x += (double)q[i] * k[i];
+        size += fabs((double)q[i] * k[i]);
+    }
+    fa_score s = { x * (double)scale, size * (double)scale, 0, 0 };
+    bool rises = size - x < BEYOND; /* no sum of some products passes fp32 downwards, where it would stay */
+    s.beyond = isnan(x) || (x > 2 * BEYOND && rises) ? NAN : size < BEYOND / 2 ? 0 : INFINITY;
+    s.beyond_scaled = isnan(x) || (s.value > 2 * BEYOND && rises) ? NAN : s.size < BEYOND / 4 ? 0 : INFINITY;
+    return s;
+}
+
+double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted)
+{
+    return (d + 8) * 0x1p-24 * s->size + 0x1p-23 * fabs(subtracted) + 0x1p-20;
+}
+
+/* What is more, of two of 0, INFINITY and NAN. */
+static double worse(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+/* A row's weight and by how much it may be off; both ways, the normalization's part in it. */
+static double weight_error(double log_weight, double error)
+{
+    return fmax(fmin(1, exp(log_weight + error)) - exp(log_weight), -exp(log_weight) * expm1(-error)) + FA_LEAST_P;
+}
+
+/* x: room for two numbers of each key: the score, later the logarithm of its weight, and what that may be off by. */
+static void bounds_row(job *j, const operands *at, double *x)
+{
+    const fa_attention *a = j->a;
+    double m = -INFINITY, l = 0, up = 0, down = 0, beyond = 0, scaled = 0, *o = j->o + at->out, *error = x + a->sk + 1;
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    j->lse[at->lse] = 0;
+    if (at->last < at->first)
+        return;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        fa_score s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
+        beyond = worse(beyond, s.beyond);
+        scaled = worse(scaled, s.beyond_scaled);
+        x[key] = s.value;
+        error[key] = s.size;
+        m = fmax(m, s.value);
+    }
+    double all = worse(beyond, isnan(scaled) ? INFINITY : scaled); /* that scaling passes fp32 may leave O as it is */
+    j->lse[at->lse] = worse(beyond, scaled);
+    for (int64_t key = at->first; key <= at->last && all == 0; key++)
+        l += exp(x[key] - m);
+    for (int64_t key = at->first; key <= at->last && all == 0; key++) {
+        error[key] = fa_oracle_score_error(&(fa_score){ .size = error[key] }, a->d, m);
+        x[key] -= m + log(l);
+        up += exp(x[key] + error[key]);
+        down += exp(x[key] - error[key]);
+    }
+    double norm = fmax(log(up), -log(down));
+    if (all == 0)
+        j->lse[at->lse] = norm + 1e-6 + 0x1p-22 * fabs(m + log(l));
+    for (int32_t i = 0; i < a->dv; i++) {
+        double mean = 0, off = 0, sum = 0, far = 0, seen = all;
+        for (int64_t key = at->first; key <= at->last; key++) {
+            float v = key_row(a, at, a->v, a->dv, key)[i];
+            seen = isfinite(v) ? seen : NAN;
+            if (seen == 0)
+                mean += exp(x[key]) * fa_oracle_kept(a, at->head, at->query, key) * v;
+        }
+        for (int64_t key = at->first; key <= at->last && seen == 0; key++) {
+            double v = fa_oracle_kept(a, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
+            double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
+            off += more * fabs(v - mean);
+            far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;
+            sum += (w + fa_number_rounding(w, j->dtype)) * fabs(v);
+            off += fa_number_rounding(w, j->dtype) * fabs(v) * (j->dtype == FA_F32 ? 0 : 1);
+        }
+        off = fmin(off, far + 2 * fa_number_rounding(1, j->dtype) * sum) + (double)(at->last - at->first + 16) * 0x1p-23 * sum;
+        o[i] = seen != 0 ? seen : off + 1.01 * fa_number_rounding(fabs(mean) + off, j->o_dtype);
+    }
 }
 
 static void naive_row(job *j, const operands *at, float *s)
@@ -137,7 +222,7 @@ static void naive_row(job *j, const operands *at, float *s)
 static void *work(void *user)
 {
     job *j = user;
-    void *s = malloc(((size_t)j->a->sk + 1) * sizeof(double));
+    void *s = malloc(2 * ((size_t)j->a->sk + 1) * sizeof(double));
     if (!s)
         atomic_store(&j->oom, true);
     for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
@@ -146,6 +231,8 @@ static void *work(void *user)
             continue;
         if (j->naive)
             naive_row(j, &at, s);
+        else if (j->bounds)
+            bounds_row(j, &at, s);
         else
             exact_row(j, &at, s);
     }
@@ -175,6 +262,12 @@ static fa_status run(job *j)
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse };
+    return run(&j);
+}
+
+fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
+{
+    job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
     return run(&j);
 }
 

@@ -32,6 +32,12 @@ static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_O
     return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], rounding_factor);
 }
 
+static fa_status forward_bounds(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
+{
+    fa_attention a = attention_of(c);
+    return fa_oracle_bounds(&a, c->problem.dtype, c->problem.o_dtype, out[O], out[LSE]);
+}
+
 /* ---- the backward operation ---- */
 
 enum { GRAD_O = LSE + 1, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* behind the rows that it shares with the forward one */
@@ -58,6 +64,13 @@ static fa_status backward_naive(const fa_reference_call *c, float *const out[FA_
     fa_backward a = backward_of(c);
     *rounding_factor = 1;
     return fa_backward_naive(&a, c->problem.dtype, c->problem.grad_dtype, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+}
+
+static fa_status backward_bounds(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
+{
+    fa_backward a = backward_of(c);
+    const fa_problem *p = &c->problem;
+    return fa_backward_bounds(&a, p->dtype, p->o_dtype, p->grad_dtype, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
 }
 
 /* ---- merging ---- */
@@ -136,8 +149,14 @@ static fa_status merge_naive(const fa_reference_call *c, float *const out[FA_OPE
 /* ---- the table ---- */
 
 static const fa_reference_row table[] = {
-    { .op = FA_FORWARD, .exact = forward_exact, .naive = forward_naive, .scores = "lse" },
-    { .op = FA_BACKWARD, .exact = backward_exact, .naive = backward_naive, .terms = backward_terms, .times = 3, .scores = "lse" },
+    { .op = FA_FORWARD, .exact = forward_exact, .naive = forward_naive, .bounds = forward_bounds, .scores = "lse" },
+    { .op = FA_BACKWARD,
+      .exact = backward_exact,
+      .naive = backward_naive,
+      .terms = backward_terms,
+      .bounds = backward_bounds,
+      .times = 3,
+      .scores = "lse" },
     { .op = FA_MERGE, .exact = merge_exact, .naive = merge_naive, .scores = "part_lse" },
 };
 

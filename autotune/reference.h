@@ -15,6 +15,7 @@ typedef struct fa_reference_call {
     float scale;                      /* as the kernel gets it */
     const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs and of integers NULL */
     fa_dropout dropout;               /* of problems with it */
+    bool bounds; /* outputs are held against bounds in place of the naive algorithm: inputs are far apart in size, or no numbers */
     /* Where rows lie, and what each sees in place of band; NULL = all sequences have the lengths of the problem. Borrowed. */
     const fa_sequences *sequences;
 } fa_reference_call;
@@ -29,6 +30,9 @@ typedef struct fa_reference_row {
     /* As exact, with the absolute value of every term of every sum in place of the term: what errors of fp32 sums are relative to where
        terms cancel. NULL = the outputs' own size. */
     fa_status (*terms)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    /* How far from the exact values the fp32 arithmetic of any kernel may be, for every element of every output, as fa_oracle_bounds says
+       it. NULL: calls with bounds are FA_UNSUPPORTED. */
+    fa_status (*bounds)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
     double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (verify.h) */
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */

@@ -207,6 +207,10 @@ static fa_status verify_modelled(fa_searching *s)
 static fa_status conclude(const fa_searching *s)
 {
     const fa_tuning *t = s->t;
+    if (s->waited > 0)
+        return fa_fail(FA_INTERRUPTED,
+                       "another process holds the device for more than %g s (is it stopped?); %zu of %zu candidates are on record",
+                       s->waited, t->counts.timed + t->counts.resumed, t->n);
     if (s->interrupted)
         return fa_fail(FA_INTERRUPTED, "the search was stopped; %zu of %zu candidates are on record", t->counts.timed + t->counts.resumed,
                        t->n);
@@ -243,10 +247,11 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };
-    if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0))
-        return fa_fail(FA_INVALID,
-                       "search: limit %d, seconds %g, threads %d, hang %g; accepted: -1 or more, 0 or more, 0 or more, 0 or more",
-                       s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang);
+    if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0) || !(s.opt.device_wait >= 0))
+        return fa_fail(
+            FA_INVALID,
+            "search: limit %d, seconds %g, threads %d, hang %g, device_wait %g; accepted: -1 or more, and 0 or more of the others",
+            s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang, s.opt.device_wait);
     fa_status st = fa_problem_normalize(&out->problem, p);
     if (st != FA_OK)
         return st;

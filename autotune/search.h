@@ -17,6 +17,7 @@ typedef struct fa_search_options {
         *candidate_process; /* the command, NULL-terminated, that serves a candidate process (candidate_process.h): candidates are verified
                        and first timed in that process, so that one that hangs or faults costs only itself. NULL = in this one */
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
+    double device_wait; /* seconds without the site's device lock, after which the search ends: its holder is stopped, or hangs. 0 = 1800 */
     fa_measure_backend *backend; /* in place of the device: a test's. NULL = the device. Borrowed */
     /* Called from the searching thread with what is known so far: t->winner is the best up to now, latest the candidate that was
      * worked on last or NULL, stage "compile", "wait" (for the site's device lock), "verify", "time", "meet" (rounds among the fastest),
@@ -28,6 +29,7 @@ typedef struct fa_search_options {
 /* opt NULL = all defaults. On a real device candidates are verified, timed and recorded as measured; on the simulator and without a
  * device they are compiled for the arch, gated on spills and recorded as modelled. On a device the winner's plan is what the context
  * launches from now on. *out is filled as far as the search came, also on failure: fa_tuning_free it. FA_INTERRUPTED when progress stopped
- * it, or when the time was up before there was any winner. FA_NO_FIT when no config fits; FA_WRONG when all that ran were wrong. */
+ * it, when the device lock did not come, or when the time was up before there was any winner. FA_NO_FIT when no config fits; FA_WRONG when
+ * all that ran were wrong. */
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out);
 #endif

@@ -4,7 +4,8 @@
 #include "clock.h"
 #include <math.h>
 
-#define WAIT_SECONDS 0.1 /* for the device, between two words to the caller */
+#define WAIT_SECONDS 0.1   /* for the device, between two words to the caller */
+#define DEVICE_WAIT 1800.0 /* a batch of candidates that all hang takes no longer */
 
 double fa_searching_left(const fa_searching *s)
 {
@@ -28,9 +29,14 @@ void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *l
 
 bool fa_searching_device(fa_searching *s)
 {
-    double from = fa_clock();
-    while (!fa_device_lock_acquire(s->site->device_lock, WAIT_SECONDS) && !s->interrupted)
+    double from = fa_clock(), most = s->opt.device_wait > 0 ? s->opt.device_wait : DEVICE_WAIT;
+    while (!fa_device_lock_acquire(s->site->device_lock, fmin(WAIT_SECONDS, most)) && !s->interrupted) {
         fa_searching_tell(s, "wait", NULL, s->done);
+        if (fa_clock() - from >= most) {
+            s->waited = most;
+            s->interrupted = true;
+        }
+    }
     s->start += fa_clock() - from;
     return !s->interrupted;
 }

@@ -27,13 +27,15 @@ typedef struct fa_searching {
     double base, span; /* of `done`: where the present phase begins, and how much of the whole it is */
     bool late;         /* the phase's time is up */
     bool interrupted;
+    double waited; /* > 0: seconds for the device lock, which ended the search */
 } fa_searching;
 
 double fa_searching_left(const fa_searching *s); /* seconds of the phase; < 0: no limit */
 bool fa_searching_over(fa_searching *s);         /* the phase's time is up, or the search was stopped */
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
 
-/* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
+/* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted,
+ * which a wait longer than opt.device_wait is too. */
 bool fa_searching_device(fa_searching *s);
 
 /* The backend, opened when first needed. */

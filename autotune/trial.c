@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "number.h"
 #include "scratch.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,8 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .problem = t->in.c.problem,
                                .band = fa_case_band(&t->in.c),
                                .scale = fa_case_scale(&t->in.c),
-                               .dropout = fa_case_dropout(&t->in.c) };
+                               .dropout = fa_case_dropout(&t->in.c),
+                               .bounds = fa_case_bounded(&t->in.c) };
     memcpy(call.in, t->in.dense, sizeof call.in);
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     fa_status st = fa_expected_open(&t->expected, &call);
@@ -194,6 +196,8 @@ static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
     size_t i = 0;
     while (b->back[i] == b->image[i])
         i++;
+    v->rule = "bytes outside the outputs";
+    v->at = -1;
     snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s",
              (long long)i - (long long)b->origin, o->name, what);
     return false;
@@ -227,9 +231,11 @@ static bool is_whole(fa_trial *t, int i, fa_verdict *v)
     int bytes = t->in.tensor[i].bytes;
     int64_t left = unwritten(t, i);
     if (left >= 0) {
+        v->rule = "elements that were not written";
+        v->at = left;
+        v->x = v->wanted = NAN;
         snprintf(v->text, sizeof v->text, "%s[%lld] was not written", t->expected.title[i], (long long)left);
-        if (o->strided)
-            fa_expected_place(&t->expected, i, left, v);
+        fa_expected_place(&t->expected, i, left, v);
         return false;
     }
     for (int64_t k = 0; k < t->expected.n[i]; k++)
@@ -304,6 +310,8 @@ static bool same_rows(const fa_trial *t, int32_t sequence, uint8_t *const before
             int64_t row = fa_expected_row(&t->expected, i, k), first = keys ? s->k : s->q, rows = keys ? s->nk : s->nq;
             if (row < first || row >= first + rows || !memcmp(t->bits[i] + (size_t)k * bytes, before[i] + (size_t)k * bytes, bytes))
                 continue;
+            v->rule = "sequences apart";
+            v->at = k;
             snprintf(v->text, sizeof v->text, "%s[%lld] of sequence %d depends on what another sequence holds", t->expected.title[i],
                      (long long)k, sequence);
             return false;

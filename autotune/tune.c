@@ -1,6 +1,7 @@
 /* tune: fa_tune(), the public face of the search. */
 #include "gen/config.h"
 #include "gen/error.h"
+#include "runtime/struct_size.h"
 #include "search.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -36,9 +37,10 @@ fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *o
         return st;
     if (fa_context_bundle_only(ctx))
         return fa_fail(FA_NO_KERNEL, "tune: the context was made with bundle_only = 1, and nothing is compiled; accepted: another context");
-    if (opt && (opt->size < offsetof(fa_tune_options, seconds) || opt->size > 4096))
-        return fa_fail(FA_INVALID, "tune options: size is %u; accepted: sizeof(fa_tune_options), as FA_TUNE_OPTIONS_INIT sets it",
-                       opt->size);
+    if (opt)
+        st = fa_struct_size_check(opt, opt->size, offsetof(fa_tune_options, seconds), sizeof *opt, "tune_options");
+    if (st != FA_OK)
+        return st;
     if (opt)
         memcpy(&l.opt, opt, opt->size < sizeof l.opt ? opt->size : sizeof l.opt);
     if (l.opt.reserved)

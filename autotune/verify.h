@@ -6,6 +6,8 @@
  *   and few values, differ by that much by chance.
  * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
  * - Infinities and NaN exactly where the reference has them.
+ * Inputs far apart in size, or with NaN and infinities that are seen, have a bound of every element instead: fa_verify_bounded().
+ * A verdict says which of these was broken, at which element first, what was there and what was wanted.
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
  * exp2 on the special-function unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1
@@ -36,12 +38,28 @@ typedef struct fa_verdict {
     bool ok;
     fa_errors o, naive, lse;
     double most, mean; /* what was allowed of o.most and o.mean */
+    const char *rule;  /* what was broken, as "places of NaN"; NULL: nothing, or nothing was judged */
+    int64_t at;        /* the first element that broke it, or the one with the largest error; -1: it is no matter of one */
+    double x, wanted;  /* there */
     uint64_t bits;     /* a hash of O's and LSE's bits: equal for equal outputs */
     char text[512];    /* one line for people */
 } fa_verdict;
 
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
 fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative);
+
+/* Elements of one output that are held against bounds of their own (fa_oracle_bounds) in place of the naive algorithm: numbers within the
+ * bound, or infinite where they are too large for the type; not finite where the bound is NaN; anything where it is infinite. lse: -inf is
+ * only where the reference has it. Fills ok, o, most, at and text; o and most are of the element that comes nearest to its bound. */
+typedef struct fa_bounded {
+    const float *x;
+    const double *reference, *bound;
+    int64_t n;
+    int dtype;
+    bool lse;
+    const char *name;
+} fa_bounded;
+void fa_verify_bounded(fa_verdict *v, const fa_bounded *b);
 
 /* What the outputs are and the size of what they should be. */
 typedef struct fa_scale {

@@ -62,9 +62,10 @@ class Plan:
 
 
 class Fagen:
-    """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named."""
+    """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named. template_dir:
+    a folder whose templates go before those of the library."""
 
-    def __init__(self, lever=False, device=None, cache_dir=None):
+    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None):
         self.path = library("fagen_lever" if lever else "fagen")
         self.lib = C.CDLL(self.path)
         self.lib.fa_last_error.restype = C.c_char_p
@@ -75,7 +76,8 @@ class Fagen:
             torch.cuda.init()
             torch.zeros(1, device="cuda")  # the primary context is current from here on
         options = Options(size=C.sizeof(Options), log_level=1, device=device.encode() if device else None,
-                          cache_dir=cache_dir.encode() if cache_dir is not None else None)
+                          cache_dir=cache_dir.encode() if cache_dir is not None else None,
+                          template_dir=template_dir.encode() if template_dir else None)
         self.ctx = C.c_void_p()
         self.check(self.lib.fa_create(C.byref(self.ctx), C.byref(options)))
 
@@ -116,6 +118,7 @@ class Fagen:
             a.seqlens_k = lengths.data_ptr()
         if table is not None:
             a.page_table, a.page_table_stride, a.pages, a.page_size = table.data_ptr(), table.stride(0), k.shape[0], k.shape[1]
+            a.flags |= BROADCAST if table.stride(0) == 0 and table.shape[0] > 1 else 0
         return a
 
     def gradient_args(self, q, k, v, o, lse, grad_o, grad_q, grad_k, grad_v, **given):
@@ -162,6 +165,10 @@ class Fagen:
         p = Problem(size=C.sizeof(Problem))
         self.check(self.lib.fa_problem_of(C.byref(args), C.byref(p)))
         return p
+
+    def prepare(self, problem):
+        """Compiles what a launch of the problem runs. Legal on any thread; ctypes lets the others run meanwhile."""
+        self.check(self.lib.fa_prepare(self.ctx, C.byref(problem)))
 
     def explain(self, args=None, problem=None):
         n = C.c_size_t()

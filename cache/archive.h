@@ -51,9 +51,9 @@ typedef struct fa_archive_count {
 fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_archive_count *out);
 
 /* Reads an archive into the root that takes new files: entries to kernels/ when trusted, else to foreign/, where nothing is loaded from;
- * records, which name configs and hold no code, to records/. What is there already stays as it is. An archive with a fault changes
- * nothing. The work grows with the archive and what the store holds, not with the order of what is in it. Where the disk fills up, the
- * entries made so far are removed again; a killed import leaves whole entries, and once more completes it. FA_IO, FA_INVALID (the archive,
- * with the reason), FA_NOMEM. */
+ * records, which name configs and hold no code, to records/. What is there already stays as it is. All of it or nothing: an archive with a
+ * fault, a full disk, or a process that is killed meanwhile changes nothing, and the next to open the store takes back what a killed one
+ * had added (import.h). Then the store's limit is held. The work grows with the archive and what the store holds, not with the order of
+ * what is in it. FA_IO, also while another process imports (wait.h); FA_INVALID (the archive, with the reason), FA_NOMEM. */
 fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_archive_count *out);
 #endif

@@ -1,7 +1,7 @@
-/* archive_head: the first bytes of an archive, shared by its reader and its writer. */
+/* archive_head: the first bytes of an archive, and what its reader, its writer and its import share. */
 #ifndef FA_CACHE_ARCHIVE_HEAD_H
 #define FA_CACHE_ARCHIVE_HEAD_H
-#include "entry.h"
+#include "archive.h"
 
 #define ARCHIVE_VERSION 1
 
@@ -16,4 +16,7 @@ static const char archive_magic[8] = { 'f', 'a', 'g', 'e', 'n', '.', 'P', '\n' }
 
 /* Why a sound entry does not go into an archive, a literal; NULL: it does. */
 const char *fa_archive_doubt(const fa_entry *e);
+
+/* False: it is no record, or memory ran out. */
+bool fa_archive_record(fa_record *r, const fa_archive_line *l);
 #endif

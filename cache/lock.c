@@ -3,6 +3,7 @@
 #include "lock.h"
 #include "root.h"
 #include "trusted_file.h"
+#include "wait.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static bool hold(fa_store *s, fa_key k)
 
 fa_lock fa_lock_take(fa_store *s, fa_key k)
 {
-    fa_lock l = { -1, hold(s, k) ? s : NULL, k };
+    fa_lock l = { -1, hold(s, k) ? s : NULL, k, 0 };
     const fa_root *r = s->writer < 0 ? NULL : &s->root[s->writer];
     const char *trouble;
     int dir = r ? fa_trusted_dir(r->v1, "locks", false, &trouble) : -1;
@@ -59,13 +60,18 @@ fa_lock fa_lock_take(fa_store *s, fa_key k)
     close(dir);
     if (l.fd < 0)
         return l;
-    int rc;
-    do
-        rc = flock(l.fd, LOCK_EX);
-    while (rc != 0 && errno == EINTR);
-    if (rc != 0) {
+    fa_wait w = { .store = s, .most = -1 };
+    int why = fa_wait_lock(l.fd, &w);
+    l.since = fa_wait_clock();
+    if (w.over)
+        fa_store_advise(
+            s, FA_CAUSE_WAIT,
+            "a process that compiles a kernel holds %s/%s/locks/%s for more than %g s (is it stopped?): it is compiled here too", r->path,
+            FA_FORMAT_DIR, name, w.most);
+    else if (why)
         fa_store_advise(s, FA_CAUSE_LOCK, "cache locks do not work in %s: %s; processes may compile the same kernel", r->path,
-                        strerror(errno));
+                        strerror(why));
+    if (why) {
         close(l.fd);
         l.fd = -1;
     }
@@ -74,12 +80,14 @@ fa_lock fa_lock_take(fa_store *s, fa_key k)
 
 void fa_lock_drop(fa_lock *l)
 {
+    fa_store *s = l->store;
     if (l->fd >= 0) {
         flock(l->fd, LOCK_UN); /* a forked child may still hold the descriptor */
         close(l->fd);
         l->fd = -1;
+        if (s)
+            fa_wait_saw(s, fa_wait_clock() - l->since);
     }
-    fa_store *s = l->store;
     if (!s)
         return;
     l->store = NULL;

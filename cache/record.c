@@ -4,9 +4,12 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "jsonl.h"
+#include "newest.h"
 #include "root.h"
 #include "trusted_file.h"
+#include "wait.h"
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,34 +36,49 @@ void fa_record_path(const fa_record *r, char chip_dir[64], char file[160])
     names(chip_dir, file, r->chip, &r->problem);
 }
 
-void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user)
+/* The files of the record's name below one root. */
+static bool read_beside(const fa_root *root, const char *chip, const char *file, fa_jsonl_fn *f, void *user, const char **trouble)
 {
-    char chip[64], file[160];
-    const char *trouble;
-    names(chip, file, r->chip, &r->problem);
-    for (size_t i = 0; i < s->n; i++) {
-        int records = records_dir(&s->root[i]);
-        int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, false, &trouble);
-        if (dir >= 0) {
-            fa_jsonl_read(dir, file, f, user, &trouble);
-            close(dir);
-        }
-        if (records >= 0)
-            close(records);
-    }
+    errno = 0; /* it stays where a folder is there and not trusted */
+    int records = root->v1 < 0 ? -1 : fa_trusted_dir(root->v1, "records", false, trouble);
+    int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, false, trouble);
+    bool ok = dir >= 0 ? fa_jsonl_read(dir, file, f, user, trouble) : errno == ENOENT;
+    if (dir >= 0)
+        close(dir);
+    if (records >= 0)
+        close(records);
+    return ok;
 }
 
-bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
+bool fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user, const char **trouble)
 {
-    if (s->writer < 0)
-        return false;
+    char chip[64], file[160];
+    const char *other;
+    bool ok = true;
+    names(chip, file, r->chip, &r->problem);
+    for (size_t i = 0; i < s->n; i++) {
+        bool own = (ptrdiff_t)i == s->writer;
+        ok = (read_beside(&s->root[i], chip, file, f, user, own ? trouble : &other) || !own) && ok;
+    }
+    return ok;
+}
+
+static bool append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
+{
     const fa_root *root = &s->root[s->writer];
     char chip[64], file[160];
     const char *trouble = "the folder is gone";
     names(chip, file, r->chip, &r->problem);
     int records = records_dir(root);
     int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, true, &trouble);
-    bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &trouble);
+    fa_wait w = { .store = s, .most = atomic_load(&s->hurried) ? 0 : -1 };
+    bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &w, &trouble);
+    atomic_store(&s->hurried, w.over);
+    if (w.over)
+        fa_store_advise(s, FA_CAUSE_WAIT,
+                        "a process that appends records holds the lock of %s/%s/records/%s/%s for more than %g s (is it "
+                        "stopped?): records are appended without it",
+                        root->path, FA_FORMAT_DIR, chip, file, w.most);
     if (!ok)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
     if (dir >= 0)
@@ -77,7 +95,7 @@ bool fa_record_append(fa_store *s, const fa_record *r)
     if (!ok && s->writer >= 0)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: it has no form in JSON, or memory ran out",
                         s->root[s->writer].path);
-    ok = ok && fa_record_append_line(s, r, line.s, line.n);
+    ok = ok && append_line(s, r, line.s, line.n);
     fa_text_free(&line);
     return ok;
 }
@@ -86,6 +104,7 @@ typedef struct reader {
     const char *chip; /* NULL = all */
     const fa_problem *problem;
     fa_record_line line;
+    fa_record_memo memo;
     fa_record_fn *f;
     void *user;
 } reader;
@@ -94,7 +113,7 @@ static void read_line(void *user, const char *text, size_t n, size_t number)
 {
     reader *rd = user;
     fa_record r;
-    bool parses = fa_record_from_json(&r, text);
+    bool parses = fa_record_read(&r, text, &rd->memo);
     if (parses && ((rd->chip && strcmp(rd->chip, r.chip) != 0) || (rd->problem && !fa_problem_same_class(rd->problem, &r.problem))))
         return;
     rd->line.record = parses ? &r : NULL;
@@ -186,6 +205,11 @@ static int by_date(const void *a, const void *b)
 /* Files of several roots come one after the other: put them in order of time, equal times as they were read. */
 static void sort_by_date(fa_records *rs)
 {
+    size_t sorted_to = 1;
+    while (sorted_to < rs->n && strcmp(rs->r[sorted_to - 1].date, rs->r[sorted_to].date) <= 0)
+        sorted_to++;
+    if (sorted_to >= rs->n) /* of one file, as it was written */
+        return;
     dated *order = malloc(rs->n * sizeof *order);
     fa_record *sorted = malloc(rs->n * sizeof *sorted);
     if (order && sorted) {
@@ -266,50 +290,96 @@ static bool better(const fa_record *a, const fa_record *b)
     return few != fewer ? fewer : a->seconds < b->seconds;
 }
 
-/* The fastest of the configs whose newest record in the bucket ran. */
-static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_how how, uint32_t bucket)
+/* What there is of one shape bucket. */
+typedef struct shelf {
+    bool used;
+    uint32_t bucket;
+    double near; /* the least distance of those that count */
+    size_t at;   /* the first of those */
+    const fa_record *best;
+} shelf;
+
+/* A table with open addressing; cap is a power of two. */
+typedef struct shelves {
+    shelf *s;
+    size_t n, cap;
+} shelves;
+
+static shelf *shelf_at(shelves *all, uint32_t bucket)
 {
-    const fa_record *best = NULL;
-    for (size_t i = 0; i < rs->n; i++) {
-        const fa_record *r = &rs->r[i];
-        if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
-            (best && !better(r, best)))
-            continue;
-        bool newest = true;
-        for (size_t j = i + 1; j < rs->n && newest; j++)
-            newest = !(rs->r[j].how == how && fa_config_equal(&rs->r[j].config, &r->config) &&
-                       fa_problem_same_class(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
-        if (newest)
-            best = r;
-    }
-    return best;
+    size_t i = bucket * 0x9e3779b97f4a7c15u >> 32 & (all->cap - 1);
+    while (all->s[i].used && all->s[i].bucket != bucket)
+        i = (i + 1) & (all->cap - 1);
+    return &all->s[i];
 }
 
-/* Tries the buckets from the nearest outwards: the nearest may hold nothing but overtaken records. */
+/* NULL: no memory. */
+static shelf *shelf_of(shelves *all, uint32_t bucket)
+{
+    if (2 * all->n >= all->cap) {
+        shelves grown = { .n = all->n, .cap = all->cap ? 2 * all->cap : 32 };
+        grown.s = calloc(grown.cap, sizeof *grown.s);
+        if (!grown.s)
+            return NULL;
+        for (size_t i = 0; i < all->cap; i++)
+            if (all->s[i].used)
+                *shelf_at(&grown, all->s[i].bucket) = all->s[i];
+        free(all->s);
+        *all = grown;
+    }
+    shelf *g = shelf_at(all, bucket);
+    if (!g->used) {
+        *g = (shelf){ .used = true, .bucket = bucket, .near = INFINITY };
+        all->n++;
+    }
+    return g;
+}
+
+/* From the newest to the oldest: in each bucket the fastest of the configs whose newest record there ran. False: no memory. */
+static bool sort_in(shelves *all, const fa_records *rs, const fa_problem *p, fa_how how)
+{
+    fa_newest met = { .n = 0 };
+    uint32_t own = fa_problem_bucket(p);
+    bool ok = true;
+    for (size_t i = rs->n; i-- > 0 && ok;) {
+        const fa_record *r = &rs->r[i];
+        if (r->how != how || !fa_problem_same_class(&r->problem, p))
+            continue;
+        uint32_t bucket = fa_problem_bucket(&r->problem);
+        shelf *g = shelf_of(all, bucket);
+        bool newest = fa_newest_add(&met, r, bucket);
+        ok = g && !met.oom;
+        if (!ok || !newest || !ran(r))
+            continue;
+        double far = bucket == own ? 0 : distance(&r->problem, p);
+        if (far <= g->near) {
+            g->near = far;
+            g->at = i;
+        }
+        if (!g->best || !better(g->best, r))
+            g->best = r;
+    }
+    fa_newest_free(&met);
+    return ok;
+}
+
+/* Of the own bucket, else of the nearest that has any: the nearest may hold nothing but overtaken records. */
 static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_how how)
 {
-    double done = -1;
+    shelves all = { .n = 0 };
+    const shelf *best = NULL;
     uint32_t own = fa_problem_bucket(p);
-    const fa_record *best = fastest(rs, p, how, own);
-    while (!best) {
-        const fa_record *next = NULL;
-        double near = INFINITY;
-        for (size_t i = 0; i < rs->n; i++) {
-            const fa_record *r = &rs->r[i];
-            if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p))
+    if (sort_in(&all, rs, p, how))
+        for (size_t i = 0; i < all.cap; i++) {
+            const shelf *g = &all.s[i];
+            if (!g->best || (best && best->bucket == own))
                 continue;
-            double far = distance(&r->problem, p);
-            if (far > done && far < near) {
-                near = far;
-                next = r;
-            }
+            if (!best || g->bucket == own || g->near < best->near || (g->near == best->near && g->at < best->at))
+                best = g;
         }
-        if (!next)
-            return NULL;
-        done = near;
-        best = fastest(rs, p, how, fa_problem_bucket(&next->problem));
-    }
-    return best;
+    const fa_record *r = best ? best->best : NULL;
+    free(all.s);
+    return r;
 }
 
 double fa_records_distance(const fa_problem *a, const fa_problem *b)

@@ -48,13 +48,11 @@ typedef struct fa_record {
 /* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
 bool fa_record_append(fa_store *s, const fa_record *r);
 
-/* The same with a line that is already JSON of r: members that this version does not know are kept. */
-bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
-
 /* The names of the record's folder and file below records/. */
 void fa_record_path(const fa_record *r, char chip_dir[64], char file[160]);
-/* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. */
-void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user);
+/* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. False with *trouble where that
+ * of the root that takes new files cannot be read. */
+bool fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user, const char **trouble);
 
 /* A line of a file of records, as it lies there. */
 typedef struct fa_record_line {
@@ -83,7 +81,8 @@ void fa_records_free(fa_records *rs);
 
 /* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the
  * nearest bucket of the same key; within it, for each config its newest record, and of those the fastest; times of few samples (quality.h)
- * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. */
+ * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. The work grows with
+ * the number of records alone. NULL also when memory runs out. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
 /* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape
@@ -93,4 +92,11 @@ double fa_records_distance(const fa_problem *a, const fa_problem *b);
 /* JSON of one record, one line without newline, and back. */
 bool fa_record_to_json(const fa_record *r, fa_text *out);
 bool fa_record_from_json(fa_record *out, const char *line);
+
+/* The same for many lines, of which neighbours are mostly of one problem. Zeros are an empty memo. */
+typedef struct fa_record_memo {
+    char text[256];
+    fa_problem problem;
+} fa_record_memo;
+bool fa_record_read(fa_record *out, const char *line, fa_record_memo *memo);
 #endif

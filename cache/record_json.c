@@ -1,4 +1,5 @@
 /* record_json: one record as one line of JSON. */
+#include "flat_json.h"
 #include "gen/problem.h"
 #include "record.h"
 #include "root.h"
@@ -11,40 +12,32 @@ static const char *const outcomes[] = { "ok", "constraint", "compile", "launch",
 static const char *const hows[] = { "model", "measured" };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-/* The members that are plain text or small integers, in the order of the line. */
+/* The members in the order of the line. TOLD: what an older line does not have, and a line of the model does not need, is left out where
+ * it is 0. */
+typedef enum kind { TEXT, INT, REAL, TOLD_INT, TOLD_REAL, PROBLEM, CONFIG, OUTCOME, HOW, VERIFIED, QUALITY, SOURCE } kind;
 /* clang-format off */
-#define TEXT(name) { #name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name) }
-/* clang-format on */
+#define AT(name) #name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name)
 static const struct {
+    kind kind;
     const char *name;
     size_t at, size;
-} texts[] = { TEXT(chip), TEXT(arch), TEXT(why), TEXT(version), TEXT(compiler), TEXT(driver), TEXT(date) };
-static const struct {
-    const char *name;
-    size_t at;
-} ints[] = { { "count", offsetof(fa_record, count) },
-             { "regs", offsetof(fa_record, regs) },
-             { "spills", offsetof(fa_record, spills) },
-             { "smem", offsetof(fa_record, smem) } };
-/* What an older line does not have, and a line of the model does not need: left out where it is 0. */
-static const struct {
-    const char *name;
-    size_t at;
-} told_ints[] = { { "clock_mhz", offsetof(fa_record, clock_mhz) }, { "temperature", offsetof(fa_record, temperature) } },
-  told_reals[] = { { "low", offsetof(fa_record, low) }, { "high", offsetof(fa_record, high) }, { "warm", offsetof(fa_record, warm) } };
+} members[] = {
+    { PROBLEM, AT(problem) }, { CONFIG, AT(config) }, { OUTCOME, AT(outcome) }, { HOW, AT(how) }, { REAL, AT(seconds) }, { REAL, AT(spread) },
+    { INT, AT(count) }, { INT, AT(regs) }, { INT, AT(spills) }, { INT, AT(smem) },
+    { TOLD_REAL, AT(low) }, { TOLD_REAL, AT(high) }, { TOLD_REAL, AT(warm) }, { TOLD_INT, AT(clock_mhz) }, { TOLD_INT, AT(temperature) },
+    { VERIFIED, AT(verified) }, { QUALITY, AT(quality) },
+    { TEXT, AT(chip) }, { TEXT, AT(arch) }, { TEXT, AT(why) }, { TEXT, AT(version) }, { TEXT, AT(compiler) }, { TEXT, AT(driver) }, { TEXT, AT(date) },
+    { SOURCE, AT(source) },
+};
+/* clang-format on */
+#define MEMBERS COUNT(members)
 
 const char *fa_outcome_name(fa_outcome o)
 {
     return (int)o >= 0 && (int)o < COUNT(outcomes) ? outcomes[o] : "?";
 }
 
-static int index_of(const char *const *names, int n, const char *s)
-{
-    for (int i = 0; s && i < n; i++)
-        if (strcmp(names[i], s) == 0)
-            return i;
-    return -1;
-}
+/* ---- writing ---- */
 
 /* Text of another program (a device name, a compiler's message) may not be UTF-8, which JSON must be. */
 static json_t *text_json(const char *s, size_t size)
@@ -53,53 +46,62 @@ static json_t *text_json(const char *s, size_t size)
     json_t *j = json_stringn(s, n);
     if (j)
         return j;
-    char clean[256]; /* no member is as long: see texts */
+    char clean[256]; /* no member is as long: see members */
     _Static_assert(sizeof(((fa_record *)0)->why) < sizeof clean && sizeof(((fa_record *)0)->chip) < sizeof clean, "room");
     for (size_t i = 0; i < n; i++)
         clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
     return json_stringn(clean, n);
 }
 
-/* JSON has no NaN: a time that is none is 0, which never wins. */
-static json_t *number(double x)
+/* The member as JSON; NULL with *left_out where it is not told, else where it has no form, or memory ran out. */
+static json_t *member_json(const fa_record *r, int m, bool *left_out)
 {
-    return json_real(isfinite(x) ? x : 0);
+    char text[512];
+    int32_t v;
+    double x;
+    const char *at = (const char *)r + members[m].at;
+    *left_out = false;
+    switch (members[m].kind) {
+    case PROBLEM:
+        return fa_problem_print(text, 256, &r->problem) < 256 ? json_string(text) : NULL;
+    case CONFIG:
+        return fa_config_print(text, sizeof text, &r->config) < (int)sizeof text ? json_string(text) : NULL;
+    case OUTCOME:
+        return (unsigned)r->outcome < (unsigned)COUNT(outcomes) ? json_string(outcomes[r->outcome]) : NULL;
+    case HOW:
+        return (unsigned)r->how < (unsigned)COUNT(hows) ? json_string(hows[r->how]) : NULL;
+    case VERIFIED:
+        return json_boolean(r->verified);
+    case QUALITY:
+        *left_out = r->quality == FA_QUALITY_UNTOLD;
+        return *left_out ? NULL : json_string(fa_quality_name(r->quality));
+    case SOURCE:
+        fa_key_print(text, (fa_key){ r->source[0], r->source[1] });
+        return json_string(text);
+    case TEXT:
+        return text_json(at, members[m].size);
+    case INT:
+    case TOLD_INT:
+        memcpy(&v, at, sizeof v);
+        *left_out = members[m].kind == TOLD_INT && v == 0;
+        return *left_out ? NULL : json_integer(v);
+    case REAL:
+    case TOLD_REAL:
+        memcpy(&x, at, sizeof x);
+        *left_out = members[m].kind == TOLD_REAL && x == 0;
+        return *left_out ? NULL : json_real(isfinite(x) ? x : 0); /* JSON has no NaN: a time that is none is 0, which never wins */
+    }
+    return NULL;
 }
 
 bool fa_record_to_json(const fa_record *r, fa_text *out)
 {
-    char problem[256], config[512], source[33];
-    if (fa_problem_print(problem, sizeof problem, &r->problem) >= (int)sizeof problem ||
-        fa_config_print(config, sizeof config, &r->config) >= (int)sizeof config || (unsigned)r->outcome >= (unsigned)COUNT(outcomes) ||
-        (unsigned)r->how >= (unsigned)COUNT(hows))
-        return false;
-    fa_key_print(source, (fa_key){ r->source[0], r->source[1] });
     json_t *o = json_object();
-    bool ok = o && json_object_set_new(o, "problem", json_string(problem)) == 0 &&
-              json_object_set_new(o, "config", json_string(config)) == 0 &&
-              json_object_set_new(o, "outcome", json_string(outcomes[r->outcome])) == 0 &&
-              json_object_set_new(o, "how", json_string(hows[r->how])) == 0 && json_object_set_new(o, "seconds", number(r->seconds)) == 0 &&
-              json_object_set_new(o, "spread", number(r->spread)) == 0;
-    for (int i = 0; ok && i < COUNT(ints); i++) {
-        int32_t v;
-        memcpy(&v, (const char *)r + ints[i].at, sizeof v);
-        ok = json_object_set_new(o, ints[i].name, json_integer(v)) == 0;
+    bool ok = o != NULL, left_out;
+    for (int m = 0; ok && m < MEMBERS; m++) {
+        json_t *j = member_json(r, m, &left_out);
+        ok = left_out || json_object_set_new(o, members[m].name, j) == 0;
     }
-    for (int i = 0; ok && i < COUNT(told_reals); i++) {
-        double v;
-        memcpy(&v, (const char *)r + told_reals[i].at, sizeof v);
-        ok = v == 0 || json_object_set_new(o, told_reals[i].name, number(v)) == 0;
-    }
-    for (int i = 0; ok && i < COUNT(told_ints); i++) {
-        int32_t v;
-        memcpy(&v, (const char *)r + told_ints[i].at, sizeof v);
-        ok = v == 0 || json_object_set_new(o, told_ints[i].name, json_integer(v)) == 0;
-    }
-    ok = ok && json_object_set_new(o, "verified", json_boolean(r->verified)) == 0 &&
-         (r->quality == FA_QUALITY_UNTOLD || json_object_set_new(o, "quality", json_string(fa_quality_name(r->quality))) == 0);
-    for (int i = 0; ok && i < COUNT(texts); i++)
-        ok = json_object_set_new(o, texts[i].name, text_json((const char *)r + texts[i].at, texts[i].size)) == 0;
-    ok = ok && json_object_set_new(o, "source", json_string(source)) == 0;
     char *s = ok ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(o);
     if (!s)
@@ -109,47 +111,155 @@ bool fa_record_to_json(const fa_record *r, fa_text *out)
     return !out->oom;
 }
 
-bool fa_record_from_json(fa_record *out, const char *line)
+/* ---- reading ---- */
+
+/* The member of a name, looked for from `from` on, since lines have them in order; MEMBERS: another's. */
+static int member_of(const char *name, size_t n, int from)
 {
+    for (int i = 0; i < MEMBERS; i++) {
+        int m = (from + i) % MEMBERS;
+        if (!strncmp(members[m].name, name, n) && !members[m].name[n])
+            return m;
+    }
+    return MEMBERS;
+}
+
+/* A line as this version writes it. False: of another version, or by another program; or it is no record at all. */
+static bool read_flat(fa_flat_value v[MEMBERS], const char *line)
+{
+    const char *p = line, *name;
+    size_t n;
+    fa_flat_value one;
+    int m = -1;
+    for (bool more = *p == '{'; more; more = *p != 0) {
+        if (!fa_flat_next(&p, &name, &n, &one) || (m = member_of(name, n, m + 1)) == MEMBERS || v[m].kind != FA_FLAT_ABSENT)
+            return false;
+        v[m] = one;
+    }
+    return p != line;
+}
+
+/* Any line; the texts are those of *o, which the caller frees. */
+static void read_whole(fa_flat_value v[MEMBERS], json_t *o)
+{
+    for (int m = 0; m < MEMBERS; m++) {
+        const json_t *j = json_object_get(o, members[m].name);
+        v[m] = (fa_flat_value){ .kind = FA_FLAT_OTHER, .number = json_number_value(j), .integer = json_integer_value(j) };
+        if (!j)
+            v[m].kind = FA_FLAT_ABSENT;
+        else if (json_is_string(j)) {
+            v[m].kind = FA_FLAT_TEXT;
+            v[m].text = json_string_value(j);
+            v[m].n = strlen(v[m].text);
+        } else if (json_is_true(j))
+            v[m].kind = FA_FLAT_TRUE;
+        else if (json_is_integer(j))
+            v[m].kind = FA_FLAT_INTEGER;
+        else if (json_is_real(j))
+            v[m].kind = FA_FLAT_REAL;
+    }
+}
+
+static int index_of(const char *const *names, int n, const char *s)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], s) == 0)
+            return i;
+    return -1;
+}
+
+/* Lines of one file are of few problems, mostly one after the other. */
+static bool read_problem(fa_problem *out, const char *text, fa_record_memo *memo)
+{
+    if (memo && memo->text[0] && !strcmp(memo->text, text)) {
+        *out = memo->problem;
+        return true;
+    }
+    bool ok = fa_problem_parse(out, text) == FA_OK;
+    if (ok && memo && strlen(text) < sizeof memo->text) {
+        strcpy(memo->text, text);
+        memo->problem = *out;
+    }
+    return ok;
+}
+
+/* What has no number, or another type, is 0. False where the record is none then. */
+static bool take(fa_record *r, int m, const fa_flat_value *v, fa_record_memo *memo)
+{
+    char text[1024], *at = (char *)r + members[m].at;
+    kind k = members[m].kind;
+    int32_t i = v->kind == FA_FLAT_INTEGER ? (int32_t)v->integer : 0;
+    double x = v->kind == FA_FLAT_INTEGER || v->kind == FA_FLAT_REAL ? v->number : 0;
+    bool is_text = v->kind == FA_FLAT_TEXT;
+    text[0] = 0;
+    if (is_text && k >= PROBLEM && v->n < sizeof text) {
+        memcpy(text, v->text, v->n);
+        text[v->n] = 0;
+    }
+    fa_key key = { 0, 0 };
+    int index;
+    switch (k) {
+    case TEXT:
+        if (is_text)
+            memcpy(at, v->text, v->n < members[m].size - 1 ? v->n : members[m].size - 1);
+        return true;
+    case INT:
+    case TOLD_INT:
+        memcpy(at, &i, sizeof i);
+        return true;
+    case REAL:
+    case TOLD_REAL:
+        memcpy(at, &x, sizeof x);
+        return true;
+    case PROBLEM:
+        return is_text && read_problem(&r->problem, text, memo);
+    case CONFIG:
+        return is_text && fa_config_parse(&r->config, text) == FA_OK;
+    case OUTCOME:
+        index = index_of(outcomes, COUNT(outcomes), text);
+        r->outcome = (fa_outcome)(index < 0 ? 0 : index);
+        return index >= 0;
+    case HOW:
+        index = index_of(hows, COUNT(hows), text);
+        r->how = (fa_how)(index < 0 ? 0 : index);
+        return index >= 0;
+    case VERIFIED: /* outcome and how stand before it */
+        r->verified = v->kind == FA_FLAT_ABSENT ? r->how == FA_MEASURED && r->outcome == FA_RAN : v->kind == FA_FLAT_TRUE;
+        return true;
+    case QUALITY:
+        r->quality = fa_quality_of(text);
+        return true;
+    case SOURCE:
+        if (is_text && !fa_key_parse(&key, text))
+            return false;
+        r->source[0] = key.lo;
+        r->source[1] = key.hi;
+        return true;
+    }
+    return false;
+}
+
+bool fa_record_read(fa_record *out, const char *line, fa_record_memo *memo)
+{
+    fa_flat_value v[MEMBERS] = { { .kind = FA_FLAT_ABSENT } };
+    json_t *o = NULL;
     fa_record r;
+    bool ok = true;
+    if (!read_flat(v, line)) {
+        o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        read_whole(v, o);
+        ok = json_is_object(o);
+    }
     memset(&r, 0, sizeof r);
-    json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-    const char *problem = json_string_value(json_object_get(o, "problem"));
-    const char *config = json_string_value(json_object_get(o, "config"));
-    const char *source = json_string_value(json_object_get(o, "source"));
-    int outcome = index_of(outcomes, COUNT(outcomes), json_string_value(json_object_get(o, "outcome")));
-    int how = index_of(hows, COUNT(hows), json_string_value(json_object_get(o, "how")));
-    fa_key k = { 0, 0 };
-    bool ok = problem && config && outcome >= 0 && how >= 0 && (!source || fa_key_parse(&k, source)) &&
-              fa_problem_parse(&r.problem, problem) == FA_OK && fa_config_parse(&r.config, config) == FA_OK;
-    r.outcome = (fa_outcome)(outcome < 0 ? 0 : outcome);
-    r.how = (fa_how)(how < 0 ? 0 : how);
-    r.source[0] = k.lo;
-    r.source[1] = k.hi;
-    r.seconds = json_number_value(json_object_get(o, "seconds"));
-    r.spread = json_number_value(json_object_get(o, "spread"));
-    for (int i = 0; i < COUNT(ints); i++) {
-        int32_t v = (int32_t)json_integer_value(json_object_get(o, ints[i].name));
-        memcpy((char *)&r + ints[i].at, &v, sizeof v);
-    }
-    for (int i = 0; i < COUNT(told_ints); i++) {
-        int32_t v = (int32_t)json_integer_value(json_object_get(o, told_ints[i].name));
-        memcpy((char *)&r + told_ints[i].at, &v, sizeof v);
-    }
-    for (int i = 0; i < COUNT(told_reals); i++) {
-        double v = json_number_value(json_object_get(o, told_reals[i].name));
-        memcpy((char *)&r + told_reals[i].at, &v, sizeof v);
-    }
-    const json_t *verified = json_object_get(o, "verified");
-    r.verified = verified ? json_is_true(verified) : r.how == FA_MEASURED && r.outcome == FA_RAN;
-    r.quality = fa_quality_of(json_string_value(json_object_get(o, "quality")));
-    for (int i = 0; i < COUNT(texts); i++) {
-        const char *s = json_string_value(json_object_get(o, texts[i].name));
-        size_t n = s ? strnlen(s, texts[i].size - 1) : 0;
-        memcpy((char *)&r + texts[i].at, s ? s : "", n);
-    }
+    for (int m = 0; ok && m < MEMBERS; m++)
+        ok = take(&r, m, &v[m], memo);
     json_decref(o);
     if (ok)
         *out = r;
     return ok;
+}
+
+bool fa_record_from_json(fa_record *out, const char *line)
+{
+    return fa_record_read(out, line, NULL);
 }

@@ -17,7 +17,15 @@ typedef struct fa_root {
 } fa_root;
 
 /* The causes of advice: each is told once per store. */
-typedef enum fa_cause { FA_CAUSE_PUT = 1, FA_CAUSE_DAMAGE = 2, FA_CAUSE_LOCK = 4, FA_CAUSE_RECORD = 8, FA_CAUSE_QUARANTINE = 16 } fa_cause;
+typedef enum fa_cause {
+    FA_CAUSE_PUT = 1,
+    FA_CAUSE_DAMAGE = 2,
+    FA_CAUSE_LOCK = 4,
+    FA_CAUSE_RECORD = 8,
+    FA_CAUSE_QUARANTINE = 16,
+    FA_CAUSE_WAIT = 32,
+    FA_CAUSE_IMPORT = 64
+} fa_cause;
 
 struct fa_store {
     fa_root *root;
@@ -33,6 +41,9 @@ struct fa_store {
     pthread_cond_t freed;
     fa_key *held; /* keys locked by threads of this process; guarded by mutex */
     size_t n_held, cap_held;
+    double longest;      /* seconds of the longest compile seen; guarded by mutex */
+    double wait_most;    /* of a wait for another process, in place of the rule of wait.h; 0 = by that rule */
+    atomic_bool hurried; /* an append waited in vain: the next ones do not, until one gets its lock */
 };
 
 /* The name of k's file, in the folder of its first two digits. */

@@ -1,5 +1,6 @@
 /* store: the search path of cache roots. */
 #include "store.h"
+#include "import.h"
 #include "load_marker.h"
 #include "root.h"
 #include "temp_file.h"
@@ -103,8 +104,10 @@ static void root_open(fa_store *s, fa_root *r, bool want_writer)
         r->v1 = fa_trusted_dir(fd, FA_FORMAT_DIR, false, &trouble);
     if (r->v1 < 0)
         snprintf(r->trouble, sizeof r->trouble, "%s: %s", FA_FORMAT_DIR, trouble);
-    if (r->writable)
+    if (r->writable) {
         fa_load_marker_sweep(s, r);
+        fa_import_sweep(s, r);
+    }
     close(fd);
 }
 

@@ -2,13 +2,14 @@
  *
  *   <root>/v1/kernels/<2 hex>/<32 hex>.fak     one compiled kernel, immutable (entry.h)
  *   <root>/v1/records/<chip>/<problem>.jsonl   measured and modelled facts, append-only (record.h)
- *   <root>/v1/locks/<32 hex>                   flock files, never deleted (lock.h)
+ *   <root>/v1/locks/<32 hex>                   flock files, never deleted (lock.h); longest: a figure (wait.h)
  *   <root>/v1/loading/<32 hex>                 marks of kernels that are being loaded for the first time (load_marker.h)
  *   <root>/v1/quarantine/<32 hex>.fak          kernels whose loading killed a process; not used
  *   <root>/v1/foreign/<32 hex>.fak             kernels that were imported and not trusted; not used (archive.h)
+ *   <root>/v1/import, imported                 journals of an import (import.h)
  *
  * A store is a search path of such roots: the first that can be written takes new files, the others are only read. Opening it
- * removes what killed writers left. */
+ * removes what killed writers left, and takes back what a killed import had added. */
 #ifndef FA_CACHE_STORE_H
 #define FA_CACHE_STORE_H
 #include "gen/text.h"

@@ -1,6 +1,7 @@
 /* args: from the tables of options to a command's struct, and to its help. */
 #include "args.h"
 #include "gen/error.h"
+#include "gen/text.h"
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,10 @@ fa_status cli_args_parse(const cli_group *groups, void *args, size_t size, int a
 void cli_wrap(FILE *f, const char *text, int indent, int columns)
 {
     int at = indent;
+    fa_text plain = { 0 };
+    fa_text_str(&plain, text);
+    fa_text_make_plain(&plain);
+    text = fa_text_cstr(&plain);
     while (*text) {
         size_t n = strcspn(text, " \n");
         if (at > indent && at + 1 + (int)n > columns) {
@@ -146,6 +151,7 @@ void cli_wrap(FILE *f, const char *text, int indent, int columns)
         text += *text != 0;
     }
     fputc('\n', f);
+    fa_text_free(&plain);
 }
 
 void cli_option_about(char *buf, size_t n, const cli_option *o)

@@ -35,6 +35,7 @@ extern const cli_option_type cli_seconds; /* double, "60s" "2m" "1h" */
 extern const cli_option_type cli_size;    /* int64_t, bytes as "100MiB"; -1 = "any" */
 extern const cli_option_type cli_age;     /* double, seconds as "30d" "12h" */
 extern const cli_option_type cli_real;    /* float > 0 */
+extern const cli_option_type cli_scale;   /* float, what fa_args.scale takes, but for 0 */
 extern const cli_option_type cli_text;    /* const char *, not empty */
 extern const cli_option_type cli_choice;  /* int, one of words */
 extern const cli_option_type cli_choices; /* cli_list of them */

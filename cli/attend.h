@@ -30,7 +30,7 @@ typedef struct attend_args {
     int32_t dtype, o_dtype, window[2], diagonal, offset;
     float scale, dropout;
     uint64_t seed; /* of dropout */
-    bool causal, check, backward;
+    bool causal, check, backward, force;
     const char *grad_o, *grad_lse, *grad_q, *grad_k, *grad_v; /* files of --backward; NULL = not given */
     int32_t grad_dtype;
 } attend_args;
@@ -44,6 +44,10 @@ typedef struct attend_inputs {
 /* Reads and checks the files. FA_INVALID names the file, what is wrong, for a value its index too, and what is accepted. */
 fa_status attend_read(attend_inputs *in, const attend_args *a);
 void attend_free(attend_inputs *in); /* zeros are fine */
+
+/* FA_INVALID where an option names for writing what another one reads, unless --force is given, or what another one writes. Files are
+ * compared by device and inode, so that links count. */
+fa_status attend_check_outputs(const attend_args *a);
 
 /* Mask, scale and dropout of a launch. */
 void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p);

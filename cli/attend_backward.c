@@ -3,10 +3,12 @@
 #include "autotune/expected.h"
 #include "autotune/number.h"
 #include "autotune/tensors.h"
+#include "check.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
+#include "say.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,22 +128,19 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, &t->problem);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (a->check && !v->ok)
-        fprintf(stderr, "fagen attend: the result is wrong: %s\n", v->text);
+        cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json)
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "device", cli_session_json(s), "problem", text, "grad_q",
                                     a->grad_q, "grad_k", a->grad_k, "grad_v", a->grad_v, "explain", why, "seconds",
-                                    cli_json_number(seconds), "check",
-                                    a->check ? json_pack("{s:b,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
-                                                         cli_json_number(v->most))
-                                             : json_null()),
+                                    cli_json_number(seconds), "check", a->check ? cli_check_json(v) : json_null()),
                           code);
     if (!c->quiet)
-        printf("%sran        one launch%s, %s with what came before it\nwrote      %s, %s, %s\n", why,
-               s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->grad_q, a->grad_k, a->grad_v);
+        cli_say(stdout, "%sran        one launch%s, %s with what came before it\nwrote      %s, %s, %s\n", why,
+                s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->grad_q, a->grad_k, a->grad_v);
     if (a->check)
-        printf("check      %s: max error %.3g of %.3g allowed, naive %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most);
+        cli_check_print(stdout, v, false);
     return code;
 }
 

@@ -3,12 +3,14 @@
 #include "autotune/expected.h"
 #include "autotune/number.h"
 #include "autotune/tensors.h"
+#include "check.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "problem_options.h"
 #include "progress.h"
 #include "runtime/lengths.h"
+#include "say.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +38,12 @@ static const cli_option options[] = {
       .preset = "bottom-right", .words = diagonals },
     { .name = "offset", .type = &cli_int, FIELD(offset), .value = "KEYS", .help = "with --diagonal offset", .preset = "0",
       .min = -FA_MAX_LENGTH, .max = FA_MAX_LENGTH },
-    { .name = "scale", .type = &cli_real, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
+    { .name = "scale", .type = &cli_scale, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
     { .name = "dropout", .type = &cli_real, FIELD(dropout), .value = "P",
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
       .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
+    { .name = "force", FIELD(force), .help = "write over a file that is read" },
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
@@ -184,29 +187,29 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
 {
     char text[256], why[4096] = "";
     if (a->check && !v->ok)
-        fprintf(stderr, "fagen attend: the result is wrong: %s\n", v->text);
+        cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
         json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O],
                                 "lse", a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds",
                                 cli_json_number(seconds));
-        if (a->check)
-            json_object_set_new(doc, "check",
-                                json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
-                                          cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
+        if (a->check) {
+            json_t *check = cli_check_json(v);
+            json_object_set_new(check, "lse_error", cli_json_number(v->lse.most));
+            json_object_set_new(doc, "check", check);
+        }
         return cli_answer(c, doc, a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK);
     }
     FILE *to = to_stdout(a) ? stderr : stdout;
     if (!c->quiet) {
-        fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
+        cli_say(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
+        cli_say(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
                 a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
-        fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
-                v->naive.most, v->lse.most);
+        cli_check_print(to, v, true);
     return a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
 }
 
@@ -221,7 +224,9 @@ static int run(cli *c, const void *args, int n, char **words)
     float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
-    fa_status st = attend_read(&in, a), wrong = FA_OK;
+    fa_status st = attend_check_outputs(a), wrong = FA_OK;
+    if (st == FA_OK)
+        st = attend_read(&in, a);
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)

@@ -12,6 +12,7 @@
 #include "problem_list.h"
 #include "progress.h"
 #include "ranking.h"
+#include "say.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -179,7 +180,7 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
         return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list),
                           code);
     if (!c->json && b.table.rows) {
-        printf("%s, median of %d samples, inputs cold in L2\n", cli_session_chip(s, chip, sizeof chip), a->samples);
+        cli_say(stdout, "%s, median of %d samples, inputs cold in L2\n", cli_session_chip(s, chip, sizeof chip), a->samples);
         cli_table_print(&b.table, c);
     } else {
         fa_text_free(&b.table.cells);
@@ -216,7 +217,7 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
         fa_context_leave(b.sim, &in);
     int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
     if (!c->json && st == FA_OK && b.table.rows) {
-        printf("%s, what one launch does on the simulator; a simulator has no times\n", fa_context_arch(b.sim)->name);
+        cli_say(stdout, "%s, what one launch does on the simulator; a simulator has no times\n", fa_context_arch(b.sim)->name);
         cli_table_print(&b.table, c);
     } else {
         fa_text_free(&b.table.cells);
@@ -330,7 +331,7 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
         fa_text_free(&table.cells);
         return cli_answer(c, doc, CLI_EXIT_OK);
     }
-    printf("%s\nthe host's time before the driver's launch, beside %s\n", text, cli_session_chip(s, chip, sizeof chip));
+    cli_say(stdout, "%s\nthe host's time before the driver's launch, beside %s\n", text, cli_session_chip(s, chip, sizeof chip));
     cli_table_print(&table, c);
     json_decref(doc);
     return CLI_EXIT_OK;

@@ -3,6 +3,7 @@
 #include "cache/record.h"
 #include "cmd_cache.h"
 #include "gen/error.h"
+#include "say.h"
 #include "table.h"
 #include <string.h>
 
@@ -68,11 +69,11 @@ static void print_root(const fa_store *s, size_t i)
 {
     bool writable;
     const char *trouble, *path = fa_store_root_at(s, i, &writable, &trouble);
-    printf("%s (%s)%s%s\n", path,
-           writable                ? "read and write"
-           : trouble && trouble[0] ? "not used"
-                                   : "read only",
-           trouble && trouble[0] ? ": " : "", trouble && trouble[0] ? trouble : "");
+    cli_say(stdout, "%s (%s)%s%s\n", path,
+            writable                ? "read and write"
+            : trouble && trouble[0] ? "not used"
+                                    : "read only",
+            trouble && trouble[0] ? ": " : "", trouble && trouble[0] ? trouble : "");
 }
 
 int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
@@ -103,11 +104,11 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
             cli_table_print(&l.table, c);
         else
             fa_text_free(&l.table.cells);
-        printf("%zu kernels, %s", l.n, cli_show_bytes(l.bytes));
+        cli_say(stdout, "%zu kernels, %s", l.n, cli_show_bytes(l.bytes));
         if (l.aside)
-            printf(", %zu set aside", l.aside);
-        printf("%s; records: %zu measured, %zu by the model, %zu of failures\n",
-               l.damaged ? ", some damaged: they are compiled anew when wanted" : "", measured, modelled, failed);
+            cli_say(stdout, ", %zu set aside", l.aside);
+        cli_say(stdout, "%s; records: %zu measured, %zu by the model, %zu of failures\n",
+                l.damaged ? ", some damaged: they are compiled anew when wanted" : "", measured, modelled, failed);
         json_decref(l.list);
         json_decref(records);
     }
@@ -170,15 +171,16 @@ static json_t *tally_json(const fa_store *s, size_t root, const tally *t)
 
 static void print_tally(const tally *t)
 {
-    printf("  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_AREA_KERNELS],
-           cli_show_bytes((double)t->bytes[FA_AREA_KERNELS]), t->loaded);
+    cli_say(stdout, "  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_AREA_KERNELS],
+            cli_show_bytes((double)t->bytes[FA_AREA_KERNELS]), t->loaded);
     if (t->oldest)
-        printf("; longest unused since %.10s", cli_show_time(t->oldest));
-    printf("\n  foreign     %zu, %s: imported and not trusted\n", t->n[FA_AREA_FOREIGN], cli_show_bytes((double)t->bytes[FA_AREA_FOREIGN]));
-    printf("  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_AREA_QUARANTINE],
-           cli_show_bytes((double)t->bytes[FA_AREA_QUARANTINE]));
-    printf("  records     %zu in %zu files, %s", t->lines, t->files, cli_show_bytes((double)t->record_bytes));
-    printf(t->bad ? "; %zu lines are torn or not known, and skipped\n" : "\n", t->bad);
+        cli_say(stdout, "; longest unused since %.10s", cli_show_time(t->oldest));
+    cli_say(stdout, "\n  foreign     %zu, %s: imported and not trusted\n", t->n[FA_AREA_FOREIGN],
+            cli_show_bytes((double)t->bytes[FA_AREA_FOREIGN]));
+    cli_say(stdout, "  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_AREA_QUARANTINE],
+            cli_show_bytes((double)t->bytes[FA_AREA_QUARANTINE]));
+    cli_say(stdout, "  records     %zu in %zu files, %s", t->lines, t->files, cli_show_bytes((double)t->record_bytes));
+    cli_say(stdout, t->bad ? "; %zu lines are torn or not known, and skipped\n" : "\n", t->bad);
 }
 
 int cli_cache_stat(cli *c, fa_store *s, const cache_args *args, const char *word)
@@ -204,9 +206,9 @@ int cli_cache_stat(cli *c, fa_store *s, const cache_args *args, const char *word
             print_tally(&all.t[i]);
         }
         if (!n)
-            printf("no cache\n");
-        printf("kernels may take %s: what was used longest ago goes when a new one exceeds it (fa_options.cache_limit)\n",
-               cli_show_bytes((double)fa_store_limit(s)));
+            fputs("no cache\n", stdout);
+        cli_say(stdout, "kernels may take %s: what was used longest ago goes when a new one exceeds it (fa_options.cache_limit)\n",
+                cli_show_bytes((double)fa_store_limit(s)));
     }
     free(all.t);
     return code;

@@ -4,6 +4,7 @@
 #include "cache/prune.h"
 #include "cmd_cache.h"
 #include "gen/error.h"
+#include "say.h"
 #include <string.h>
 #include <time.h>
 
@@ -21,7 +22,7 @@ static void found(checking *k, const char *path, const char *why, bool removed)
     k->removed += removed;
     json_array_append_new(k->list, json_pack("{s:s,s:s,s:b}", "path", path, "damaged", why, "removed", removed));
     if (!k->c->json)
-        printf("%s: %s%s\n", path, why, removed ? ": removed" : "");
+        cli_say(stdout, "%s: %s%s\n", path, why, removed ? ": removed" : "");
 }
 
 static int check_item(void *user, const fa_item *i)
@@ -59,7 +60,7 @@ static void check_line(void *user, const fa_record_line *line)
     }
     k->bad++;
     if (!k->c->json)
-        printf("%s:%zu: no record that this version knows: skipped\n", path, line->number);
+        cli_say(stdout, "%s:%zu: no record that this version knows: skipped\n", path, line->number);
 }
 
 int cli_cache_verify(cli *c, fa_store *s, const cache_args *a, const char *word)
@@ -76,8 +77,8 @@ int cli_cache_verify(cli *c, fa_store *s, const cache_args *a, const char *word)
                                     "unreadable_lines", (json_int_t)k.bad, "found", k.list),
                           code);
     json_decref(k.list);
-    printf("%zu kernels read: %zu damaged, %zu removed; %zu lines of records read: %zu skipped\n", k.files, k.damaged, k.removed, k.lines,
-           k.bad);
+    cli_say(stdout, "%zu kernels read: %zu damaged, %zu removed; %zu lines of records read: %zu skipped\n", k.files, k.damaged, k.removed,
+            k.lines, k.bad);
     if (code)
         cli_note(c, "--repair removes what is damaged, where the root can be written; none of it is ever loaded");
     return code;
@@ -93,7 +94,7 @@ static void tell(void *user, const char *path, int64_t size)
     const gone *g = user;
     json_array_append_new(g->list, json_pack("{s:s,s:I}", "path", path, "bytes", (json_int_t)size));
     if (!g->c->json && !g->c->quiet)
-        printf("%s  %s\n", path, cli_show_bytes((double)size));
+        cli_say(stdout, "%s  %s\n", path, cli_show_bytes((double)size));
 }
 
 int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word)
@@ -125,8 +126,8 @@ int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word)
                                     (json_int_t)out.left_bytes, "files", g.list),
                           CLI_EXIT_OK);
     json_decref(g.list);
-    printf("%zu kernels %s, %s; ", out.n, a->dry_run ? "would go" : "removed", cli_show_bytes((double)out.bytes));
-    printf("%zu left, %s\n", out.left, cli_show_bytes((double)out.left_bytes));
+    cli_say(stdout, "%zu kernels %s, %s; ", out.n, a->dry_run ? "would go" : "removed", cli_show_bytes((double)out.bytes));
+    cli_say(stdout, "%zu left, %s\n", out.left, cli_show_bytes((double)out.left_bytes));
     return CLI_EXIT_OK;
 }
 
@@ -153,8 +154,8 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
     if (to_stdout && c->quiet)
         return CLI_EXIT_OK;
     FILE *to = to_stdout ? stderr : stdout;
-    fprintf(to, "wrote %s: %zu kernels, %zu records, %s", word, n.entries, n.lines, cli_show_bytes((double)n.bytes));
-    fprintf(to, n.skipped ? "; %zu kernels left out: damaged, or made by an older fagen\n" : "\n", n.skipped);
+    cli_say(to, "wrote %s: %zu kernels, %zu records, %s", word, n.entries, n.lines, cli_show_bytes((double)n.bytes));
+    cli_say(to, n.skipped ? "; %zu kernels left out: damaged, or made by an older fagen\n" : "\n", n.skipped);
     return CLI_EXIT_OK;
 }
 
@@ -170,8 +171,8 @@ int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word)
                                     "kernels", (json_int_t)n.entries, "kernels_there", (json_int_t)n.entries_there, "records",
                                     (json_int_t)n.lines, "records_there", (json_int_t)n.lines_there),
                           CLI_EXIT_OK);
-    printf("%s: %zu kernels new, %zu there already; %zu records new, %zu there already\n", fa_store_root(s), n.entries, n.entries_there,
-           n.lines, n.lines_there);
+    cli_say(stdout, "%s: %zu kernels new, %zu there already; %zu records new, %zu there already\n", fa_store_root(s), n.entries,
+            n.entries_there, n.lines, n.lines_there);
     if (n.entries && !a->trust)
         cli_note(c,
                  "the kernels were kept aside and are not loaded: whoever made %s decides what they do to the GPU. "

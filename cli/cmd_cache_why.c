@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "ranking.h"
+#include "say.h"
 #include "session.h"
 #include <string.h>
 
@@ -145,22 +146,23 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
                                     "nearest", nearest, "kernels", (json_int_t)f->n),
                           CLI_EXIT_OK);
     }
-    printf("%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
+    cli_say(stdout, "%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
     if (f->there)
-        printf("hit: %s%s\n", f->there, f->loaded ? "" : "; it has not been loaded here yet");
+        cli_say(stdout, "hit: %s%s\n", f->there, f->loaded ? "" : "; it has not been loaded here yet");
     else
-        printf("miss: no sound kernel of this key\n");
+        fputs("miss: no sound kernel of this key\n", stdout);
     if (f->damaged)
-        printf("  %s: %s\n", f->damaged_path, f->damaged);
+        cli_say(stdout, "  %s: %s\n", f->damaged_path, f->damaged);
     if (f->aside)
-        printf("  %s: %s\n", f->aside,
-               f->set_aside ? "set aside, because a process died while it was loaded"
-                            : "imported, and not trusted: fagen cache import FILE --trust");
+        cli_say(stdout, "  %s: %s\n", f->aside,
+                f->set_aside ? "set aside, because a process died while it was loaded"
+                             : "imported, and not trusted: fagen cache import FILE --trust");
     if (!f->there && f->near)
-        printf("nearest of %zu: %s\n  differs in %d field%s, first in %s\n", f->told, f->near, f->differences,
-               f->differences == 1 ? "" : "s", f->sentence);
+        cli_say(stdout, "nearest of %zu: %s\n  differs in %d field%s, first in %s\n", f->told, f->near, f->differences,
+                f->differences == 1 ? "" : "s", f->sentence);
     else if (!f->there)
-        printf(f->n ? "%zu kernels are there, of which none says what its key was made of\n" : "the cache holds no other kernel\n", f->n);
+        cli_say(stdout, f->n ? "%zu kernels are there, of which none says what its key was made of\n" : "the cache holds no other kernel\n",
+                f->n);
     return CLI_EXIT_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "gen/problem.h"
 #include "progress.h"
 #include "runtime/environment.h"
+#include "say.h"
 #include "session.h"
 #include "sim/sim.h"
 #include "table.h"
@@ -58,16 +59,16 @@ static void tell(doctor *d, state s, const char *what, const char *fix, const ch
             json_object_set_new(j, "looked", json_string(fa_text_cstr(&d->places)));
         json_array_append_new(d->checks, j);
     } else {
-        printf("%-12s", what);
+        cli_say(stdout, "%-12s", what);
         cli_paint(d->c, states[s], 6);
         cli_wrap(stdout, text, 18, d->c->columns);
         for (const char *p = fa_text_cstr(&d->places); *p;) {
             size_t n = strcspn(p, "\n");
-            printf("%20s%.*s\n", "", (int)n, p);
+            cli_say(stdout, "%20s%.*s\n", "", (int)n, p);
             p += n + (p[n] == '\n');
         }
         if (s != OK && fix)
-            printf("%18sfix: %s\n", "", fix);
+            cli_say(stdout, "%18sfix: %s\n", "", fix);
     }
     fa_text_free(&d->places);
 }
@@ -249,7 +250,7 @@ static int run(cli *c, const void *args, int n, char **words)
     doctor d = { .c = c, .checks = json_array() };
     (void)n, (void)words;
     if (!c->json)
-        printf("fagen %s\n", FA_VERSION_STRING);
+        cli_say(stdout, "fagen %s\n", FA_VERSION_STRING);
     look_at_driver(&d);
     bool nvrtc = look_at_nvrtc(&d), templates = look_at_templates(&d);
     look_at_cache(&d);

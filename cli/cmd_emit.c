@@ -5,8 +5,10 @@
 #include "gen/problem.h"
 #include "runtime/compiler.h"
 #include "runtime/resources.h"
+#include "say.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CU, PTX, CUBIN };
 static const cli_word formats[] = { { "cu", CU }, { "ptx", PTX }, { "cubin", CUBIN }, { NULL, 0 } };
@@ -121,7 +123,9 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
     const char *bytes = a->format == CU ? s->text : e->image;
     size_t n = a->format == CU ? s->text_size : e->image_size - (e->ptx != 0); /* without the NUL */
     fa_status st = FA_OK;
-    if (a->output || !c->json)
+    if (!a->output && !c->json && (a->format == CU || e->ptx) && isatty(STDOUT_FILENO))
+        cli_say(stdout, "%s", bytes);
+    else if (a->output || !c->json)
         st = cli_file_write(a->output ? a->output : "-", bytes, n, NULL, 0);
     if (st != FA_OK)
         return cli_fail(c, st);

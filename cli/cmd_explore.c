@@ -7,6 +7,7 @@
 #include "problem_options.h"
 #include "progress.h"
 #include "runtime/environment.h"
+#include "say.h"
 #include "session.h"
 #include "table.h"
 #include <string.h>
@@ -138,26 +139,27 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
         }
     fa_problem_print(problem, sizeof problem, &e->problem);
     cli_heading(c, problem);
-    printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting,
-           times, times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
+    cli_say(stdout, "on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total,
+            e->fitting, times, times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "",
+            e->simulated);
     if (timed) {
         fa_gen_config_print(e->gen, text, sizeof text, &timed->point.config);
-        printf("measured   %s, %s: %s\n", cli_show_seconds(timed->record->seconds),
-               rate(speed, sizeof speed, e, timed->record->seconds, e->measured_bytes), text);
+        cli_say(stdout, "measured   %s, %s: %s\n", cli_show_seconds(timed->record->seconds),
+                rate(speed, sizeof speed, e, timed->record->seconds, e->measured_bytes), text);
     }
     if (best) {
         fa_gen_config_print(e->gen, text, sizeof text, &best->point.config);
-        printf("model      %s, %s: %s\n", cli_show_seconds(best->cost.seconds),
-               rate(speed, sizeof speed, e, best->cost.seconds, e->tensor_bytes), text);
+        cli_say(stdout, "model      %s, %s: %s\n", cli_show_seconds(best->cost.seconds),
+                rate(speed, sizeof speed, e, best->cost.seconds, e->tensor_bytes), text);
     }
-    printf("naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive),
-           cli_show_bytes(e->naive_traffic.held));
+    cli_say(stdout, "naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive),
+            cli_show_bytes(e->naive_traffic.held));
     if (e->run.why[0])
-        printf("simulator  %s\n", e->run.why);
+        cli_say(stdout, "simulator  %s\n", e->run.why);
     if (page)
-        printf("page       %s\n", page);
+        cli_say(stdout, "page       %s\n", page);
     if (csv)
-        printf("csv        %s\n", csv);
+        cli_say(stdout, "csv        %s\n", csv);
 }
 
 static fa_status write_page(const explore *e, const json_t *document, const char *path)

@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "problem_options.h"
 #include "ranking.h"
+#include "say.h"
 #include "table.h"
 #include <string.h>
 
@@ -68,13 +69,13 @@ static void print_cost(const fa_gen *g, const fa_config *config, const fa_cost *
 {
     char text[512];
     fa_gen_config_print(g, text, sizeof text, config);
-    printf("\n%s\non %s (%s), b=%d, hq=%d\n", text, arch->name, arch->chip, p->b, p->hq);
-    printf("  time       %s, bound by %s: %.1f TFLOP/s\n", cli_show_seconds(k->seconds), k->bound, k->flops / k->seconds / 1e12);
-    printf("  units      matrix %s, exp %s, issue %s, smem %s\n", cli_show_seconds(k->t_matrix), cli_show_seconds(k->t_exp),
-           cli_show_seconds(k->t_issue), cli_show_seconds(k->t_smem));
-    printf("             L2 %s, HBM %s\n", cli_show_seconds(k->t_l2), cli_show_seconds(k->t_hbm));
-    printf("  occupancy  %.0f %%: %d blocks per SM, limited by %s\n", 100 * k->occupancy, k->blocks_sm, k->limiter);
-    printf("  grid       %lld blocks, %.2f waves\n", (long long)k->grid, k->waves);
+    cli_say(stdout, "\n%s\non %s (%s), b=%d, hq=%d\n", text, arch->name, arch->chip, p->b, p->hq);
+    cli_say(stdout, "  time       %s, bound by %s: %.1f TFLOP/s\n", cli_show_seconds(k->seconds), k->bound, k->flops / k->seconds / 1e12);
+    cli_say(stdout, "  units      matrix %s, exp %s, issue %s, smem %s\n", cli_show_seconds(k->t_matrix), cli_show_seconds(k->t_exp),
+            cli_show_seconds(k->t_issue), cli_show_seconds(k->t_smem));
+    cli_say(stdout, "             L2 %s, HBM %s\n", cli_show_seconds(k->t_l2), cli_show_seconds(k->t_hbm));
+    cli_say(stdout, "  occupancy  %.0f %%: %d blocks per SM, limited by %s\n", 100 * k->occupancy, k->blocks_sm, k->limiter);
+    cli_say(stdout, "  grid       %lld blocks, %.2f waves\n", (long long)k->grid, k->waves);
 }
 
 static int run(cli *c, const void *args, int n_words, char **words)
@@ -135,10 +136,10 @@ static int run(cli *c, const void *args, int n_words, char **words)
         return code;
     }
     cli_table t;
-    printf("%s\n\n", text);
-    printf("FLOPs        %.6g in the products, %.6g in scale, max, exp, sum, divide\n", matrix, other);
-    printf("tile         %d x %d with Q, K, V, S resident: %.0f bytes of SRAM, %s\n\n", br, bc, sram,
-           sram <= budget ? "fits the budget" : "exceeds the budget");
+    cli_say(stdout, "%s\n\n", text);
+    cli_say(stdout, "FLOPs        %.6g in the products, %.6g in scale, max, exp, sum, divide\n", matrix, other);
+    cli_say(stdout, "tile         %d x %d with Q, K, V, S resident: %.0f bytes of SRAM, %s\n\n", br, bc, sram,
+            sram <= budget ? "fits the budget" : "exceeds the budget");
     cli_table_open(&t, "algorithm >bytes_read >bytes_written >total >FLOP/byte >held");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fa_traffic *f = &rows[i].t;
@@ -146,8 +147,8 @@ static int run(cli *c, const void *args, int n_words, char **words)
                         (matrix + other) / fa_traffic_total(f), cli_show_bytes(f->held));
     }
     cli_table_print(&t, c);
-    printf("\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n",
-           fa_traffic_without_output(&rows[0].t), (matrix + other) / fa_traffic_without_output(&rows[0].t));
+    cli_say(stdout, "\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n",
+            fa_traffic_without_output(&rows[0].t), (matrix + other) / fa_traffic_without_output(&rows[0].t));
     if (priced)
         print_cost(g, &config, &cost, arch, &p);
     fa_gen_close(g);

@@ -6,6 +6,7 @@
 #include "leaderboard.h"
 #include "ranking.h"
 #include "runtime/jit.h"
+#include "say.h"
 #include "show.h"
 #include "table.h"
 #include <math.h>
@@ -62,7 +63,7 @@ static json_t *alternatives_json(const cli_ranking *r, size_t n, double chosen)
 static void print_alternatives(const cli *c, const cli_session *s, const cli_ranking *r, size_t n, double chosen)
 {
     cli_table t;
-    printf("\n");
+    putchar('\n');
     cli_heading(c, "The model's best, against what runs");
     cli_table_open(&t, ">model >behind bound >smem >regs config");
     for (size_t i = 0, shown = 0; i < r->n && shown < n; i++) {
@@ -163,7 +164,7 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
                                     records_json(&k->model, from_model)),
                           CLI_EXIT_OK);
     json_decref(numbers);
-    printf("%smargin     %s\n", k->explain, line);
+    cli_say(stdout, "%smargin     %s\n", k->explain, line);
     cli_kernel_report_print(&k->report);
     cli_leaderboard_print(&k->measured, most, "On record for this chip", c, s->ctx);
     print_alternatives(c, s, r, n, chosen);

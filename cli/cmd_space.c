@@ -4,6 +4,7 @@
 #include "gen/problem.h"
 #include "problem_options.h"
 #include "ranking.h"
+#include "say.h"
 #include "table.h"
 #include <string.h>
 
@@ -91,15 +92,15 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_table t;
     size_t n = fa_space_rejections(&r->space, rejected, REJECTIONS);
     fa_problem_print(text, sizeof text, &r->shape);
-    printf("%s\non %s (%s) with %d bytes of shared memory per block: %zu configs, %zu fit\n\n", text, arch->name, arch->chip,
-           cli_chip_budget(&a->chip, arch), r->space.n, r->space.fitting);
+    cli_say(stdout, "%s\non %s (%s) with %d bytes of shared memory per block: %zu configs, %zu fit\n\n", text, arch->name, arch->chip,
+            cli_chip_budget(&a->chip, arch), r->space.n, r->space.fitting);
     cli_heading(c, "Rejected");
     cli_table_open(&t, ">configs family constraint for_example");
     for (size_t i = 0; i < n; i++) {
         cli_table_cells(&t, "%zu\t%s\t%s\t%s", rejected[i].n, rejected[i].family, rejected[i].constraint, rejected[i].why);
     }
     cli_table_print(&t, c);
-    printf("\n");
+    putchar('\n');
     cli_heading(c, "The model's best; `like` counts the configs that it cannot tell apart from the one shown");
     cli_table_open(&t, ">model bound >smem >regs >blocks/SM >like config");
     for (size_t i = 0, shown = 0; i < r->n && shown < (size_t)a->limit; shown++) {
@@ -155,11 +156,11 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     if (c->json) {
         code = cli_answer(c, point_json(pt, priced ? &cost : NULL), CLI_EXIT_OK);
     } else {
-        printf("%s\n%s%s%s%s\n%d bytes of shared memory, about %d registers, %d threads\n", text, pt->fits ? "fits" : "rejected by ",
-               pt->constraint, pt->why[0] ? ": " : "", pt->why, pt->smem, pt->regs, pt->threads);
+        cli_say(stdout, "%s\n%s%s%s%s\n%d bytes of shared memory, about %d registers, %d threads\n", text,
+                pt->fits ? "fits" : "rejected by ", pt->constraint, pt->why[0] ? ": " : "", pt->why, pt->smem, pt->regs, pt->threads);
         if (priced)
-            printf("model: %s, bound by %s, %d blocks per SM (limited by %s)\n", cli_show_seconds(cost.seconds), cost.bound, cost.blocks_sm,
-                   cost.limiter);
+            cli_say(stdout, "model: %s, bound by %s, %d blocks per SM (limited by %s)\n", cli_show_seconds(cost.seconds), cost.bound,
+                    cost.blocks_sm, cost.limiter);
     }
     fa_space_free(&s);
     return code;

@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "problem_list.h"
 #include "progress.h"
+#include "say.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -17,7 +18,7 @@ typedef struct verify_args {
     cli_sim sim;
     uint64_t seed, schedule_seed;
     int32_t count, async, schedule;
-    int32_t lengths;
+    int32_t lengths, values;
     cli_problem_lists lists;
     const char *config, *family;
     bool verbose;
@@ -27,6 +28,9 @@ typedef struct verify_args {
 #define FIELD(f) .at = offsetof(verify_args, f)
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
+static const cli_word values[] = {
+    { "drawn", 0 }, { "wide", FA_VALUES_WIDE }, { "beyond", FA_VALUES_BEYOND }, { "seen", FA_VALUES_SEEN }, { NULL, 0 }
+};
 /* clang-format off */
 static const cli_option random_options[] = {
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
@@ -42,6 +46,9 @@ static const cli_option launch_options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG",
       .help = "with a grid: run this config (default: what fa_launch chooses)" },
     CLI_LENGTHS_ROW(offsetof(verify_args, lengths)),
+    { .name = "values", .type = &cli_choice, FIELD(values), .value = "KIND",
+      .help = "what inputs hold: what the case draws; Q and K over 40 powers of two, each element held against a bound of its own; scores near "
+              "and beyond what fp32 holds; NaN and infinities in V of keys that some queries see", .preset = "drawn", .words = values },
     { .name = NULL },
 };
 static const cli_option sim_options_table[] = {
@@ -93,10 +100,10 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     if (t->c->json) {
         if (config)
             fa_config_print(used, sizeof used, config);
-        json_array_append_new(t->list,
-                              json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK, "status",
-                                        fa_status_name(st), "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most),
-                                        "naive_error", cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
+        json_array_append_new(t->list, json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK,
+                                                 "status", fa_status_name(st), "rule", v.rule ? json_string(v.rule) : json_null(),
+                                                 "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
+                                                 cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
     } else if (st != FA_OK || verbose) {
         cli_table_cells(&t->table, "%s\t%.2e\t%.2e\t%.2e\t%s", st == FA_OK ? "ok" : "FAIL", v.o.most, v.most, v.naive.most,
                         st == FA_OK ? text : fa_last_error());
@@ -225,6 +232,8 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s, const
             st = cli_session_config(s, &k.problem, a->config, &config);
         if (st != FA_OK)
             break;
+        if (a->values)
+            fa_case_set_values(&k, (fa_case_values)a->values);
         fa_case_print(line + 7, sizeof line - 7, &k);
         cli_progress_tell(&bar, line, (double)(a->family ? t->ran : tried) / total);
         if (!judge(t, ctx, &k, grid && !a->config ? NULL : &config, a->verbose))
@@ -250,13 +259,13 @@ static int summarize(tally *t, const cli_session *s, double seconds)
                           code);
     if (t->table.rows)
         cli_table_print(&t->table, t->c);
-    printf("%d of %d cases are right on %s", t->ran - t->failed, t->ran, cli_session_chip(s, chip, sizeof chip));
-    printf("%s in %s", s->simulated ? ", simulated," : "", cli_show_seconds(seconds));
+    cli_say(stdout, "%d of %d cases are right on %s", t->ran - t->failed, t->ran, cli_session_chip(s, chip, sizeof chip));
+    cli_say(stdout, "%s in %s", s->simulated ? ", simulated," : "", cli_show_seconds(seconds));
     if (t->skipped)
-        printf("; %d skipped: no config fits", t->skipped);
-    printf("%s\n", stopped ? "; interrupted" : "");
+        cli_say(stdout, "; %d skipped: no config fits", t->skipped);
+    cli_say(stdout, "%s\n", stopped ? "; interrupted" : "");
     if (t->failed)
-        fprintf(stderr, "fagen verify: %d failed; the first: %s\n", t->failed, t->message);
+        cli_say(stderr, "fagen verify: %d failed; the first: %s\n", t->failed, t->message);
     return code;
 }
 
@@ -315,7 +324,7 @@ const cli_command cli_verify = {
         "failure is replayed by --seed N --count 1. --features and --page alone draw cases of serving over such caches. Problems of a "
         "--grid are cut down in batch, heads and lengths, to what the CPU checks soon. With --family, numbers that the family does not "
         "compute are passed over. The rule: at "
-        "most twice the error of the naive algorithm of the same precision, no "
+        "most twice the error of the naive algorithm of the same precision (with --values each element within a bound of its own), no "
         "byte changed outside the outputs. Exits 4 when a result is wrong.",
     .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --features "
                 "lengths,pages --count 50\nfagen verify --seed 17 "

@@ -59,11 +59,6 @@ static fa_status add(cli_devices *out, const char *text, size_t n)
     return FA_OK;
 }
 
-static bool is_sim(const char *name)
-{
-    return !strncmp(name, "sim:", 4);
-}
-
 fa_status cli_devices_read(cli_devices *out, const char *text)
 {
     fa_device first, d;
@@ -78,12 +73,9 @@ fa_status cli_devices_read(cli_devices *out, const char *text)
         text += n;
     }
     for (size_t i = 0; st == FA_OK && i < out->n; i++) {
-        if (i && (is_sim(out->name[0]) || is_sim(out->name[i]))) { /* a process has one simulator */
-            if (strcmp(out->name[0], out->name[i]))
-                return fa_fail(FA_INVALID, "--devices: %s and %s are different chips; accepted: devices of one chip", out->name[0],
-                               out->name[i]);
-            continue;
-        }
+        if (!strncmp(out->name[0], "sim:", 4) != !strncmp(out->name[i], "sim:", 4)) /* also where there is no GPU to ask */
+            return fa_fail(FA_INVALID, "--devices: %s and %s are different chips; accepted: devices of one chip", out->name[0],
+                           out->name[i]);
         st = fa_device_open(i ? &d : &first, out->name[i]);
         if (st != FA_OK)
             return st == FA_INVALID ? fa_wrap(st, "--devices") : st;

@@ -34,7 +34,7 @@ fa_status emit_default_arch(const char **out)
     return FA_OK;
 }
 
-/* The simulator with one device for each arch of the list: there is one in a process. */
+/* The simulator with one device for each arch of the list. */
 static const cu_driver *simulator(const char *list, const fa_arch **ordinal, size_t *n)
 {
     fa_text names = { 0 };

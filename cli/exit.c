@@ -2,6 +2,7 @@
 #include "command.h"
 #include "gen/text.h"
 #include "help.h"
+#include "say.h"
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -104,10 +105,9 @@ void cli_note(const cli *c, const char *fmt, ...)
     if (c->quiet)
         return;
     va_start(ap, fmt);
-    fputs("fagen: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    cli_vsay(stderr, "fagen: ", fmt, ap);
     va_end(ap);
+    fputc('\n', stderr);
 }
 
 json_t *cli_json_number(double x)
@@ -124,7 +124,7 @@ int cli_answer(cli *c, json_t *doc, int code)
         puts("{\"error\": {\"status\": \"FA_INTERNAL\", \"message\": \"the answer has no form in JSON\", \"exit\": 6}}");
         return code ? code : CLI_EXIT_DEVICE;
     }
-    json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(doc);
     return code;

@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/build.h"
+#include "say.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,34 +100,34 @@ void cli_kernel_report_print(const cli_kernel_report *a)
     for (int i = 0; i < a->source->steps; i++) {
         const fa_resources *r = &a->resources[i];
         const fa_step *s = &a->source->step[i];
-        printf("resources  %s: ", s->entry);
+        cli_say(stdout, "resources  %s: ", s->entry);
         if (r->known && r->spill_stores + r->spill_loads == 0)
-            printf("%d registers, no spills", r->registers);
+            cli_say(stdout, "%d registers, no spills", r->registers);
         else if (r->known)
-            printf("%d registers, %d + %d bytes spilled", r->registers, r->spill_stores, r->spill_loads);
+            cli_say(stdout, "%d registers, %d + %d bytes spilled", r->registers, r->spill_stores, r->spill_loads);
         else
-            printf("about %d registers (estimate: not compiled)", a->source->min_regs);
-        printf(", %d threads, %d bytes of shared memory\n", s->threads, s->smem);
+            cli_say(stdout, "about %d registers (estimate: not compiled)", a->source->min_regs);
+        cli_say(stdout, ", %d threads, %d bytes of shared memory\n", s->threads, s->smem);
         if (r->note[0])
-            printf("slow       %s: %s\n", s->entry, r->note);
+            cli_say(stdout, "slow       %s: %s\n", s->entry, r->note);
     }
     if (a->cost.seconds > 0)
-        printf("occupancy  %d blocks per SM, limited by %s: %.0f %% of its warps\n", a->cost.blocks_sm, a->cost.limiter,
-               100 * a->cost.occupancy);
+        cli_say(stdout, "occupancy  %d blocks per SM, limited by %s: %.0f %% of its warps\n", a->cost.blocks_sm, a->cost.limiter,
+                100 * a->cost.occupancy);
     if (a->trouble[0])
-        printf("cubin      none: %s\n", a->trouble);
+        cli_say(stdout, "cubin      none: %s\n", a->trouble);
     else
-        printf("cubin      %zu bytes, %s\n", a->cubin.image_size, a->cached ? "out of the disk cache" : "compiled now");
+        cli_say(stdout, "cubin      %zu bytes, %s\n", a->cubin.image_size, a->cached ? "out of the disk cache" : "compiled now");
     if (a->compiler[0]) {
         fa_key_print(hex, a->key);
-        printf("key        %s of\n", hex);
+        cli_say(stdout, "key        %s of\n", hex);
     }
     fa_key_print(hex, (fa_key){ a->source->hash[0], a->source->hash[1] });
-    printf("  text     %s\n  arch     %s\n", hex, a->arch->name);
+    cli_say(stdout, "  text     %s\n  arch     %s\n", hex, a->arch->name);
     if (a->compiler[0])
-        printf("  options  %s\n  compiler %s\n", a->options, a->compiler);
-    printf("templates  ");
+        cli_say(stdout, "  options  %s\n  compiler %s\n", a->options, a->compiler);
+    fputs("templates  ", stdout);
     for (int i = 0; i < a->files; i++)
-        printf("%s%s %d-%d (%d lines)", i ? ", " : "", a->file[i].name, a->file[i].first, a->file[i].last, a->file[i].lines);
-    printf("\n");
+        cli_say(stdout, "%s%s %d-%d (%d lines)", i ? ", " : "", a->file[i].name, a->file[i].first, a->file[i].last, a->file[i].lines);
+    putchar('\n');
 }

@@ -1,9 +1,11 @@
 /* leaderboard: records sorted for people. */
 #include "leaderboard.h"
+#include "cache/newest.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/jit.h"
+#include "say.h"
 #include "table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +26,12 @@ fa_status cli_leaderboard_of(const fa_records *rs, const fa_problem *p, fa_how h
         if (rs->r[i].how == how)
             kind.r[kind.n++] = rs->r[i];
     const fa_record *best = fa_records_best(&kind, p);
+    fa_newest met = { .n = 0 };
     uint32_t bucket = best ? fa_problem_bucket(&best->problem) : 0;
     for (size_t i = kind.n; best && i-- > 0;) { /* the newest first: what comes later of the same config is older */
         const fa_record *r = &kind.r[i];
-        bool newest = fa_problem_bucket(&r->problem) == bucket;
-        for (size_t k = i + 1; k < kind.n && newest; k++)
-            newest = fa_problem_bucket(&kind.r[k].problem) != bucket || !fa_config_equal(&kind.r[k].config, &r->config);
-        if (!newest || r->outcome != FA_RAN || !(r->seconds > 0) || (how == FA_MEASURED && !r->verified))
+        if (fa_problem_bucket(&r->problem) != bucket || !fa_newest_add(&met, r, 0) || r->outcome != FA_RAN || !(r->seconds > 0) ||
+            (how == FA_MEASURED && !r->verified))
             continue;
         fa_record *more = realloc(out->r, (out->n + 1) * sizeof *more);
         if (!more)
@@ -38,7 +39,13 @@ fa_status cli_leaderboard_of(const fa_records *rs, const fa_problem *p, fa_how h
         out->r = more;
         out->r[out->n++] = *r;
     }
+    bool complete = !met.oom;
+    fa_newest_free(&met);
     free(kind.r);
+    if (!complete) {
+        cli_leaderboard_free(out);
+        return fa_fail(FA_NOMEM, "no memory for %zu records", rs->n);
+    }
     if (out->n)
         qsort(out->r, out->n, sizeof *out->r, by_time);
     return FA_OK;
@@ -73,7 +80,7 @@ void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title
     char text[512];
     if (!s->n || !n)
         return;
-    printf("\n");
+    putchar('\n');
     cli_heading(c, title);
     cli_table_open(&t, ">time >95_% >behind quality >regs date config");
     for (size_t i = 0; i < s->n && i < n; i++) {
@@ -89,5 +96,5 @@ void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title
     }
     cli_table_print(&t, c);
     fa_problem_print(text, sizeof text, &s->r[0].problem);
-    printf("%s at %s; %zu configs in all\n", s->r[0].how == FA_MEASURED ? "measured" : "modelled", text, s->n);
+    cli_say(stdout, "%s at %s; %zu configs in all\n", s->r[0].how == FA_MEASURED ? "measured" : "modelled", text, s->n);
 }

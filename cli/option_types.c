@@ -219,6 +219,24 @@ static void accepts_real(char *buf, size_t n, const cli_option *o)
     snprintf(buf, n, "a number above 0");
 }
 
+/* What fa_args.scale takes, but for 0. */
+static bool read_scale(void *to, const char *text, const cli_option *o)
+{
+    const char *rest;
+    double v;
+    (void)o;
+    if (!number(&v, &rest, text) || *rest || !isfinite((float)(v * M_LOG2E)))
+        return false;
+    *(float *)to = (float)v;
+    return *(float *)to > 0; /* where it is too small for fp32, it is not */
+}
+
+static void accepts_scale(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "a number above 0 from 1.41e-45 to 2.358e38; for a negative scale negate Q or K");
+}
+
 static bool read_text(void *to, const char *text, const cli_option *o)
 {
     (void)o;
@@ -312,6 +330,7 @@ const cli_option_type cli_seconds = { read_seconds, accepts_seconds };
 const cli_option_type cli_size = { read_size, accepts_size };
 const cli_option_type cli_age = { read_age, accepts_age };
 const cli_option_type cli_real = { read_real, accepts_real };
+const cli_option_type cli_scale = { read_scale, accepts_scale };
 const cli_option_type cli_text = { read_text, accepts_text };
 const cli_option_type cli_choice = { read_choice, accepts_choice };
 const cli_option_type cli_choices = { read_choices, accepts_choices };

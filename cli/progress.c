@@ -1,6 +1,7 @@
 /* progress: the line on standard error, and the signals that stop what it tells of. */
 #include "progress.h"
 #include "cache/output.h"
+#include "say.h"
 #include "sim/sim.h"
 #include <pthread.h>
 #include <signal.h>
@@ -94,7 +95,7 @@ void cli_progress_tell(cli_progress *p, const char *line, double done)
     if (p->c->quiet || (old && now - p->told < QUIET_SECONDS))
         return;
     p->told = now;
-    fprintf(stderr, "%3.0f %%  %s\n", 100 * (done < 0 ? 0 : done > 1 ? 1 : done), line);
+    cli_say(stderr, "%3.0f %%  %s\n", 100 * (done < 0 ? 0 : done > 1 ? 1 : done), line);
 }
 
 void cli_progress_end(cli_progress *p)

@@ -43,7 +43,7 @@ fa_status cli_session_open(cli_session *out, const cli *c, const cli_where *w)
     }
     const fa_device *d = fa_context_device(out->ctx);
     out->simulated = !strncmp(d->driver->name, "sim", 3);
-    if (out->simulated)
+    if (out->simulated && !d->ordinal)
         snprintf(out->device, sizeof out->device, "%s", d->driver->name);
     else
         snprintf(out->device, sizeof out->device, "%s:%d", d->driver->name, d->ordinal);
@@ -64,6 +64,7 @@ fa_status cli_session_again(fa_context **out, const cli_session *s, const cli_wh
     const fa_device *d = fa_context_device(s->ctx);
     o.cache_dir = cache_dir;
     o.sram_budget = w->sram;
+    o.check_device_data = driver ? -1 : 0; /* as on a GPU: the host's part of a launch is what such a context is timed for */
     return fa_create_on(out, &o, driver ? driver : d->driver, d->ordinal);
 }
 

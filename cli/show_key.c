@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "kernel_report.h"
+#include "say.h"
 #include "show.h"
 #include "table.h"
 #include <string.h>
@@ -118,18 +119,19 @@ static void print(const search *s, const fa_entry *e, const json_t *about, const
     size_t i;
     json_t *k;
     fa_key_print(key, s->key);
-    printf("kernel     %s, %s for %s, %zu bytes\nfile       %s\nproblem    %s\nconfig     %s\ncompiled   %s by fagen %s, %s\noptions    ",
-           key, e->ptx ? "PTX" : "a cubin", s->arch, e->image_size, s->path, said(about, "problem"), said(about, "config"),
-           said(about, "date"), said(about, "fagen"), said(about, "compiler"));
-    json_array_foreach(json_object_get(about, "options"), i, k) printf("%s%s", i ? " " : "", json_string_value(k));
-    printf("\n");
+    cli_say(stdout,
+            "kernel     %s, %s for %s, %zu bytes\nfile       %s\nproblem    %s\nconfig     %s\ncompiled   %s by fagen %s, %s\noptions    ",
+            key, e->ptx ? "PTX" : "a cubin", s->arch, e->image_size, s->path, said(about, "problem"), said(about, "config"),
+            said(about, "date"), said(about, "fagen"), said(about, "compiler"));
+    json_array_foreach(json_object_get(about, "options"), i, k) cli_say(stdout, "%s%s", i ? " " : "", json_string_value(k));
+    putchar('\n');
     json_array_foreach(used, i, k)
-        printf("resources  %s: %d registers, %d + %d bytes spilled%s%s\n", said(k, "entry"),
-               (int)json_integer_value(json_object_get(k, "registers")), (int)json_integer_value(json_object_get(k, "spill_stores")),
-               (int)json_integer_value(json_object_get(k, "spill_loads")), said(k, "note")[0] ? "; " : "", said(k, "note"));
-    printf("today      %s%s\n", r->same ? "this fagen gives the same key" : "this fagen would not load it: ", r->why);
+        cli_say(stdout, "resources  %s: %d registers, %d + %d bytes spilled%s%s\n", said(k, "entry"),
+                (int)json_integer_value(json_object_get(k, "registers")), (int)json_integer_value(json_object_get(k, "spill_stores")),
+                (int)json_integer_value(json_object_get(k, "spill_loads")), said(k, "note")[0] ? "; " : "", said(k, "note"));
+    cli_say(stdout, "today      %s%s\n", r->same ? "this fagen gives the same key" : "this fagen would not load it: ", r->why);
     if (json_object_get(about, "problem"))
-        printf("why it     fagen show --problem '%s'\n", said(about, "problem"));
+        cli_say(stdout, "why it     fagen show --problem '%s'\n", said(about, "problem"));
 }
 
 static int image(cli *c, const show_args *a, const search *s, const fa_entry *e, const again *r)

@@ -2,6 +2,7 @@
 #include "simulator.h"
 #include "args.h"
 #include "gen/error.h"
+#include "say.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,8 @@ void cli_sim_tell(const cli *c, const cli_sim *a)
     char *text = malloc(ROOM);
     int n = text ? sim_warnings(text, ROOM) : 0;
     if (n)
-        fprintf(stderr, "fagen %s: the simulator warns of %d %s\n%s\n", c->command, n, n == 1 ? "thing:" : "things:", text);
+        cli_say(stderr, "fagen %s: the simulator warns of %d %s\n%s\n", c->command, n, n == 1 ? "thing:" : "things:", text);
     free(text);
     if (a->reports > 1 && strlen(sim_report()) > 1500) /* more than a message holds */
-        fprintf(stderr, "fagen %s: all that was reported\n%s\n", c->command, sim_report());
+        cli_say(stderr, "fagen %s: all that was reported\n%s\n", c->command, sim_report());
 }

@@ -1,5 +1,6 @@
 /* status_line: pieces are dropped until the rest fits. */
 #include "status_line.h"
+#include "gen/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,14 @@
 #define GAP 2
 #define CELLS_LEAST 6
 #define CELLS_MOST 24
+
+/* What a piece tells may come from a file. */
+static void put(char *out, size_t n, const char *fmt, va_list ap)
+{
+    char raw[sizeof((cli_piece *)0)->text];
+    vsnprintf(raw, sizeof raw, fmt, ap);
+    fa_text_plain(out, n, raw);
+}
 
 void cli_status_line_add(cli_status_line *l, int rank, const char *fmt, ...)
 {
@@ -17,7 +26,7 @@ void cli_status_line_add(cli_status_line *l, int rank, const char *fmt, ...)
     p->rank = rank;
     p->brief[0] = 0;
     va_start(ap, fmt);
-    vsnprintf(p->text, sizeof p->text, fmt, ap);
+    put(p->text, sizeof p->text, fmt, ap);
     va_end(ap);
 }
 
@@ -26,7 +35,7 @@ void cli_status_line_brief(cli_status_line *l, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (l->n)
-        vsnprintf(l->piece[l->n - 1].brief, sizeof l->piece[0].brief, fmt, ap);
+        put(l->piece[l->n - 1].brief, sizeof l->piece[0].brief, fmt, ap);
     va_end(ap);
 }
 

@@ -1,5 +1,6 @@
 /* table: measured first, printed in one go. */
 #include "table.h"
+#include "say.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -26,11 +27,12 @@ static void add_cell(cli_table *t, char *cell)
 
 void cli_table_cells(cli_table *t, const char *fmt, ...)
 {
-    char text[4096], *cell = text;
+    char raw[4096], text[4096], *cell = text;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
+    fa_text_plain(text, sizeof text, raw);
     for (const char *f = fmt; (f = strchr(f, '\t')); f++) {
         char *end = cell + strcspn(cell, "\t");
         bool more = *end;
@@ -58,7 +60,9 @@ void cli_paint(const cli *c, const char *word, int width)
 
 void cli_heading(const cli *c, const char *text)
 {
-    printf(c->color ? "\033[1m%s\033[0m\n" : "%s\n", text);
+    fputs(c->color ? "\033[1m" : "", stdout);
+    cli_say(stdout, "%s", text);
+    fputs(c->color ? "\033[0m\n" : "\n", stdout);
 }
 
 static void print_row(const cli_table *t, const cli *c, const char *const *cell, bool head)

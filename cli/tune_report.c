@@ -3,6 +3,7 @@
 #include "gen/operation.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
+#include "say.h"
 #include "table.h"
 #include "tune.h"
 #include <math.h>
@@ -37,7 +38,7 @@ static bool measured(const json_t *r)
 /* "winner     ...", the text wrapped behind the label, which is emptied. */
 static void line(const cli *c, const char *label, fa_text *text)
 {
-    printf("%-*s", LABEL, label);
+    cli_say(stdout, "%-*s", LABEL, label);
     cli_wrap(stdout, fa_text_cstr(text), LABEL, c->wide ? 1 << 20 : c->columns);
     fa_text_free(text);
 }
@@ -209,7 +210,7 @@ static void tell_table(const cli *c, const fa_gen *g, const json_t *r)
                         ran ? cli_show_seconds(real_at(k, "seconds")) : "-", real_at(k, "tflops"), int_at(k, "regs"), int_at(k, "spills"),
                         int_at(k, "smem"), config_at(k, g, config));
     }
-    printf("\n");
+    putchar('\n');
     cli_table_print(&table, c);
 }
 
@@ -232,7 +233,7 @@ void tune_report(const cli *c, const json_t *r, bool alone)
     if (alone && json_array_size(json_object_get(r, "candidates")))
         tell_table(c, g, r);
     fa_gen_close(g);
-    printf("\n");
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -296,14 +297,15 @@ void tune_report_all(const cli *c, const cli_problem_list *l, json_t *const *res
     }
     cli_table_print(&t, c);
     tune_show_span(span, sizeof span, elapsed);
-    printf("\n%zu of %zu problems have a %s, after %s", won, l->n, guesses ? "guess" : "winner", span);
+    cli_say(stdout, "\n%zu of %zu problems have a %s, after %s", won, l->n, guesses ? "guess" : "winner", span);
     if (resumed)
-        printf(", %zu of them with the help of records", resumed);
+        cli_say(stdout, ", %zu of them with the help of records", resumed);
     if (held)
-        printf("; %+.1f %% over the default in the geometric mean%s", 100 * expm1(logs / (double)held), guesses ? ", says the model" : "");
+        cli_say(stdout, "; %+.1f %% over the default in the geometric mean%s", 100 * expm1(logs / (double)held),
+                guesses ? ", says the model" : "");
     if (brief[0])
-        printf(", most %+.1f %%: %s", 100 * most, brief);
-    printf("\n");
+        cli_say(stdout, ", most %+.1f %%: %s", 100 * most, brief);
+    putchar('\n');
 }
 
 void tune_run_keep(tune_run *r, size_t i, json_t *result)

@@ -36,7 +36,7 @@ foreach(kind archive shared)
   set_target_properties(fagen_${kind} PROPERTIES OUTPUT_NAME fagen LINKER_LANGUAGE C)
 endforeach()
 set_source_files_properties(${fa_merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${fa_abi})
 target_link_libraries(fagen_shared PRIVATE ${fa_system} fagen_flags)
 target_link_options(fagen_shared PRIVATE -Wl,-z,defs,-z,now,-z,relro)
 if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the executable's
@@ -51,7 +51,7 @@ add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 # it. Made as libfagen.a is, of the rooms' objects without the JIT.
 set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
   $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit\)[.]c[.]>
-  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|dropout|error|extent|fields|operation|philox|problem|problem_fields|problem_names|source|step|text|values|workspace\)[.]c[.]>
+  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|dropout|error|extent|fields|operation|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
 set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
 add_custom_command(

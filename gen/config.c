@@ -15,6 +15,21 @@ bool fa_config_equal(const fa_config *a, const fa_config *b)
     return true;
 }
 
+static uint64_t mix(uint64_t h, const char *s)
+{
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 1099511628211u;
+    return h;
+}
+
+uint64_t fa_config_hash(const fa_config *c)
+{
+    uint64_t h = mix(14695981039346656037u, c->family);
+    for (int i = 0; i < c->n; i++)
+        h = (mix(h, c->tunable[i].name) ^ (uint32_t)c->tunable[i].value) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
 static int find(const fa_config *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)

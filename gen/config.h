@@ -16,6 +16,7 @@ typedef struct fa_config {
 } fa_config;
 
 bool fa_config_equal(const fa_config *a, const fa_config *b);
+uint64_t fa_config_hash(const fa_config *c); /* the same of equal ones */
 /* The value of a tunable, or fallback where the config has none of that name. */
 int fa_config_get(const fa_config *c, const char *name, int fallback);
 /* Replaces or appends. False when full or a name too long. */

@@ -3,7 +3,8 @@
 #define FA_GEN_ERROR_H
 #include <fagen.h>
 
-/* Sets this thread's message (cut at 2047 bytes, no allocation) and returns st, so that `return fa_fail(...)` reads well. */
+/* Sets this thread's message (cut at 2047 bytes; as fa_text_plain() shows it) and returns st, so that `return fa_fail(...)` reads well. The
+ * first allocates; where that fails, the message names the status, and says that memory ran out. */
 fa_status fa_fail(fa_status st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts context in front of the message that is there: "while tuning X: <message>". Returns st; FA_OK changes nothing. */
@@ -13,6 +14,7 @@ fa_status fa_wrap(fa_status st, const char *fmt, ...) __attribute__((format(prin
  * status. FA_OK brings the message back, any other status leaves the new one. */
 typedef struct fa_message {
     char text[2048];
+    fa_status untold; /* of a failure whose message found no memory */
 } fa_message;
 void fa_message_keep(fa_message *m);
 fa_status fa_message_settle(const fa_message *m, fa_status st);

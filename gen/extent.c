@@ -42,6 +42,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_ROWS_K] = pages ? p->page : p->sk,
                            [FA_EXTENT_BOUNDS] = (int64_t)p->b + 1,
                            [FA_EXTENT_TABLE] = table,
+                           [FA_EXTENT_ENTRIES] = table,
                            [FA_EXTENT_PROMPTS] = p->hkv > 0 && (int64_t)p->sq * (p->hq / p->hkv) > FA_FEW_ROWS,
                            [FA_EXTENT_PARTS] = parts,
                            [FA_EXTENT_GROUP] = p->hkv > 0 ? p->hq / p->hkv : 0,

@@ -26,6 +26,7 @@
     X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next")              \
     X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                                      \
     X(PROMPTS, "prompts", "prompts", "1 where sequences may have more than FA_FEW_ROWS query rows of a group, else 0")    \
+    X(ENTRIES, "entries", "entries", "entries of a sequence's row of the page table: pages of the longest")               \
     X(PARTS, "parts", "parts", "partial results that a merge is given")                                                   \
     X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                      \
     X(UNITS, "units", "units", "pairs of a sequence and a KV head: all of them, or as many as are done at a time")        \

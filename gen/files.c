@@ -11,16 +11,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+fa_status fa_files_check(const char *dir, const char *named)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return fa_fail(errno == ENOMEM ? FA_NOMEM : FA_IO, "%s is \"%s\": %s; accepted: a folder that can be listed", named, dir,
+                       strerror(errno));
+    closedir(d);
+    return FA_OK;
+}
+
 fa_status fa_files_open(fa_files *fs, const char *dir)
 {
-    struct stat st;
     *fs = (fa_files){ 0 };
     if (!dir || !*dir)
         return FA_OK;
-    if (stat(dir, &st))
-        return fa_fail(FA_IO, "template_dir \"%s\": %s", dir, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return fa_fail(FA_IO, "template_dir \"%s\" is not a folder", dir);
+    fa_status st = fa_files_check(dir, "template_dir, or FAGEN_TEMPLATE_DIR,");
+    if (st != FA_OK)
+        return st;
     fs->dir = strdup(dir);
     return fs->dir ? FA_OK : fa_fail(FA_NOMEM, "no memory for the name of template_dir");
 }

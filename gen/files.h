@@ -26,7 +26,10 @@ typedef struct fa_files {
     int n;
 } fa_files;
 
-/* dir NULL or "" = the library's own. FA_IO when it is not a folder. */
+/* FA_IO where dir is no folder that can be listed; the message calls it `named`. */
+fa_status fa_files_check(const char *dir, const char *named);
+
+/* dir NULL or "" = the library's own, else fa_files_check(). */
 fa_status fa_files_open(fa_files *fs, const char *dir);
 void fa_files_close(fa_files *fs);
 

@@ -141,6 +141,8 @@ static fa_status open_gen(fa_gen **out, const char *template_dir, bool lazy)
     fa_status st = fa_files_open(&g->files, template_dir);
     if (st == FA_OK)
         st = fa_sandbox_open(&g->sb, fa_sandbox_names_open);
+    if (st == FA_OK && !g->files.dir)
+        fa_sandbox_trust(g->sb);
     if (st == FA_OK)
         st = fa_files_names(&g->files, ".lua", &lua, &n);
     if (st == FA_OK)

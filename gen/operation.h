@@ -6,6 +6,7 @@
 #include "extent.h"
 
 #define FA_OPERANDS_MAX 16 /* of an operation */
+#define FA_LISTS_MAX 4     /* host lists of one */
 
 typedef enum fa_type_rule {
     FA_TYPE_INPUT,  /* fa_problem.dtype */
@@ -31,8 +32,20 @@ typedef struct fa_operand {
     /* in fa_args: elements from one part to the next, of the fa_args.parts that there are, 0 = each packed and one behind the other; 0: it
        is one tensor. The first extent counts all parts */
     size_t parts_at;
+    /* of a pointer of two dimensions, the second of which is elements from one row to the next, 0 where one row is that of all: fa_extent
+       of a row's elements; 0: there are as many */
+    int32_t row;
     int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
 } fa_operand;
+
+/* Structs in host memory that a launch reads. Calls whose lists differ in any byte differ, also at one address. The bytes of a launch's
+ * lists are compared as they are: padding is 0. */
+typedef struct fa_host_list {
+    const char *name;
+    size_t at;       /* in fa_args: of the pointer, which may be NULL */
+    size_t count_at; /* in fa_args: of an int32_t: how many */
+    size_t bytes;    /* of each */
+} fa_host_list;
 
 typedef struct fa_operation {
     int32_t op;                          /* fa_op */
@@ -45,6 +58,8 @@ typedef struct fa_operation {
     int32_t after;                       /* fa_op */
     int32_t n;                           /* operands; 0 = named in fagen.h and not built */
     fa_operand operand[FA_OPERANDS_MAX]; /* those of features behind all others */
+    int32_t lists;                       /* of them */
+    fa_host_list list[FA_LISTS_MAX];
 } fa_operation;
 
 /* Whether calls of the problem's class have the operand. */

@@ -6,6 +6,7 @@
 #include "price.h"
 #include "error.h"
 #include "problem.h"
+#include "row_tiles.h"
 #include <math.h>
 
 #define SCHEDULERS 4 /* of an SM */
@@ -47,22 +48,10 @@ static void occupancy(fa_cost *out, const fa_arch *a, int smem, int regs, int th
     out->occupancy = (double)out->blocks_sm * warps / a->warps_sm;
 }
 
-static fa_visits count_visits(const fa_problem *p, int64_t br, int64_t bc, int pack, fa_band band)
+static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, int pack, fa_band band)
 {
-    int64_t group = pack ? p->hq / p->hkv : 1, rows = p->sq * group;
-    fa_visits v = { .shortest = INFINITY };
-    for (int64_t r = 0; r < rows; r += br) {
-        int64_t last = r + br < rows ? r + br - 1 : rows - 1;
-        int64_t hi = last / group + band.hi, lo = r / group + band.lo;
-        hi = hi < p->sk ? hi : p->sk - 1;
-        lo = lo > 0 ? lo : 0;
-        int64_t tiles = hi >= lo ? hi / bc - lo / bc + 1 : 0;
-        double n = (double)tiles;
-        v.all += n;
-        v.longest = fmax(v.longest, n);
-        v.shortest = fmin(v.shortest, n);
-    }
-    return v;
+    fa_row_tiles tiles = { p->sq, p->sk, pack ? p->hq / p->hkv : 1, (int64_t)br, (int64_t)bc, band };
+    return fa_row_tiles_count(&tiles);
 }
 
 /* K and V of the heads at work come from HBM once as far as they fit the L2, and again for each row tile beyond it. */
@@ -92,10 +81,12 @@ static fa_tile_counts count(const fa_pricing *x, const fa_step *s, const fa_work
         return *k;
     fa_tile_counts c = { .rows = w->rows, .cols = w->cols, .group = w->group, .pack = pack, .algorithm = w->algorithm };
     fa_tile tile = { (int32_t)w->rows, (int32_t)w->cols, pack };
-    if (w->cols > 0)
-        c.visits = count_visits(p, (int64_t)w->rows, (int64_t)w->cols, pack, x->band);
-    if (w->group > 0)
-        c.visits.groups = count_visits(p, (int64_t)w->group, (int64_t)w->cols, pack, x->band).all;
+    if (w->cols > 0) {
+        fa_row_tiles_sum t = count_visits(p, w->rows, w->cols, pack, x->band);
+        c.visits = (fa_visits){ .all = t.blocks, .longest = t.longest, .shortest = t.shortest };
+        if (w->group > 0)
+            c.visits.groups = count_visits(p, w->group, w->cols, pack, x->band).blocks;
+    }
     if (w->algorithm)
         c.traffic = w->algorithm->traffic(p, &tile, x->band);
     if (k)

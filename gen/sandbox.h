@@ -21,6 +21,12 @@ void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 /* Later runs get so many steps at most; for callers that run random text. */
 void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
+/* Later runs have no limit of time, only those of steps and memory: the library's own scripts must not fail on a slow or busy host. */
+void fa_sandbox_trust(fa_sandbox *sb);
+
+/* Steps of all runs since it was opened; a run's instructions count in hundreds. */
+int64_t fa_sandbox_spent(const fa_sandbox *sb);
+
 /* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes
  * through here. On failure the result is what Lua raised, in *error until the next run ("templates/x.cu:3: ..."); the
  * status is FA_TEMPLATE, or FA_NOMEM where the host, not the limit, ran out. Sets no message of its own. */
@@ -39,8 +45,6 @@ int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text, which stays where it is for the life of the sandbox and is compiled once, with the environment at
  * index env. Raises Lua's syntax error. */
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname);
-/* Steps of all runs since it was opened. */
-int64_t fa_sandbox_spent(const fa_sandbox *sb);
 /* Makes reading an absent field of the table at index an error: "<what> has no field 'x'". */
 void fa_sandbox_strict(lua_State *L, int index, const char *what);
 #endif

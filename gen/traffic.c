@@ -3,9 +3,10 @@
  * Three passes and two-dimensional tiles: the usual count of matrix products through a cache of one tile. FlashAttention-1:
  * Dao, Fu, Ermon, Rudra, Re, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", 2022, algorithm 1.
  * FlashAttention-2: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023,
- * algorithm 1. Every sum is exact below 2^53. */
+ * algorithm 1. Every sum of one head is exact below 2^53, and rounded once beyond. */
 #include "model.h"
 #include "problem.h"
+#include "row_tiles.h"
 #include <stdbool.h>
 
 double fa_traffic_read(const fa_traffic *t)
@@ -55,7 +56,7 @@ fa_traffic fa_model_naive(const fa_problem *p)
     };
 }
 
-/* What the row tiles of all heads see: rows of Q of one tile, and the keys from the first to the last that one of them sees. */
+/* What the row tiles of all heads see (row_tiles.h). */
 typedef struct seen {
     double rows;    /* of tiles that see a key: the others read nothing */
     double keys;    /* once per tile */
@@ -63,36 +64,19 @@ typedef struct seen {
     double turns;   /* rows times blocks of bc keys of each tile */
     double columns; /* keys that any row sees, per head */
     double all;     /* rows of all tiles */
-    double heads;   /* that walk by themselves: of Q, or of KV where rows are packed */
 } seen;
 
 static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band band)
 {
-    int64_t group = pack && p->hkv ? p->hq / p->hkv : 1, rows = p->sq * group, keys = 0, queries = 0, first = p->sk, end = 0;
-    double pairs = 0, turns = 0;
-    for (int64_t r = 0; r < rows; r += br) {
-        int64_t last = r + br < rows ? r + br - 1 : rows - 1, n = last - r + 1;
-        int64_t hi = last / group + band.hi, lo = r / group + band.lo;
-        hi = hi < p->sk ? hi : p->sk - 1;
-        lo = lo > 0 ? lo : 0;
-        if (hi < lo)
-            continue;
-        keys += hi - lo + 1;
-        queries += n;
-        pairs += (double)n * (double)(hi - lo + 1);
-        int64_t tiles = hi / bc - lo / bc + 1;
-        turns += (double)n * (double)tiles;
-        first = lo < first ? lo : first;
-        end = hi + 1 > end ? hi + 1 : end;
-    }
+    fa_row_tiles tiles = { p->sq, p->sk, pack && p->hkv ? p->hq / p->hkv : 1, br, bc, band };
+    fa_row_tiles_sum t = fa_row_tiles_count(&tiles);
     double heads = (double)p->b * (pack ? p->hkv : p->hq);
-    return (seen){ heads * (double)queries,
-                   heads * (double)keys,
-                   heads * pairs,
-                   heads * turns,
-                   end > first ? heads * (double)(end - first) : 0,
-                   heads * (double)rows,
-                   heads };
+    return (seen){ .rows = heads * t.rows,
+                   .keys = heads * t.keys,
+                   .pairs = heads * t.pairs,
+                   .turns = heads * t.turns,
+                   .columns = heads * (double)(t.end - t.first),
+                   .all = heads * (double)(tiles.sq * tiles.group) };
 }
 
 /* S = Q K^T: a tile of rows keeps Q and reads every key once. score: bytes of an element of S and P. */

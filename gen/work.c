@@ -80,8 +80,8 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
         luaL_error(L, "templates/%s.lua: rows, cols, efficiency or l2_speed of work is out of range", f->name);
     if (w->algorithm && w->bytes > 0)
         luaL_error(L, "templates/%s.lua: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->name, w->algorithm->name);
-    if (w->group != 0 && (w->group < 1 || fmod(w->rows, w->group) != 0))
-        luaL_error(L, "templates/%s.lua: group of work is no part of its rows", f->name);
+    if (w->group != 0 && (w->cols < 1 || w->group < 1 || fmod(w->rows, w->group) != 0))
+        luaL_error(L, "templates/%s.lua: group of work is no part of its rows, or beside no cols", f->name);
     w->rate = -1;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(units[i].name, w->unit))

@@ -2,6 +2,7 @@
 #include "background.h"
 #include "context.h"
 #include "driver_cuda.h"
+#include "exit.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"
@@ -91,7 +92,7 @@ static void *work(void *user)
     pthread_mutex_lock(&b->mutex);
     for (;;) {
         fa_job *j = NULL;
-        while (!b->stop && !(j = next_waiting(b)))
+        while (!b->stop && (fa_exiting() || !(j = next_waiting(b))))
             pthread_cond_wait(&b->asked, &b->mutex);
         if (b->stop)
             break;
@@ -104,7 +105,8 @@ static void *work(void *user)
         if (!made)
             snprintf(j->error, sizeof j->error, "%s", fa_last_error());
         pthread_mutex_unlock(&b->mutex);
-        tell(ctx, &j->problem, made ? NULL : j->error);
+        if (!fa_exiting()) /* else what the log writes to may be gone */
+            tell(ctx, &j->problem, made ? NULL : j->error);
         pthread_mutex_lock(&b->mutex);
     }
     pthread_mutex_unlock(&b->mutex);

@@ -3,6 +3,7 @@
 #include "cache/load_marker.h"
 #include "cache/lock.h"
 #include "context.h"
+#include "exit.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <stdio.h>
@@ -77,9 +78,13 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
 
 static fa_status load(fa_context *ctx, fa_kernel **k, const fa_entry *e, const fa_source *s)
 {
+    fa_status st = fa_exit_begin("load");
+    if (st != FA_OK)
+        return st;
     fa_load_marker marker = fa_load_marker_set(ctx->store, e);
-    fa_status st = fa_kernel_load(k, &ctx->device, e, s);
+    st = fa_kernel_load(k, &ctx->device, e, s);
     fa_load_marker_clear(&marker, st == FA_OK);
+    fa_exit_end();
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* bundle_set: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
 #include "bundle_set.h"
 #include "context.h"
+#include "exit.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -187,10 +188,14 @@ static fa_status load(fa_context *ctx, const fa_bundle_set_row *r, fa_key key, f
         return fa_fail(FA_NOMEM, "%d bytes of host memory", r->image->size);
     memcpy(e.image, r->image->bytes, (size_t)r->image->size);
     fa_bundle_set_source(&s, r->image);
-    fa_status st = fa_context_enter(ctx, &in);
+    fa_status st = fa_exit_begin("load");
     if (st == FA_OK) {
-        st = fa_kernel_load(out, &ctx->device, &e, &s);
-        fa_context_leave(ctx, &in);
+        st = fa_context_enter(ctx, &in);
+        if (st == FA_OK) {
+            st = fa_kernel_load(out, &ctx->device, &e, &s);
+            fa_context_leave(ctx, &in);
+        }
+        fa_exit_end();
     }
     free(e.image);
     for (int i = 0; st == FA_OK && i < r->image->steps; i++)

@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "lengths.h"
 #include "map.h"
+#include "struct_size.h"
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,24 +16,13 @@
 #define LOG2E 1.4426950408889634
 #define PARTS_MAX (1 << 20)
 #define PLAIN_ALIGN 8 /* bytes: rows that TMA cannot address */
-
-/* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
-static fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
-{
-    if (size < least)
-        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name, known);
-    for (size_t i = known; i < size; i++)
-        if (((const char *)s)[i])
-            return fa_fail(FA_INVALID, "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
-                           name, size, i, known);
-    return FA_OK;
-}
+#define END_OF(type, field) (uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field))
 
 fa_status fa_check_problem(fa_problem *out, const fa_problem *p)
 {
     if (!p)
         return fa_fail(FA_INVALID, "problem: NULL");
-    fa_status st = fa_check_size(p, p->size, offsetof(fa_problem, dv), sizeof *p, "problem");
+    fa_status st = fa_struct_size_check(p, p->size, offsetof(fa_problem, dv), sizeof *p, "problem");
     return st == FA_OK ? fa_problem_normalize(out, p) : st;
 }
 
@@ -40,7 +30,7 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
 {
     fa_options o = FA_OPTIONS_INIT;
     if (opt) {
-        fa_status st = fa_check_size(opt, opt->size, offsetof(fa_options, cache_dir), sizeof o, "options");
+        fa_status st = fa_struct_size_check(opt, opt->size, offsetof(fa_options, cache_dir), sizeof o, "options");
         if (st != FA_OK)
             return st;
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
@@ -82,11 +72,14 @@ static const struct {
 #undef X
 };
 
-/* Whether the operation has an operand there. */
+/* Whether the operation has an operand there, or a list of its host structs. */
 static bool has_operand(const fa_operation *op, size_t at)
 {
     for (int i = 0; i < op->n; i++)
         if (op->operand[i].at == at)
+            return true;
+    for (int i = 0; i < op->lists; i++)
+        if (op->list[i].at == at || op->list[i].count_at == at)
             return true;
     return false;
 }
@@ -183,8 +176,12 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
                            (long long)rows[i].least, (long long)rows[i].most);
     if (a->hq % hkv)
         return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, hkv);
-    if (!(a->scale >= 0) || isinf(a->scale))
-        return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
+    if (!(a->scale >= 0) || isinf((float)(a->scale * LOG2E)))
+        return fa_fail(
+            FA_INVALID,
+            "args: scale is %g; accepted: above 0 and up to 2.358e38, where its product with log2(e) is a number of fp32, or 0 for "
+            "1/sqrt(d); for a negative one negate Q or K: kernels look for the largest score before they multiply by it",
+            (double)a->scale);
     if (!(a->dropout >= 0 && a->dropout < 1))
         return fa_fail(FA_INVALID, "args: dropout is %g; accepted: the probability of a weight to be dropped, 0 to below 1",
                        (double)a->dropout);
@@ -262,7 +259,7 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     c->workspace_size = a->workspace_size;
 }
 
-/* Strides, and addresses where tensors is set. */
+/* Strides, and addresses where tensors is set. The workspace's span is behind those of the operands. */
 static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors, fa_span *s)
 {
     const fa_operation *op = c->op;
@@ -271,9 +268,7 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     one.of[FA_EXTENT_BATCH_PARTS] = one.of[FA_EXTENT_B];
     for (int i = 0; st == FA_OK && i < c->operands; i++) {
         const fa_operand *o = &op->operand[i];
-        fa_dims dims;
-        fa_operand_dims(&dims, o, &one);
-        st = fa_span_shape(&s[i], o, a, &dims, fa_operand_bytes(o, &c->problem), o->output || (a->flags & FA_BROADCAST && !o->parts_at));
+        st = fa_span_shape(&s[i], o, a, &one, fa_operand_bytes(o, &c->problem), o->output || (a->flags & FA_BROADCAST && !o->parts_at));
         if (st == FA_OK && o->parts_at)
             st = fa_span_parts(&s[i], a);
         if (st == FA_OK && tensors)
@@ -282,7 +277,10 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     for (int i = 0; st == FA_OK && i < c->operands; i++)
         if (op->operand[i].output && s[i].some && (op->operand[i].strided || op->operand[i].strides_at))
             st = fa_span_rows_apart(&s[i]);
-    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands) : st;
+    fa_span_workspace(&s[c->operands], a);
+    if (st == FA_OK && tensors)
+        st = fa_span_place(&s[c->operands], (uint64_t)(uintptr_t)a->workspace);
+    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands + 1, NULL) : st;
 }
 
 int32_t fa_check_align(const fa_call *c, const fa_span *s)
@@ -302,7 +300,7 @@ static fa_status take(const fa_args **args, fa_args *copy)
         return fa_fail(FA_INVALID, "args: NULL");
     if (a->size == sizeof *a)
         return FA_OK;
-    fa_status st = fa_check_size(a, a->size, offsetof(fa_args, workspace), sizeof *a, "args");
+    fa_status st = fa_struct_size_check(a, a->size, offsetof(fa_args, workspace), sizeof *a, "args");
     if (st != FA_OK)
         return st;
     memset(copy, 0, sizeof *copy);
@@ -335,6 +333,9 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     fa_lengths_sizes(&out->sizes, args);
     out->sizes.of[FA_EXTENT_PARTS] = args->parts;
     out->sizes.of[FA_EXTENT_BATCH_PARTS] = (int64_t)args->b * args->parts;
+    st = check_operands(out, args, tensors, spans);
+    if (st != FA_OK)
+        return st;
     out->empty = is_empty(out->op, &out->sizes);
     if (out->empty) {
         memset(&out->values, 0, sizeof out->values);
@@ -343,15 +344,12 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     }
     out->problem.sq = out->problem.sq ? out->problem.sq : 1;
     out->problem.sk = out->problem.sk ? out->problem.sk : 1;
-    st = check_operands(out, args, tensors, spans);
-    if (st != FA_OK)
-        return st;
     out->problem.align = fa_check_align(out, spans);
     fill(out, args, spans);
     return FA_OK;
 }
 
-fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_OPERANDS_MAX])
+fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX])
 {
     fa_args copy;
     fa_status st = take(&args, &copy);
@@ -360,7 +358,7 @@ fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_spa
 
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
 {
-    fa_span spans[FA_OPERANDS_MAX];
+    fa_span spans[FA_SPANS_MAX];
     return fa_check_spans(out, args, tensors, spans);
 }
 
@@ -373,10 +371,16 @@ static bool has_first(const fa_args *a)
 
 fa_status fa_check_given(fa_call *out, const fa_args *args)
 {
-    fa_span spans[FA_OPERANDS_MAX];
+    fa_span spans[FA_SPANS_MAX];
     fa_args copy;
     fa_status st = take(&args, &copy);
     return st == FA_OK ? check(out, args, has_first(args), spans) : st;
+}
+
+/* What a caller has room for: the bytes of fa_problem in the fagen.h whose fa_args has so many. A struct that grows gets a row here. */
+static uint32_t problem_room(uint32_t args_size)
+{
+    return args_size <= END_OF(fa_args, kv_dtype) ? END_OF(fa_problem, kv_dtype) : sizeof(fa_problem); /* the first: fagen 0.1 */
 }
 
 fa_status fa_problem_of(const fa_args *args, fa_problem *out)
@@ -389,7 +393,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
         return st;
     if (!call.empty)
         fa_check_lacks(&call, false);
-    *out = call.problem;
+    uint32_t room = problem_room(args->size);
+    memcpy(out, &call.problem, room);
+    out->size = room;
     return FA_OK;
 }
 
@@ -410,7 +416,7 @@ void fa_check_lacks(fa_call *c, bool workspace)
 
 fa_status fa_check_workspace(const fa_call *call, size_t need)
 {
-    uint64_t at = call->values.workspace, end;
+    uint64_t at = call->values.workspace;
     if (need == 0)
         return FA_OK;
     if (call->workspace_size < need)
@@ -419,7 +425,5 @@ fa_status fa_check_workspace(const fa_call *call, size_t need)
     if (!at || at % 256)
         return fa_fail(FA_INVALID, "args: workspace is %#llx; accepted: a device address that is a multiple of 256",
                        (unsigned long long)at);
-    if (__builtin_add_overflow(at, (uint64_t)need, &end))
-        return fa_fail(FA_INVALID, "args: workspace: its %zu bytes lead outside the address space", need);
     return FA_OK;
 }

@@ -51,8 +51,8 @@ typedef struct fa_call {
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
-/* The same, and what the operands cover. */
-fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_OPERANDS_MAX]);
+/* The same, and what the operands cover, in the order of the rows that the class has; behind them the workspace. */
+fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX]);
 
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */
 int32_t fa_check_align(const fa_call *c, const fa_span *s);

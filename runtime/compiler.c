@@ -1,6 +1,8 @@
 /* compiler: one NVRTC program per call. */
 #include "compiler.h"
 #include "environment.h"
+#include "exit.h"
+#include "gen/directives.h"
 #include "gen/error.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,9 +46,10 @@ fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out)
     fa_status st = FA_OK;
     if (!atomic_load(&c->open)) {
         pthread_mutex_lock(&c->mutex);
-        if (!atomic_load(&c->open)) {
+        if (!atomic_load(&c->open) && (st = fa_exit_begin("libnvrtc")) == FA_OK) {
             st = fa_nvrtc_open(&c->nvrtc, c->path, NULL);
             atomic_store(&c->open, st == FA_OK);
+            fa_exit_end();
         }
         pthread_mutex_unlock(&c->mutex);
     }
@@ -68,7 +71,7 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
         out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
     if (!ptx)
         out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
-    if (nvrtc->major >= 13)
+    if (nvrtc->major > 12 || (nvrtc->major == 12 && nvrtc->minor >= 9))
         out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one, unchecked */
 }
 
@@ -90,11 +93,43 @@ static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_so
     return fa_key_make(s->hash, all, count, arch, n->identity);
 }
 
+/* Flags of the environment that make NVRTC read a file: `-include` and `--pre-include`, all that is about precompiled headers, files of
+ * options. */
+static const char *reads_file(const char *flags)
+{
+    static const char *const words[] = { "-include", "-pch", "-options-file", "-optf" };
+    for (size_t i = 0; flags && i < sizeof words / sizeof *words; i++)
+        for (const char *at = flags; (at = strstr(at, words[i])); at++)
+            if (strncmp(at, "-include-path", 13) != 0) /* of a text that includes nothing no file is searched for */
+                return words[i];
+    return NULL;
+}
+
+/* Whether a key can hold all that the kernel depends on. */
+static fa_status check_inputs(const fa_source *s)
+{
+    fa_environment env = fa_environment_read();
+    const struct {
+        const char *name, *flags;
+    } rows[] = { { "NVRTC_PREPEND_FLAGS", env.prepend_flags }, { "NVRTC_APPEND_FLAGS", env.append_flags } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *word = reads_file(rows[i].flags);
+        if (word)
+            return fa_fail(FA_INVALID,
+                           "%s is \"%.200s\"; accepted: flags without \"%s\", which makes NVRTC read a file that the cache's key "
+                           "does not hold",
+                           rows[i].name, rows[i].flags, word);
+    }
+    return fa_directives_check(s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu");
+}
+
 fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
-    fa_status st = fa_compiler_nvrtc(c, &n);
+    fa_status st = check_inputs(s);
+    if (st == FA_OK)
+        st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, kind);
@@ -138,7 +173,43 @@ static nvrtcResult fetch(nvrtcProgram p, size_fn size, bytes_fn bytes, char **ou
     return r;
 }
 
-fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
+static int stops(void *user, void *reserved)
+{
+    (void)user, (void)reserved;
+    return fa_exiting();
+}
+
+/* NVRTC makes some of its objects in its first compilation, and has them destroyed at exit before all that was there until then. So the
+ * first in this process is that of a kernel of one line, some 20 ms, under a guard. */
+#define FIRST "extern \"C\" __global__ void first(float *x) { x[threadIdx.x] *= 2; }"
+static void settle(const fa_nvrtc *n, const fa_compile_options *o)
+{
+    enum { MOST = 8 };
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static __typeof__(nvrtcCompileProgram) *settled[MOST]; /* of each library that was opened */
+    static int count;
+    nvrtcProgram program = NULL;
+    pthread_mutex_lock(&mutex);
+    int i = 0;
+    while (i < count && settled[i] != n->nvrtcCompileProgram)
+        i++;
+    if (i == count && count < MOST) {
+        if (n->nvrtcCreateProgram(&program, FIRST, "first.cu", 0, NULL, NULL) == NVRTC_SUCCESS) {
+            if (n->nvrtcSetFlowCallback)
+                n->nvrtcSetFlowCallback(program, stops, NULL);
+            fa_exit_guard guard;
+            fa_exit_guard_begin(&guard);
+            n->nvrtcCompileProgram(program, o->n, o->list);
+            fa_exit_guard_end(&guard);
+            n->nvrtcDestroyProgram(&program);
+        }
+        fa_exit_watch();
+        settled[count++] = n->nvrtcCompileProgram;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
@@ -146,15 +217,20 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     bool ptx = kind & FA_IMAGE_PTX;
     fa_text errors = { 0 };
     memset(out, 0, sizeof *out);
-    fa_status st = fa_compiler_nvrtc(c, &n);
+    fa_status st = check_inputs(s);
+    if (st == FA_OK)
+        st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, kind);
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = ptx ? 1 : 0;
+    settle(n, &o);
     nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
     if (r == NVRTC_SUCCESS) {
+        if (n->nvrtcSetFlowCallback)
+            n->nvrtcSetFlowCallback(program, stops, NULL);
         r = n->nvrtcCompileProgram(program, o.n, o.list);
         nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
         if (out->log)
@@ -166,7 +242,9 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
                     : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);
         n->nvrtcDestroyProgram(&program);
     }
-    if (r == NVRTC_ERROR_OUT_OF_MEMORY)
+    if (fa_exiting()) /* what comes next would be a load */
+        st = fa_fail(FA_INTERRUPTED, "%s: the process exits, and the compilation was given up", s->name);
+    else if (r == NVRTC_ERROR_OUT_OF_MEMORY)
         st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
     else if (r != NVRTC_SUCCESS) {
         first_errors(&errors, out->log ? out->log : "");
@@ -176,5 +254,16 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     fa_text_free(&errors);
     if (st != FA_OK)
         fa_entry_free(out);
+    return st;
+}
+
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
+{
+    memset(out, 0, sizeof *out);
+    fa_status st = fa_exit_begin(s->name);
+    if (st != FA_OK)
+        return st;
+    st = compile(c, s, arch, kind, out);
+    fa_exit_end();
     return st;
 }

@@ -2,8 +2,10 @@
 #include "device.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
+#include "gen/thread.h"
 #include "sim/sim.h"
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,11 @@ static void refine(fa_device *d)
     }
 }
 
+bool fa_device_is_simulated(const fa_device *d)
+{
+    return strncmp(d->driver->name, SIMULATOR, sizeof SIMULATOR - 1) == 0;
+}
+
 fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal)
 {
     fa_device d = { .driver = driver, .ordinal = ordinal };
@@ -62,7 +69,8 @@ fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal
     } else {
         d.ordinal = ordinal < 0 ? 0 : ordinal;
         if (d.ordinal >= count)
-            return fa_fail(FA_NO_DRIVER, "device: cuda:%d; accepted: 0 to %d", d.ordinal, count - 1);
+            return fa_fail(FA_NO_DRIVER, "device: %s:%d; accepted: 0 to %d", fa_device_is_simulated(&d) ? driver->name : "cuda", d.ordinal,
+                           count - 1);
         st = fa_driver_check(driver, driver->cuDeviceGet(&d.handle, d.ordinal), "cuDeviceGet");
     }
     if (st == FA_OK)
@@ -87,28 +95,49 @@ fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal
     return FA_OK;
 }
 
+/* A number alone; -1: it is none. */
+static int ordinal_of(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && n <= INT_MAX ? (int)n : -1;
+}
+
+static void settle_simulators(void)
+{
+    sim_keep_by(fa_thread_keep);
+    fa_unload_call(sim_close);
+}
+
+/* "sim:sm_80,sm_90a:1": device 1 of the simulator of that list. */
+static fa_status open_simulated(fa_device *out, const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *list = name + sizeof SIMULATOR - 1, *colon = strchr(list, ':');
+    int ordinal = colon ? ordinal_of(colon + 1) : -1;
+    char archs[256];
+    pthread_once(&once, settle_simulators);
+    size_t n = colon ? (size_t)(colon - list) : strlen(list);
+    if (colon && ordinal < 0)
+        return fa_fail(FA_INVALID, "device: \"%s\"; accepted after a list of archs: \":\" and the number of one of its devices", name);
+    snprintf(archs, sizeof archs, "%.*s", n < sizeof archs ? (int)n : 0, list);
+    const cu_driver *driver = n < sizeof archs ? sim_open(archs) : NULL;
+    if (!driver)
+        return fa_fail(FA_INVALID, "device: \"%.300s\"%s%s; accepted after sim: are %s, or a list of them", name,
+                       n < sizeof archs ? ": " : "", n < sizeof archs ? sim_report() : "", fa_arch_names());
+    return fa_device_open_on(out, driver, ordinal);
+}
+
 fa_status fa_device_open(fa_device *out, const char *name)
 {
     const cu_driver *driver = NULL;
     int ordinal = -1;
-    if (name && strncmp(name, SIMULATOR, sizeof SIMULATOR - 1) == 0) {
-        driver = sim_open(name + sizeof SIMULATOR - 1);
-        if (!driver)
-            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name, fa_arch_names());
-        return fa_device_open_on(out, driver, -1);
-    }
-    if (name && strncmp(name, "cuda:", 5) == 0) {
-        char *end;
-        long n = strtol(name + 5, &end, 10);
-        ordinal = name[5] >= '0' && name[5] <= '9' && !*end && n <= INT_MAX ? (int)n : -1;
-    }
+    if (name && strncmp(name, SIMULATOR, sizeof SIMULATOR - 1) == 0)
+        return open_simulated(out, name);
+    if (name && strncmp(name, "cuda:", 5) == 0)
+        ordinal = ordinal_of(name + 5);
     if (name && name[0] && strcmp(name, "cuda") != 0 && ordinal < 0)
-        return fa_fail(FA_INVALID, "device: \"%s\"; accepted: cuda, cuda:N, sim:ARCH", name);
+        return fa_fail(FA_INVALID, "device: \"%s\"; accepted: cuda, cuda:N, sim:ARCH, sim:ARCH,ARCH:N", name);
     fa_status st = fa_driver_cuda(&driver);
     return st == FA_OK ? fa_device_open_on(out, driver, ordinal) : st;
-}
-
-bool fa_device_is_simulated(const fa_device *d)
-{
-    return strncmp(d->driver->name, SIMULATOR, sizeof SIMULATOR - 1) == 0;
 }

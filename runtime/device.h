@@ -13,7 +13,7 @@ typedef struct fa_device {
     fa_arch arch; /* the table's row, refined by the device's own numbers; chip is the device's name */
 } fa_device;
 
-/* name: "cuda", "cuda:N", "sim:ARCH[,ARCH...]"; NULL or "" = "cuda". Opens the driver. FA_INVALID for any other name. */
+/* name: "cuda", "cuda:N", "sim:ARCH[,ARCH...][:N]"; NULL or "" = "cuda". Opens the driver. FA_INVALID for any other name. */
 fa_status fa_device_open(fa_device *out, const char *name);
 
 /* The same on a driver that is there. ordinal -1: the current context's device, else device 0. */

@@ -17,18 +17,27 @@ static const int32_t *list(const lists *l, const char *name)
     return i >= 0 ? l->of[i] : NULL;
 }
 
+/* From the first element to the last; too many for any memory where they are more than 64 bits count. */
+static size_t bytes_of(const fa_call *call, const fa_operand *o)
+{
+    size_t n = 1, row = o->row ? (size_t)call->sizes.of[o->row] : 0;
+    fa_dims dims;
+    fa_operand_dims(&dims, o, &call->sizes);
+    if (o->row && dims.of[0] && row)
+        dims.of[0]--; /* the last row has no gap behind it */
+    for (int k = 0; k < 4; k++)
+        if (__builtin_mul_overflow(n, (size_t)dims.of[k], &n))
+            return SIZE_MAX / 2;
+    return n + row < SIZE_MAX / 8 ? (n + row) * sizeof(int32_t) : SIZE_MAX / 2;
+}
+
 static fa_status fetch(const cu_driver *d, lists *l, int i, CUstream stream)
 {
     const fa_operand *o = &l->call->op->operand[i];
     uint64_t address = l->call->values.operand[i].address;
-    size_t bytes = sizeof *l->of[i];
-    fa_dims dims;
     if (o->type != FA_TYPE_I32 || !address)
         return FA_OK;
-    fa_operand_dims(&dims, o, &l->call->sizes);
-    for (int k = 0; k < 4; k++)
-        if (__builtin_mul_overflow(bytes, (size_t)dims.of[k], &bytes))
-            bytes = SIZE_MAX / 2;
+    size_t bytes = bytes_of(l->call, o);
     if (!bytes)
         return FA_OK;
     l->of[i] = malloc(bytes);
@@ -91,9 +100,9 @@ static fa_status check_table(const int32_t *table, const fa_values *v, const sid
         for (int64_t n = first / v->page_size; sq > 0 && first <= last && n <= last / v->page_size; n++) {
             int32_t page = table[(int64_t)i * v->page_table_stride + n];
             if (page < 0 || page >= v->pages)
-                return fa_fail(FA_INVALID, "args: page_table[%d][%lld] is %d, and rows see keys of that page; accepted with pages=%d: %s%d",
-                               i, (long long)n, page, v->pages, v->pages ? "0 to " : "no sequence longer than ",
-                               v->pages ? v->pages - 1 : 0);
+                return fa_fail(FA_INVALID,
+                               "args: page_table[%d][%lld] is %d, and rows see keys of that page; accepted with pages=%d: 0 to %d", i,
+                               (long long)n, page, v->pages, v->pages - 1);
         }
     }
     return FA_OK;
@@ -115,18 +124,26 @@ static fa_status check_lists(const lists *l)
     return st == FA_OK ? check_table(list(l, "page_table"), v, &sides[0], &sides[1]) : st;
 }
 
+/* Whether device memory can be looked at: not under capture. FA_CAPTURE where the option insists. */
+static fa_status can_look(const fa_context *ctx, fa_stream stream, bool *can)
+{
+    bool captured;
+    fa_status st = fa_context_captured(ctx, (CUstream)stream, &captured);
+    *can = st == FA_OK && !captured;
+    if (st == FA_OK && captured && ctx->check_device_data == 1)
+        st = fa_fail(FA_CAPTURE, "options: check_device_data is 1, and device memory cannot be looked at while the stream is captured; "
+                                 "accepted under capture: 0, -1");
+    return st;
+}
+
 fa_status fa_device_data_check(const fa_context *ctx, const fa_call *call, fa_stream stream)
 {
     const cu_driver *d = ctx->device.driver;
     lists l = { .call = call };
-    bool captured;
-    fa_status st = fa_context_captured(ctx, (CUstream)stream, &captured);
-    if (st == FA_OK && captured)
-        return ctx->check_device_data == 1
-                   ? fa_fail(FA_CAPTURE,
-                             "options: check_device_data is 1, and device memory cannot be looked at while the stream is captured; "
-                             "accepted under capture: 0, -1")
-                   : FA_OK;
+    bool can;
+    fa_status st = can_look(ctx, stream, &can);
+    if (!can)
+        return st;
     for (int i = 0; i < call->operands && st == FA_OK; i++)
         st = fetch(d, &l, i, (CUstream)stream);
     CUresult waited = d->cuStreamSynchronize((CUstream)stream); /* after a failure, too: copies may be under way into what is freed below */
@@ -136,5 +153,37 @@ fa_status fa_device_data_check(const fa_context *ctx, const fa_call *call, fa_st
         st = check_lists(&l);
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
         free(l.of[i]);
+    return st;
+}
+
+fa_status fa_device_data_counters(const fa_context *ctx, uint64_t at, size_t bytes, fa_status wrong, fa_stream stream)
+{
+    const cu_driver *d = ctx->device.driver;
+    size_t n = bytes / sizeof(uint32_t), i = 0;
+    bool can;
+    fa_status st = can_look(ctx, stream, &can);
+    if (!can)
+        return st;
+    uint32_t *word = malloc(bytes);
+    if (!word)
+        return fa_fail(FA_NOMEM, "counters: %zu bytes of host memory to look at them", bytes);
+    st = fa_driver_check(d, d->cuMemcpyDtoHAsync(word, at, bytes, (CUstream)stream), "cuMemcpyDtoHAsync");
+    CUresult waited = d->cuStreamSynchronize((CUstream)stream);
+    if (st == FA_OK)
+        st = fa_driver_check(d, waited, "cuStreamSynchronize");
+    st = fa_wrap(st, "counters");
+    while (st == FA_OK && i < n && !word[i])
+        i++;
+    if (st == FA_OK && i < n)
+        st = wrong == FA_INVALID
+                 ? fa_fail(wrong,
+                           "args: workspace: counter %zu of the one at %#llx is %#x; accepted: 0 in its first %zu bytes, as "
+                           "fa_workspace_init() makes them and each launch that succeeds leaves them",
+                           i, (unsigned long long)at, word[i], bytes)
+                 : fa_fail(wrong,
+                           "counter %zu at %#llx is %#x; expected: 0 before a launch and behind it. A kernel left it so, or two "
+                           "streams have one workspace",
+                           i, (unsigned long long)at, word[i]);
+    free(word);
     return st;
 }

@@ -1,5 +1,6 @@
 /* driver_cuda: libcuda.so.1 by dlopen. */
 #include "driver_cuda.h"
+#include "exit.h"
 #include "fork.h"
 #include "gen/error.h"
 #include "gen/source.h"
@@ -67,6 +68,7 @@ static fa_status fill(void)
     }
     if (version < FA_DRIVER_OLDEST)
         return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000, version % 1000 / 10);
+    fa_exit_watch();
     fa_fork_watch();
     forks = atomic_load(&fa_forks);
     ready = 1;

@@ -231,6 +231,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         }
         fa_source_free(&found.source);
     }
+    fa_text_make_plain(t); /* records and bundles come from anywhere */
     return st == FA_OK && t->oom ? fa_fail(FA_NOMEM, "explain: host memory") : st;
 }
 

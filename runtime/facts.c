@@ -1,6 +1,6 @@
 /* facts: rows that ship and records of the class and its relatives, by their distance. */
 #include "facts.h"
-#include "cache/record.h"
+#include "cache/newest.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -117,18 +117,31 @@ static void forget(fa_records *rs, fa_config drop)
     rs->n = n;
 }
 
-/* Only records of one kind that may run here. A guess is of the bucket and the version; what spills is none. */
-static void sift(fa_records *rs, const gathering *g, int32_t budget, fa_how how, const fa_problem *p)
+static bool may_run(const gathering *g, const fa_record *r, int32_t budget, fa_how how, const fa_problem *p)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < rs->n; i++) {
-        const fa_record *r = &rs->r[i];
-        bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(g->point) &&
-                                            strcmp(r->version, FA_VERSION_STRING) == 0);
-        if (r->how == how && r->smem <= budget && fresh && fa_problem_alike(&r->problem, p))
-            rs->r[n++] = *r;
+    /* a guess is of the bucket and the version; what spills is none */
+    bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(g->point) &&
+                                        strcmp(r->version, FA_VERSION_STRING) == 0);
+    return r->how == how && r->smem <= budget && fresh && fa_problem_alike(&r->problem, p);
+}
+
+/* Only records of one kind that may run here, of each config and bucket the newest; in their order. */
+static void sift(fa_records *rs, gathering *g, int32_t budget, fa_how how, const fa_problem *p)
+{
+    fa_newest met = { .n = 0 };
+    size_t first = rs->n;
+    for (size_t i = rs->n; i-- > 0;) {
+        if (!may_run(g, &rs->r[i], budget, how, p))
+            continue;
+        fa_record *r = &rs->r[first - 1]; /* where it stays, before the table points to it */
+        *r = rs->r[i];
+        first -= fa_newest_add(&met, r, fa_problem_bucket(&r->problem));
     }
-    rs->n = n;
+    g->oom = g->oom || met.oom;
+    fa_newest_free(&met);
+    rs->n -= first;
+    if (first)
+        memmove(rs->r, rs->r + first, rs->n * sizeof *rs->r);
 }
 
 static void add_records(gathering *g, fa_store *store, const fa_relative *r, int32_t budget, fa_how how)
@@ -151,22 +164,24 @@ static void add_records(gathering *g, fa_store *store, const fa_relative *r, int
     fa_records_free(&rs);
 }
 
-/* Configs whose newest record tells of a failure, by this version of the library. */
+/* Configs whose newest record tells of a failure, by this version of the library; the newest failure first. */
 static void add_failed(gathering *g, fa_store *store, const char *chip)
 {
     fa_records rs = fa_records_load(store, chip, g->point);
-    for (size_t i = 0; i < rs.n && !g->oom; i++) {
+    fa_newest met = { .n = 0 };
+    for (size_t i = rs.n; i-- > 0 && !g->oom;) {
         const fa_record *r = &rs.r[i];
-        bool newest = r->outcome != FA_RAN && strcmp(r->version, FA_VERSION_STRING) == 0;
-        for (size_t k = i + 1; k < rs.n && newest; k++)
-            newest = !fa_config_equal(&rs.r[k].config, &r->config);
-        fa_config *grown = newest ? realloc(g->out->failed, (g->out->n_failed + 1) * sizeof *grown) : NULL;
-        g->oom = newest && !grown;
+        if (!fa_newest_add(&met, r, 0) || r->outcome == FA_RAN || strcmp(r->version, FA_VERSION_STRING) != 0)
+            continue;
+        fa_config *grown = realloc(g->out->failed, (g->out->n_failed + 1) * sizeof *grown);
+        g->oom = !grown;
         if (!grown)
             continue;
         g->out->failed = grown;
         grown[g->out->n_failed++] = r->config;
     }
+    g->oom = g->oom || met.oom;
+    fa_newest_free(&met);
     fa_records_free(&rs);
 }
 

@@ -28,13 +28,23 @@
  * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
  *
  * Backward (op = FA_BACKWARD): the gradients of a scalar whose gradients dO [b, sq, hq, dv], and dLSE [b, hq, sq] or none, are given:
- *     P = exp(scale * Q K^T - LSE)    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
+ *     P = min(1, exp(scale * Q K^T - LSE))    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
  *     dV = P^T dO    dQ = scale * dS K    dK = scale * dS^T Q
  * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale, which saves nothing else. grad_q, grad_k and grad_v
  * have the shapes of Q, K and V: with GQA grad_k and grad_v are sums over the query heads of a group. P and dS are rounded to 16 bits where
  * the inputs are; all else is fp32. Every element is written: exactly 0 for a query that sees no key (LSE = -inf) and for a key that no
  * query sees. NaN or Inf in keys that no query may see reaches no gradient. With sq = 0 the gradients of the keys are 0, with sk = 0 those
  * of the queries. With lengths, rows past them are neither read nor written.
+ * LSE in fp32 is known to half a unit in its last place, so that P is off by a factor of up to exp(ulp(LSE) / 2); with its conversion to
+ * base 2 inside the kernels up to exp(|LSE| 2^-23), beside what fp32 sums of scores lose. That is 0.1 % at |LSE| = 8192. Where LSE is so
+ * large that it cannot hold the logarithm of a sum, from some 2^22 on, gradients are finite, and no better. A row whose LSE is NaN or +inf
+ * has gradients of NaN.
+ *
+ * NaN, infinities and overflow (docs/numerics.md): a row that sees a key has no LSE of -inf, whatever its scores. Scores that pass what
+ * fp32 holds give NaN or infinities in O and LSE of their row. Forward: NaN and infinities in Q stay with their row, those in K and V with
+ * rows that may see the key: O of these is NaN or infinite, of V in that column, whatever the key's weight. Backward: from Q, K, dO and LSE
+ * they may reach every gradient of the same sequence and key/value head, from V, O and dLSE its grad_q and grad_k; never another sequence
+ * or head.
  *
  * Dropout (dropout > 0): each weight of P is dropped with that probability, and the others are divided by 1 - dropout:
  *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
@@ -53,7 +63,10 @@
  * check_device_data has launches refuse it.
  *
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
- * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
+ * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default". A size beyond 4096, which no
+ * struct of any version has, is FA_INVALID, and nothing is read by it.
+ * Versions: a program that was compiled against this header, or is linked with libfagen.so.0, runs unchanged with every later library of
+ * that name: structs grow at their end alone, 0 in a new field is as before, numbers stay. So do its bundles and its cache.
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
  * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A
  * child may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA
@@ -142,7 +155,8 @@ typedef enum fa_diagonal {
 } fa_diagonal;
 
 typedef enum fa_flag {                   /* fa_args.flags: any that the operation takes, or-ed together; the others are FA_UNSUPPORTED */
-                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element */
+                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element; of
+                                            page_table: all sequences have one row */
                        FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
                        FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order; see below */
                        FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
@@ -194,24 +208,32 @@ typedef struct fa_tensor {
     int64_t sh; /* stride of the head index */
 } fa_tensor;
 
-/* One launch. */
+/* One launch.
+ *
+ * Overlap. An output shares no byte with an input, another output or the workspace. What lies in the gaps of another's strides is apart:
+ * dQ, dK and dV as slices of one [b, s, 3, h, d], or O as a slot beside Q, K and V. Inputs may overlap. This is decided exactly; only
+ * strides without a common pattern, which a bounded search does not tell apart, count as an overlap.
+ *
+ * Nothing to do. sq, sk or b = 0 say that a batch is empty; what is wrong with other fields is still FA_INVALID. A tensor without elements
+ * may be NULL. total_q, total_k and pages are 0 beside their arrays only where the batch is empty on that side. */
 typedef struct fa_args {
-    uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
-    int32_t dtype;         /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;       /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
-    int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
-    int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
-    int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
-    int32_t mask;          /* fa_mask */
-    int32_t window_left;   /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
-    int32_t window_right;  /* likewise */
-    int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
-    int32_t offset;        /* FA_OFFSET: off, any sign */
-    float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
-    fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
+    uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
+    int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
+    int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
+    int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
+    int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
+    int32_t mask;         /* fa_mask */
+    int32_t window_left;  /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
+    int32_t window_right; /* likewise */
+    int32_t diagonal;     /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
+    int32_t offset;       /* FA_OFFSET: off, any sign */
+    float scale; /* above 0, up to 2.358e38: its product with log2(e) is a number of fp32; 0 = 1/sqrt(d), so that no 0 can be meant.
+                    For a negative one negate Q or K: kernels look for the largest Q K^T before they multiply by it */
+    fa_tensor q, k, v, o;  /* outputs share no byte with anything, see above; of a merge: see parts. FA_BACKWARD reads o */
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
-    size_t workspace_size; /* bytes at workspace */
+    size_t workspace_size; /* bytes at workspace: no tensor has one of them, however many the kernel takes */
     int32_t op;            /* fa_op */
     uint32_t flags;        /* fa_flag */
 
@@ -223,13 +245,15 @@ typedef struct fa_args {
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
     /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
     const int32_t *seqlens_q, *seqlens_k;
-    int32_t total_q, total_k; /* packed: rows allocated */
+    int32_t total_q, total_k; /* packed: rows allocated, from 1 */
     /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
      * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k. Page numbers outside [0, pages) read as zeros; those of pages without
      * a key that some row sees are not read. */
     const int32_t *page_table;
-    int64_t page_table_stride;      /* elements between two sequences' rows of the table; 0 = ceil(sk / page_size) */
-    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated */
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table: ceil(sk / page_size) or more, so that it may be
+                                       columns of a wider one; the last row ends with its last entry. 0 = ceil(sk / page_size); with
+                                       FA_BROADCAST 0 = one row that all sequences share */
+    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated, from 1 */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
     /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
      * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
@@ -300,9 +324,9 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
 typedef struct fa_bundle fa_bundle;
 
 /* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. Up to 64 rows of a KV group (sq * hq / hkv) a
- * bucket is a tile, of 1, 2, 8, 16, 32 or 64 rows; beyond, and in sk and b * hkv, half an octave, so that lengths from 896 to 1279 share one;
- * with lengths in device memory an octave. One shape stands for all of a bucket: what runs follows from class, bucket, chip and what was
- * measured before the miss, never from which launch came first (docs/tuning.md, "What decides"). */
+ * bucket is a tile, of 1, 2, 8, 16, 32 or 64 rows; beyond, and in sk and b * hkv, half an octave, so that lengths from 896 to 1279 share
+ * one; with lengths in device memory an octave. One shape stands for all of a bucket: what runs follows from class, bucket, chip and what
+ * was measured before the miss, never from which launch came first (docs/tuning.md, "What decides"). */
 typedef enum fa_on_miss {
     FA_MISS_COMPILE = 0, /* as fa_prepare() in the call: milliseconds to a second; FA_CAPTURE under capture */
     FA_MISS_NEAREST = 1, /* runs the kernel at once that is prepared for the nearest bucket of the class; see below */
@@ -318,8 +342,8 @@ typedef enum fa_on_miss {
  * - At most 64 buckets wait to be compiled. A launch of one more runs the nearest kernel, and a later launch asks again.
  * - A kernel that cannot be compiled is told to the log and by fa_explain(). The nearest one goes on; only fa_prepare() tries again.
  * - With bundle_only, and in libfagen_launch, nothing is compiled: the thread loads what the bundles have.
- * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. Which kernel stands in depends
- *   on what was prepared before; fa_explain() says so. */
+ * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. Which kernel stands in
+ * depends on what was prepared before; fa_explain() says so. */
 
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
@@ -339,9 +363,10 @@ typedef struct fa_options {
     int32_t on_miss;                 /* fa_on_miss */
     /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
      * value): lengths that are negative or beyond sq, sk or the rows that are there, cu_seqlens that descend or pass total_q or total_k,
-     * page numbers outside [0, pages) of keys that some row sees. 1: always, for debugging: each launch waits for its stream, and is
-     * FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never. Unchecked, kernels stay inside the
-     * memory that the arguments describe: lengths are cut to what there is, and pages that do not exist read as zeros. */
+     * page numbers outside [0, pages) of keys that some row sees, counters of a workspace that are not 0. 1: always, for debugging: each
+     * launch waits for its stream, and is FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never.
+     * Unchecked, kernels stay inside the memory that the arguments describe: lengths are cut to what there is, and pages that do not exist
+     * read as zeros. */
     int32_t check_device_data;
 } fa_options;
 #define FA_OPTIONS_INIT                                                        \
@@ -350,8 +375,8 @@ typedef struct fa_options {
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
- * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
- * compiled. *out is NULL on failure. */
+ * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_IO where the folder of templates is none that can be listed.
+ * FA_NO_NVRTC is not raised before a kernel must be compiled. *out is NULL on failure. */
 FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
 
 /* A bundle out of `size` bytes that are in memory already, such as a mapped file of `fagen emit --bundle --raw`. They may lie at any
@@ -379,13 +404,13 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 /* Prepares every shape bucket between two problems of one class, so that no launch in between is a miss. b, sq, sk and, with
  * FA_MASK_WINDOW, window go from lo's value to hi's; every other field is the same in both. A field that is 0 in both is unset as in
  * fa_prepare(): then sq and sk go together. *kernels (may be NULL) is how many different kernels that took: buckets share most. At most
- * 16384 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are at most 48. Idempotent. On failure the message names the shape, what was
- * prepared before it stays, and *kernels counts that. */
+ * 16384 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are at most 48. Idempotent. On failure the message names the shape,
+ * what was prepared before it stays, and *kernels counts that. */
 FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
  * given it, fa_launch() finds. align is what the strides allow, and the addresses where q (or part) has one; at most 8 where TMA cannot
- * take them, on chips without TMA too. Thread-safe, needs no context. */
+ * take them, on chips without TMA too. out->size is that of the header which args->size tells. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
@@ -394,12 +419,16 @@ FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
  * them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
-/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is
- * given it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless.
- * One workspace serves one stream at a time. Legal while the stream is captured. */
+/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. size: its bytes, 64 KiB or more
+ * (FA_INVALID), or 0: no workspace, nothing to do. Once, before the first launch that is given it, and again after a launch that failed on
+ * the device; other launches leave it so. On the simulator, and with the option check_device_data = 1, a launch looks at them before, which
+ * is FA_INVALID where one is not 0, and after, which is FA_INTERNAL. Only kernels that count in their workspace need it (fa_explain()
+ * tells), for the others it is harmless. One workspace serves one stream at a time. Legal while the stream is captured. */
 FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
+ * Each call reads all of args, and of the host memory that they lead to: one struct may be changed in place between launches. A call that
+ * differs from the thread's last in addresses alone is cheaper: of these it is checked whether they are NULL, aligned, and apart.
  * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
  * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain()
  * says so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
@@ -452,7 +481,9 @@ typedef struct fa_tune_options {
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
- * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. */
+ * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. Names and bytes
+ * of files that it quotes are safe to show: what a terminal would obey, but newline and tab, and what is not UTF-8, is text such as \x1b.
+ * The same holds for lines of the log and for fa_explain(). */
 FA_API const char *fa_last_error(void);
 
 /* "FA_INVALID" and so on; never NULL. */

@@ -3,6 +3,7 @@
 #include "cache/rates.h"
 #include "context.h"
 #include "gen/error.h"
+#include "gen/files.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,11 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
 {
     const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
     const char *templates = o->template_dir ? o->template_dir : env->template_dir;
+    if (templates && templates[0] && !o->bundle_only) { /* now, and not at a miss; with bundle_only nothing is rendered */
+        fa_status st = fa_files_check(templates, o->template_dir ? "options: template_dir" : "FAGEN_TEMPLATE_DIR");
+        if (st != FA_OK)
+            return st;
+    }
     ctx->store = fa_store_open(cache, store_warns, ctx);
     if (ctx->store && o->cache_limit)
         fa_store_set_limit(ctx->store, o->cache_limit);
@@ -27,6 +33,11 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
     fa_rates rates;
     if (fa_rates_load(ctx->store, ctx->device.arch.chip, &rates))
         fa_arch_calibrate(&ctx->device.arch, &rates);
+    /* The first kernel needs the library, if only for its version. Opened here, it is not being opened by another thread when this one
+     * leaves main(). Where there is none, a miss tells. */
+    const fa_nvrtc *nvrtc;
+    if (!o->bundle_only)
+        fa_compiler_nvrtc(ctx->compiler, &nvrtc);
     return FA_OK;
 }
 
@@ -50,8 +61,9 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
     fa_entry e;
     char hex[33];
     const char *arch = ctx->device.arch.name;
-    if (fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k) != FA_OK) {
-        fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
+    fa_status st = fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k);
+    if (st != FA_OK) {
+        fa_text_fmt(t, "kernel     not compiled%s: %s\n", st == FA_NO_NVRTC ? ", and no compiler" : "", fa_last_error());
         return;
     }
     bool there = fa_entry_get(ctx->store, k, arch, &e);

@@ -7,7 +7,8 @@
 #include "plan.h"
 #include "select.h"
 
-/* Fills what the context keeps for it; its device and budget are set. Nothing is opened that is not needed yet. FA_NOMEM. */
+/* Fills what the context keeps for it; its device and budget are set. Without NVRTC it is
+ * FA_OK. FA_NOMEM. */
 fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env);
 void fa_jit_close(fa_context *ctx);
 

@@ -109,8 +109,11 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
     if (st != FA_OK || grid == 0)
         return st;
     c->values.counter = 0;
+    bool counted = s->counter && ctx->checks_device_data;
     if (s->counter)
         st = fa_counter_take(ctx, in->current, stream, &c->values.counter);
+    if (st == FA_OK && counted)
+        st = fa_device_data_counters(ctx, c->values.counter, sizeof(uint32_t), FA_INTERNAL, (fa_stream)stream);
     if (st == FA_OK && s->n_maps)
         st = fa_maps_encode(map, d, s, r->same, c);
     if (st != FA_OK)
@@ -120,7 +123,10 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
         arguments[1 + m] = (void *)(uintptr_t)map[m];
     const char *call;
     CUresult got = start(ctx, s, k->fn[i], (unsigned)grid, stream, arguments, &call);
-    return got == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, got, call), "%s", s->entry);
+    st = got == CUDA_SUCCESS ? FA_OK : fa_driver_check(d, got, call);
+    if (st == FA_OK && counted)
+        st = fa_device_data_counters(ctx, c->values.counter, sizeof(uint32_t), FA_INTERNAL, (fa_stream)stream);
+    return fa_wrap(st, "%s", s->entry);
 }
 
 /* Steps first to end - 1, which are over units or are one that is not. Sums that go from a slice of a group's members to the next lie in
@@ -157,9 +163,12 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
     int64_t offset[FA_BUFFERS_MAX];
     size_t need;
     c->sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    bool counted = k->workspace.counters && ctx->checks_device_data;
     fa_status st = workspace_of(&k->workspace, c, &need, offset);
     if (st == FA_OK)
         st = fa_check_workspace(c, need);
+    if (st == FA_OK && counted)
+        st = fa_device_data_counters(ctx, c->values.workspace, FA_WORKSPACE_COUNTERS, FA_INVALID, stream);
     for (int i = 0; st == FA_OK && i < k->workspace.n; i++)
         c->values.buffer[i] = c->values.workspace + (uint64_t)offset[i];
     for (int i = 0, end; st == FA_OK && i < k->steps; i = end) {
@@ -167,6 +176,8 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
             end++;
         st = launch_steps(ctx, k, i, end, r, in, (CUstream)stream);
     }
+    if (st == FA_OK && counted)
+        st = fa_device_data_counters(ctx, c->values.workspace, FA_WORKSPACE_COUNTERS, FA_INTERNAL, stream);
     return st;
 }
 
@@ -337,17 +348,21 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
 fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream)
 {
     fa_entered in;
-    size_t bytes = size < FA_WORKSPACE_COUNTERS ? size : FA_WORKSPACE_COUNTERS;
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK || !size)
         return st;
+    if (size < FA_WORKSPACE_COUNTERS)
+        return fa_fail(FA_INVALID,
+                       "size: %zu; accepted: %d bytes of counters and more, as fa_workspace_size() tells, or 0 for no workspace", size,
+                       FA_WORKSPACE_COUNTERS);
     if (!workspace || (uintptr_t)workspace % FA_WORKSPACE_ALIGN)
         return fa_fail(FA_INVALID, "workspace: %p; accepted: a device address that is a multiple of %d", workspace, FA_WORKSPACE_ALIGN);
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
     const cu_driver *d = ctx->device.driver;
-    st = fa_driver_check(d, d->cuMemsetD32Async((CUdeviceptr)(uintptr_t)workspace, 0, bytes / 4, (CUstream)stream), "cuMemsetD32Async");
+    st = fa_driver_check(d, d->cuMemsetD32Async((CUdeviceptr)(uintptr_t)workspace, 0, FA_WORKSPACE_COUNTERS / 4, (CUstream)stream),
+                         "cuMemsetD32Async");
     fa_context_leave(ctx, &in);
     return st;
 }

@@ -1,6 +1,7 @@
 /* log: a callback, or standard error when FAGEN_LOG asks for it. */
 #include "log.h"
 #include "gen/size_limit.h"
+#include "gen/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,10 +34,11 @@ void fa_log_say(const fa_log *l, int level, const char *fmt, ...)
 {
     if (!l->f || level > l->level)
         return;
-    char message[1024];
+    char message[1024], plain[1024];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    l->f(l->user, level, message);
+    fa_text_plain(plain, sizeof plain, message);
+    l->f(l->user, level, plain);
 }

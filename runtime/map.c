@@ -1,7 +1,9 @@
 /* map: a thread's table of encoded tensor maps, looked up by all that goes into one. */
 #include "map.h"
 #include "driver_cuda.h"
+#include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/thread.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -34,9 +36,18 @@ typedef struct recent {
     const cached_map *at;
 } recent;
 
-static _Thread_local cached_map table[LINES][FA_STEP_MAPS];
-static _Thread_local recent recents[LINES][FA_STEP_MAPS];
-_Static_assert(sizeof table + sizeof recents <= 108 << 10, "as said above");
+typedef struct maps {
+    cached_map table[LINES][FA_STEP_MAPS];
+    recent recents[LINES][FA_STEP_MAPS];
+} maps;
+_Static_assert(sizeof(maps) <= 108 << 10, "as said above");
+
+/* This thread's; NULL: no memory. */
+static maps *own(void)
+{
+    static _Thread_local maps *mine;
+    return mine ? mine : fa_thread_keep(&mine, sizeof *mine);
+}
 
 int32_t fa_map_key_base(const fa_values *a)
 {
@@ -282,15 +293,18 @@ static const cached_map *recall(const recent *r, uint64_t same, uint64_t address
 
 fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, uint64_t same, const fa_call *c)
 {
+    maps *all = s->n_maps ? own() : NULL;
+    if (s->n_maps && !all)
+        return fa_fail(FA_NOMEM, "launch: %zu bytes of host memory for this thread's tensor maps", sizeof *all);
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         uint64_t address = c->values.operand[m->operand].address;
-        recent *known = &recents[(address * 0x9E3779B97F4A7C15u >> 40) % LINES][i];
+        recent *known = &all->recents[(address * 0x9E3779B97F4A7C15u >> 40) % LINES][i];
         const cached_map *there = recall(known, same, address);
         if (!there) {
             recipe r;
             describe(&r, d, m, c);
-            cached_map *here = &table[line_of(&r)][i];
+            cached_map *here = &all->table[line_of(&r)][i];
             if (memcmp(&here->of, &r, sizeof r) != 0) {
                 fa_status st = encode(here, &r, c->op->operand[m->operand].name);
                 if (st != FA_OK)

@@ -17,7 +17,8 @@
  *
  * The driver encodes a map when it differs from what this thread last saw in its place of a small table: on a hit there is no call, no
  * lock and no allocation. same (0 = nothing is known): a number of this thread's; calls of one number differ in addresses alone. The maps
- * stay where they are until this thread's next call. FA_DEVICE where the driver refuses. */
+ * stay where they are until this thread's next call. FA_DEVICE where the driver refuses, FA_NOMEM where a thread's first call finds no
+ * memory for its table. */
 fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, uint64_t same, const fa_call *c);
 
 /* Whether TMA can address every strided operand of the type of the inputs: bases at multiples of 16 bytes; the strides of dimensions longer

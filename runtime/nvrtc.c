@@ -1,6 +1,7 @@
 /* nvrtc: the search for libnvrtc.so and its table of functions. */
 #include "nvrtc.h"
 #include "environment.h"
+#include "exit.h"
 #include "gen/error.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -61,10 +62,10 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Of a library without a build id: its size and a digest of its first and last bytes. */
+/* Of a library without a build id: its size and a digest of its first and last bytes. One at a time: see fa_nvrtc_open(). */
 static void digest_ends(const char *path, char hex[65])
 {
-    static _Thread_local char ends[2 * END_BYTES];
+    static char ends[2 * END_BYTES];
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -112,6 +113,19 @@ static void open_builtins_beside(const char *path)
     closedir(folder);
 }
 
+/* Whether this is the first time that it is opened, as far as a short list remembers. One at a time: see fa_nvrtc_open(). */
+static bool is_new(const void *lib)
+{
+    static const void *known[8];
+    static int count;
+    for (int i = 0; i < count; i++)
+        if (known[i] == lib)
+            return false;
+    if (count < (int)(sizeof known / sizeof *known))
+        known[count++] = lib;
+    return true;
+}
+
 /* Opens one candidate. False leaves a line in `looked`, and closes what it opened. */
 static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
 {
@@ -132,6 +146,8 @@ static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
         }
         memcpy((char *)&n + symbols[i].at, &f, sizeof f);
     }
+    void *flow = dlsym(lib, "nvrtcSetFlowCallback");
+    memcpy(&n.nvrtcSetFlowCallback, &flow, sizeof flow);
     if (n.nvrtcVersion(&n.major, &n.minor) != NVRTC_SUCCESS)
         n.major = n.minor = 0;
     identify(&n, lib, name);
@@ -142,6 +158,8 @@ static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
     }
     fa_text_fmt(looked, "%s: version %d.%d, used\n", n.path, n.major, n.minor);
     open_builtins_beside(name);
+    if (is_new(lib))
+        fa_exit_watch();
     *out = n;
     return true;
 }

@@ -22,6 +22,7 @@ typedef struct fa_nvrtc {
 #define X(f) __typeof__(f) *f;
     FA_NVRTC_FUNCTIONS(X)
 #undef X
+    nvrtcResult (*nvrtcSetFlowCallback)(nvrtcProgram, int (*)(void *, void *), void *); /* NULL before 12.8 or so */
     int major, minor;
     char path[1024];   /* of the library that was loaded */
     char name[24];     /* "nvrtc 13.0" */

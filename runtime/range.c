@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #define RANGE_MOST 16384 /* buckets in a call */
-#define SIDE_MOST 80    /* of one side: half octaves of an int32_t, and tiles of few rows */
-#define RELATIONS 3     /* of sq and sk: less, equal, more */
+#define SIDE_MOST 80     /* of one side: half octaves of an int32_t, and tiles of few rows */
+#define RELATIONS 3      /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
 static const int sides[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window };

@@ -1,5 +1,9 @@
 /* repeat: a thread's last launch, looked at and laid out. A call that differs from it in addresses alone, as those of a model's layers do,
- * is looked at anew in its addresses alone. */
+ * is looked at anew in its addresses alone.
+ *
+ * What a repeat is follows from the rows of its operation (gen/operation.h): of an operand's address only whether it is NULL is compared,
+ * since that may decide the class; the workspace likewise. All other bytes of fa_args are compared, and the host memory that they lead to.
+ */
 #ifndef FA_RUNTIME_REPEAT_H
 #define FA_RUNTIME_REPEAT_H
 #include "check.h"
@@ -17,6 +21,7 @@ typedef struct fa_repeat {
 /* A number that this thread has not had; not 0. */
 uint64_t fa_repeat_next(void);
 
-/* As fa_check_args() with tensors, into this thread's own place: *out stays until its next call. */
+/* As fa_check_args() with tensors, into this thread's own place: *out stays until its next call. FA_NOMEM: a thread's first call found no
+ * memory for that place. */
 fa_status fa_repeat_check(fa_repeat **out, const fa_args *args);
 #endif

@@ -1,6 +1,7 @@
 /* span: strides and addresses in 64 bits, with every overflow looked for. */
 #include "span.h"
 #include "gen/error.h"
+#include "overlap.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
     const fa_operand *o = s->operand;
     const char *name = o->name;
     const int64_t *size = s->size;
-    s->row = width * s->bytes;
+    s->row = s->run = width * s->bytes;
     s->high = s->row;
     memcpy(s->stride, stride, 3 * sizeof *stride);
     bool all = !stride[0] && !stride[1] && !stride[2];
@@ -57,32 +58,56 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
 static void shape_of_pointer(fa_span *s, const fa_dims *dims)
 {
     s->high = s->bytes;
-    for (int i = 0; i < 4; i++)
-        if (__builtin_mul_overflow(s->high, dims->of[i], &s->high)) {
+    for (int i = 0; i < 4 && s->high >= 0; i++)
+        if (__builtin_mul_overflow(s->high, dims->of[i], &s->high))
             s->high = -1;
-            return;
-        }
+    s->run = s->high;
 }
 
-fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, const fa_dims *dims, int bytes, bool zero)
+/* Rows behind a pointer, `elements` each, some elements apart; high likewise. The last has no gap behind it. */
+static void shape_of_rows(fa_span *s, int64_t rows, int64_t elements, int64_t apart)
 {
-    out->operand = o;
-    out->bytes = bytes;
-    out->some = dims->of[0] && dims->of[1] && dims->of[2];
-    memcpy(out->size, dims->of, 3 * sizeof *out->size);
-    out->size[PARTS] = 1;
-    memset(out->stride, 0, sizeof out->stride);
-    out->low = out->row = 0;
-    out->bits = 0;
-    out->lo = out->hi = 0;
+    int64_t reach;
+    s->size[0] = rows;
+    s->size[1] = 1;
+    s->some = rows && elements;
+    s->stride[0] = rows > 1 ? apart : 0;
+    s->run = elements * s->bytes;
+    if (__builtin_mul_overflow(s->stride[0], (rows - 1) * s->bytes, &reach) || __builtin_add_overflow(s->run, reach, &s->high))
+        s->high = -1;
+}
+
+static void nothing(fa_span *out, const fa_operand *o, int bytes)
+{
+    *out = (fa_span){ .operand = o, .bytes = bytes, .size = { 1, 1, 1, 1 } };
+}
+
+fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, const fa_sizes *sizes, int bytes, bool zero)
+{
+    fa_dims dims;
+    fa_operand_dims(&dims, o, sizes);
+    nothing(out, o, bytes);
+    out->some = dims.of[0] && dims.of[1] && dims.of[2];
+    memcpy(out->size, dims.of, 3 * sizeof *out->size);
     if (o->strided) {
         const fa_tensor *t = (const void *)((const char *)args + o->at);
-        return shape_of_strides(out, (const int64_t[3]){ t->sb, t->ss, t->sh }, dims->of[3], zero);
+        return shape_of_strides(out, (const int64_t[3]){ t->sb, t->ss, t->sh }, dims.of[3], zero);
     }
     if (o->strides_at)
         return shape_of_strides(out, (const void *)((const char *)args + o->strides_at), 1, false);
-    shape_of_pointer(out, dims);
+    if (o->row)
+        shape_of_rows(out, dims.of[0], sizes->of[o->row], dims.of[1]);
+    else
+        shape_of_pointer(out, &dims);
     return FA_OK;
+}
+
+void fa_span_workspace(fa_span *out, const fa_args *args)
+{
+    static const fa_operand workspace = { .name = "workspace", .output = true, .optional = true, .at = offsetof(fa_args, workspace) };
+    nothing(out, &workspace, 1);
+    out->some = args->workspace_size > 0;
+    out->high = out->run = args->workspace_size > INT64_MAX ? -1 : (int64_t)args->workspace_size;
 }
 
 fa_status fa_span_place(fa_span *s, uint64_t address)
@@ -90,14 +115,12 @@ fa_status fa_span_place(fa_span *s, uint64_t address)
     const fa_operand *o = s->operand;
     const char *dot = o->strided ? ".ptr" : "";
     s->lo = s->hi = 0;
-    if (!s->some)
-        return FA_OK;
-    if (!address && !o->optional)
+    if (!address && s->some && !o->optional)
         return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);
     if (address & (unsigned)(s->bytes - 1)) /* 2 or 4 */
         return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot,
-                       (unsigned long long)address, s->bytes, o->optional ? ", or NULL" : "");
-    if (!address)
+                       (unsigned long long)address, s->bytes, o->optional || !s->some ? ", or NULL" : "");
+    if (!address || !s->some)
         return FA_OK;
     if (s->high < 0 || __builtin_add_overflow(address, s->low, &s->lo) || __builtin_add_overflow(address, s->high, &s->hi))
         return fa_fail(FA_INVALID, "args: %s: its %s lead outside the address space", o->name, o->strided ? "strides" : "values");
@@ -175,6 +198,7 @@ fa_status fa_span_parts(fa_span *s, const fa_args *args)
     return FA_OK;
 }
 
+/* Whether they may share a byte, as all between their first and last tells. */
 static bool meet(const fa_span *a, const fa_span *b)
 {
     return a->lo < b->hi && b->lo < a->hi && a->lo < a->hi && b->lo < b->hi;
@@ -200,12 +224,30 @@ static bool takes_place(const fa_span *out, const fa_span *in)
     return far == 0 || (step != 0 && far % step == 0 && far / step > 0 && far / step < in->size[PARTS]);
 }
 
-fa_status fa_spans_apart(const fa_span *s, int n)
+/* Whether the n-th pair that meets was found apart before, as far from each other; notes them for the next time where not. */
+static bool seen_before(fa_apart *known, int n, int i, int k, uint64_t distance)
 {
+    if (!known || n >= FA_APART_MAX)
+        return false;
+    uint32_t pair = (uint32_t)(i * FA_SPANS_MAX + k + 1);
+    bool same = known->pair[n] == pair && known->distance[n] == distance;
+    known->pair[n] = pair;
+    known->distance[n] = distance;
+    return same;
+}
+
+fa_status fa_spans_apart(const fa_span *s, int n, fa_apart *known)
+{
+    int met = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; s[i].operand->output && k < n; k++)
-            if (k != i && (k > i || !s[k].operand->output) && meet(&s[i], &s[k]) && !takes_place(&s[i], &s[k]))
-                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own%s", s[i].operand->name, s[k].operand->name,
-                               s[k].operand->parts_at ? ", or all of one part's, with its type and strides" : "");
+        for (int k = 0; s[i].operand->output && k < n; k++) {
+            if (k == i || (k < i && s[k].operand->output) || !meet(&s[i], &s[k]) || seen_before(known, met++, i, k, s[i].lo - s[k].lo) ||
+                takes_place(&s[i], &s[k]) || !fa_overlap(&s[i], &s[k]))
+                continue;
+            if (known)
+                *known = (fa_apart){ .pair = { 0 } };
+            return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own%s", s[i].operand->name, s[k].operand->name,
+                           s[k].operand->parts_at ? ", or all of one part's, with its type and strides" : "");
+        }
     return FA_OK;
 }

@@ -41,6 +41,14 @@ static void arena_free(void *p, bool small)
     free(p);
 }
 
+void sim_block_close(void)
+{
+    pthread_mutex_lock(&spare.lock);
+    while (spare.n)
+        free(spare.arena[--spare.n]);
+    pthread_mutex_unlock(&spare.lock);
+}
+
 sim_block *sim_block_new(void)
 {
     return arena_new(sizeof(sim_block));

@@ -310,7 +310,7 @@ static void cluster_free(sim_cluster *c)
     for (uint32_t r = 0; c && r < c->blocks; r++)
         sim_block_free(c->block[r]);
     if (c)
-        sim_order_free(c);
+        sim_order_free(c), free(c->product);
     free(c);
 }
 

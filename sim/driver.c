@@ -68,23 +68,33 @@ CUresult sim_cuDriverGetVersion(int *version)
     *version = CUDA_VERSION;
     return CUDA_SUCCESS;
 }
-CUresult sim_cuDeviceGetCount(int *count)
+static CUresult device_count(int simulator, int *count)
 {
     SIM_LOCKED;
     SIM_NEED(count);
     if (!sim_the.initialised)
         return CUDA_ERROR_NOT_INITIALIZED;
-    *count = sim_the.devices;
+    *count = sim_the.simulator[simulator].devices;
     return CUDA_SUCCESS;
 }
+static CUresult device_get(int simulator, CUdevice *device, int ordinal)
+{
+    SIM_LOCKED;
+    SIM_NEED(device);
+    if (!sim_the.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (ordinal < 0 || ordinal >= sim_the.simulator[simulator].devices)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *device = sim_device_number(&sim_the.simulator[simulator].device[ordinal]);
+    return CUDA_SUCCESS;
+}
+
 static CUresult device_of(CUdevice n, sim_device **d)
 {
     if (!sim_the.initialised)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (n < 0 || n >= sim_the.devices)
-        return CUDA_ERROR_INVALID_DEVICE;
-    *d = &sim_the.device[n];
-    return CUDA_SUCCESS;
+    *d = sim_device_of(n);
+    return *d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 #define DEVICE(n)                      \
     sim_device *d;                     \
@@ -92,14 +102,6 @@ static CUresult device_of(CUdevice n, sim_device **d)
     if (found)                         \
     return found
 
-CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
-{
-    SIM_LOCKED;
-    SIM_NEED(device);
-    DEVICE(ordinal);
-    *device = d->ordinal;
-    return CUDA_SUCCESS;
-}
 CUresult sim_cuDeviceGetName(char *name, int len, CUdevice dev)
 {
     SIM_LOCKED;
@@ -184,8 +186,7 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice dev)
     if (!d->retained)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!--d->retained)
-        while (d->memory.n)
-            sim_memory_free(&d->memory, d->memory.alloc[0]->base);
+        sim_memory_close(&d->memory);
     return CUDA_SUCCESS;
 }
 
@@ -214,18 +215,89 @@ void sim_counters_get(sim_counters *out)
         *out = sim_the.counters;
 }
 
-static const cu_driver table = {
-#define X(f) .f = sim_##f,
-    CU_DRIVER_FUNCTIONS(X)
-#undef X
-        .name = sim_the.name,
-    .takes_ptx = 1,
-    .detail = sim_report,
+/* ---- simulators ---- */
+
+/* The functions whose answer depends on the simulator that is asked, for each of them: a table's functions are not told whose it is. */
+/* clang-format off */
+#define NUMBERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define OF(n)                                                                                                           \
+    static CUresult count_##n(int *count) { return device_count(n, count); }                                            \
+    static CUresult get_##n(CUdevice *device, int ordinal) { return device_get(n, device, ordinal); }                   \
+    static CUresult current_##n(CUcontext *c) { return sim_context_current(n, c); }                                     \
+    static CUresult current_device_##n(CUdevice *device) { return sim_context_device(n, device); }
+NUMBERS(OF)
+/* clang-format on */
+#undef OF
+static const struct {
+    __typeof__(cuDeviceGetCount) *count;
+    __typeof__(cuDeviceGet) *get;
+    __typeof__(cuCtxGetCurrent) *current;
+    __typeof__(cuCtxGetDevice) *current_device;
+} own[] = {
+#define OF(n) { count_##n, get_##n, current_##n, current_device_##n },
+    NUMBERS(OF)
+#undef OF
 };
+_Static_assert(sizeof own / sizeof *own == SIM_SIMULATORS, "a row for each");
+
+CUresult sim_cuDeviceGetCount(int *count)
+{
+    return device_count(0, count);
+}
+CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
+{
+    return device_get(0, device, ordinal);
+}
+CUresult sim_cuCtxGetCurrent(CUcontext *c)
+{
+    return sim_context_current(0, c);
+}
+CUresult sim_cuCtxGetDevice(CUdevice *device)
+{
+    return sim_context_device(0, device);
+}
+
+static cu_driver tables[SIM_SIMULATORS];
+
+static void fill(int n)
+{
+    tables[n] = (cu_driver){
+#define X(f) .f = sim_##f,
+        CU_DRIVER_FUNCTIONS(X)
+#undef X
+            .name = sim_the.simulator[n].name,
+        .takes_ptx = 1,
+        .detail = sim_report,
+    };
+    tables[n].cuDeviceGetCount = own[n].count, tables[n].cuDeviceGet = own[n].get;
+    tables[n].cuCtxGetCurrent = own[n].current, tables[n].cuCtxGetDevice = own[n].current_device;
+}
 
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, sim_state_forked);
+}
+
+/* "sm_80, sm_90a" as a simulator that is not open yet. false: told why not. */
+static bool read_archs(sim_simulator *s, const char *archs)
+{
+    char list[sizeof s->archs], *rest = NULL;
+    size_t at = 0;
+    if (!archs || strlen(archs) >= sizeof list)
+        return sim_tell(CUDA_SUCCESS, "a list of archs is shorter than %zu bytes", sizeof list), false;
+    snprintf(list, sizeof list, "%s", archs);
+    for (char *word = strtok_r(list, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
+        if (s->devices == SIM_DEVICES)
+            return sim_tell(CUDA_SUCCESS, "a simulator has at most %d devices", SIM_DEVICES), false;
+        const sim_arch *arch = sim_arch_find(word);
+        if (!arch)
+            return sim_tell(CUDA_SUCCESS, "%s is not simulated", word), false;
+        at += (size_t)snprintf(s->archs + at, sizeof s->archs - at, "%s%s", s->devices ? "," : "", word);
+        s->device[s->devices] = (sim_device){ .arch = arch, .ordinal = s->devices };
+        s->devices++;
+    }
+    snprintf(s->name, sizeof s->name, "sim:%s", s->archs);
+    return s->devices || (sim_tell(CUDA_SUCCESS, "the list names no arch"), false);
 }
 
 const cu_driver *sim_open(const char *archs)
@@ -233,27 +305,37 @@ const cu_driver *sim_open(const char *archs)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     SIM_LOCKED;
-    const sim_arch *arch[SIM_DEVICES];
-    char list[256], *rest = NULL;
-    int n = 0;
-    if (!archs || strlen(archs) >= sizeof list)
+    int n = sim_the.simulators;
+    sim_simulator asked = { .devices = 0 };
+    if (!read_archs(&asked, archs))
         return NULL;
-    if (sim_the.opened)
-        return strcmp(sim_the.archs, archs) ? NULL : &table;
-    snprintf(list, sizeof list, "%s", archs);
-    for (char *s = strtok_r(list, ", ", &rest); s; s = strtok_r(NULL, ", ", &rest))
-        if (n == SIM_DEVICES || !(arch[n++] = sim_arch_find(s)))
-            return NULL;
-    if (!n)
-        return NULL;
-    for (int k = 0; k < n; k++) {
-        sim_the.device[k] = (sim_device){ .arch = arch[k], .ordinal = k };
-        sim_memory_init(&sim_the.device[k].memory, (uint64_t)(k + 1) << 44, (uint64_t)(k + 2) << 44, SIM_MEMORY_BYTES);
+    for (int k = 0; k < n; k++)
+        if (!strcmp(sim_the.simulator[k].archs, asked.archs))
+            return &tables[k];
+    if (n == SIM_SIMULATORS)
+        return sim_tell(CUDA_SUCCESS, "a process has at most %d simulators, which it has", SIM_SIMULATORS), NULL;
+    sim_the.simulator[n] = asked;
+    for (int k = 0; k < asked.devices; k++) {
+        sim_device *d = &sim_the.simulator[n].device[k];
+        d->of = &sim_the.simulator[n];
+        CUdevice number = sim_device_number(d);
+        sim_memory_init(&d->memory, sim_device_space(number), sim_device_space(number + 1), SIM_MEMORY_BYTES);
     }
-    sim_memory_init(&sim_the.variables, (uint64_t)(SIM_DEVICES + 1) << 44, (uint64_t)(SIM_DEVICES + 2) << 44, 1ull << 40);
-    sim_the.devices = n;
-    snprintf(sim_the.archs, sizeof sim_the.archs, "%s", archs);
-    snprintf(sim_the.name, sizeof sim_the.name, "sim:%s", archs);
-    sim_the.opened = true;
-    return &table;
+    if (!n)
+        sim_memory_init(&sim_the.variables, sim_device_space(SIM_NOBODY), sim_device_space(SIM_NOBODY + 1), 1ull << 40);
+    sim_the.simulators++;
+    fill(n);
+    return &tables[n];
+}
+
+void sim_close(void)
+{
+    SIM_LOCKED;
+    for (CUdevice k = 0; k < SIM_NOBODY; k++)
+        if (sim_device_of(k))
+            sim_memory_close(&sim_device_of(k)->memory);
+    sim_memory_close(&sim_the.variables);
+    free(sim_the.handle);
+    sim_the.handle = NULL, sim_the.handles = sim_the.handle_cap = 0, sim_the.simulators = 0, sim_the.initialised = false;
+    sim_block_close();
 }

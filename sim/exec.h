@@ -41,6 +41,7 @@ typedef struct sim_launch {
     const sim_program *program;
     const sim_arch *arch;
     sim_memory *memory, *variables;
+    bool (*whose)(uint64_t address, char *to, size_t room); /* names the device of an address; false: it is of none */
     uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
     bool explicit_cluster;
     bool pdl; /* may begin before what is in front of it in the stream has ended */
@@ -225,7 +226,8 @@ typedef struct sim_cluster {
     uint32_t sync[SIM_ACTORS];                    /* times released through atomics and volatile stores */
     uint64_t progress;                            /* counts whatever may let a waiting warp go on */
     uint64_t random;
-    bool stuck; /* nothing has moved for some rounds: what is late may come now */
+    struct sim_product *product; /* that its thread is at, see mma.h; NULL before the first */
+    bool stuck;                  /* nothing has moved for some rounds: what is late may come now */
 } sim_cluster;
 
 /* report.c. A defect of a class, found by a warp (lane < 0: as a whole) or by a block. STEP_FAULT: the warp stops here, and its cluster
@@ -247,6 +249,7 @@ bool sim_warp_pop(sim_warp *w);       /* the next group of lanes on the stack th
 sim_step sim_warp_leave(sim_warp *w); /* all lanes have */
 
 /* block.c */
+void sim_block_close(void);                                          /* gives back what is kept from launch to launch */
 sim_block *sim_block_new(void);                                      /* NULL: out of memory */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
 void sim_block_start(sim_block *b);

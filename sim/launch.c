@@ -74,7 +74,7 @@ CUresult sim_cuLibraryLoadData(CUlibrary *to, const void *code, CUjit_option *ji
     if (!sim_the.initialised)
         return CUDA_ERROR_NOT_INITIALIZED;
     SIM_NEED(to && code);
-    *sim_detail() = 0;
+    sim_detail_clear();
     if (!is_ptx(code))
         return sim_tell(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text");
     sim_library *lib = calloc(1, sizeof *lib);
@@ -159,7 +159,7 @@ static CUresult kernel_on(CUkernel kernel, CUdevice dev, sim_kernel **k)
 {
     if (!sim_live(kernel, H_KERNEL))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (dev < 0 || dev >= sim_the.devices)
+    if (!sim_device_of(dev))
         return CUDA_ERROR_INVALID_DEVICE;
     *k = (sim_kernel *)(void *)kernel;
     return CUDA_SUCCESS;
@@ -185,7 +185,7 @@ CUresult sim_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CU
         *value = (int)p->local_bytes;
         break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = k->max_dynamic[dev];
+        *value = k->max_dynamic[sim_device_of(dev)->ordinal];
         break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
@@ -215,12 +215,13 @@ CUresult sim_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUk
         return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
-    int most = sim_the.device[dev].arch->shared_per_block - (int)k->program->shared_bytes;
+    const sim_device *d = sim_device_of(dev);
+    int most = d->arch->shared_per_block - (int)k->program->shared_bytes;
     if (value < 0 || value > most)
         return sim_tell(CUDA_ERROR_INVALID_VALUE,
-                        "%s has at most %d bytes of dynamic shared memory per block for this kernel, %d were asked for",
-                        sim_the.device[dev].arch->name, most, value);
-    k->max_dynamic[dev] = value;
+                        "%s has at most %d bytes of dynamic shared memory per block for this kernel, %d were asked for", d->arch->name,
+                        most, value);
+    k->max_dynamic[d->ordinal] = value;
     return CUDA_SUCCESS;
 }
 
@@ -271,6 +272,15 @@ static void add_counters(const sim_counters *c)
     }
 }
 
+/* The lock is held by the thread that launched. */
+static bool whose(uint64_t address, char *to, size_t room)
+{
+    const sim_device *d = sim_device_at(address);
+    if (d)
+        snprintf(to, room, "memory of device %d of the simulator %s", d->ordinal, d->of->name);
+    return d != NULL;
+}
+
 static CUresult run_launch(const sim_node *n)
 {
     sim_launch *l = calloc(1, sizeof *l + SIM_DETAIL);
@@ -278,7 +288,7 @@ static CUresult run_launch(const sim_node *n)
         return CUDA_ERROR_OUT_OF_MEMORY;
     l->report = (char *)(l + 1);
     l->program = n->kernel->program, l->arch = n->device->arch;
-    l->memory = &n->device->memory, l->variables = &sim_the.variables;
+    l->memory = &n->device->memory, l->variables = &sim_the.variables, l->whose = whose;
     for (int k = 0; k < 3; k++)
         l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
     l->explicit_cluster = n->explicit_cluster, l->pdl = n->pdl;
@@ -286,7 +296,7 @@ static CUresult run_launch(const sim_node *n)
     CUresult r = sim_launch_run(l);
     add_counters(&l->tally.c);
     if (r)
-        snprintf(sim_detail(), SIM_DETAIL, "%s", l->report[0] ? l->report : "out of host memory");
+        sim_tell(r, "%s", l->report[0] ? l->report : "out of host memory");
     free(l);
     return r;
 }
@@ -357,7 +367,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
     CUresult r = sim_current(&d);
     if (r)
         return r;
-    *sim_detail() = 0;
+    sim_detail_clear();
     if (!sim_live(f, H_KERNEL))
         return CUDA_ERROR_INVALID_HANDLE;
     sim_kernel *k = (sim_kernel *)(void *)f;

@@ -126,6 +126,14 @@ int sim_memory_free(sim_memory *m, uint64_t base)
     return 0;
 }
 
+void sim_memory_close(sim_memory *m)
+{
+    while (m->n)
+        sim_memory_free(m, m->alloc[0]->base);
+    free(m->alloc);
+    m->alloc = NULL, m->cap = 0;
+}
+
 sim_alloc *sim_memory_find(const sim_memory *m, uint64_t address)
 {
     size_t at = upper(m, address);

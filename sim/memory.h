@@ -27,6 +27,7 @@ typedef struct sim_memory {
 void sim_memory_init(sim_memory *m, uint64_t first, uint64_t last, uint64_t limit);
 sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name);     /* NULL: no room */
 int sim_memory_free(sim_memory *m, uint64_t base);                             /* 0 = freed */
+void sim_memory_close(sim_memory *m);                                          /* frees them all */
 sim_alloc *sim_memory_find(const sim_memory *m, uint64_t address);             /* the one holding it */
 sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address);             /* for reports: the closest */
 void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n);               /* written */

@@ -157,30 +157,32 @@ static uint32_t widen(uint32_t x, int type) /* to f32 bits; only the class of th
 /* Most products are ordinary numbers: m16n8k16 by the fast way. false: not this one. */
 static bool ordinary(sim_warp *w, const sim_insn *i)
 {
-    static _Thread_local sim_product p;
-    p.type = (sim_type)i->type, p.n = 8;
+    sim_product *p = sim_product_of(w->block->cluster);
+    if (!p)
+        return false;
+    p->type = (sim_type)i->type, p->n = 8, p->half = false;
     for (int r = 0; r < 4; r++) {
         const sim_vec *a = sim_arg(w, i, 4 + r), *c = sim_arg(w, i, 10 + r);
         for (int l = 0; l < 32; l++) {
             int row = l >> 2, col = 2 * (l & 3);
-            memcpy(&p.a[row + 8 * (r & 1)][col + 8 * (r >> 1)], &a->u[l], 4);
-            p.c[row + 8 * (r >> 1)][col + (r & 1)] = c->u[l];
+            memcpy(&p->a[row + 8 * (r & 1)][col + 8 * (r >> 1)], &a->u[l], 4);
+            p->c[row + 8 * (r >> 1)][col + (r & 1)] = c->u[l];
         }
     }
     for (int r = 0; r < 2; r++) {
         const sim_vec *b = sim_arg(w, i, 8 + r);
         for (int l = 0; l < 32; l++)
             for (int h = 0; h < 2; h++)
-                p.b[2 * (l & 3) + h + 8 * r][l >> 2] = (uint16_t)(b->u[l] >> 16 * h);
+                p->b[2 * (l & 3) + h + 8 * r][l >> 2] = (uint16_t)(b->u[l] >> 16 * h);
     }
-    if (!sim_product_fast(&p, w->block->launch->arch))
+    if (!sim_product_fast(p, w->block->launch->arch))
         return false;
     for (int r = 0; r < 4; r++) {
         if (i->arg[r] == SIM_NO_ARG)
             continue;
         sim_vec *v = sim_arg(w, i, r);
         for (int l = 0; l < 32; l++)
-            v->u[l] = p.c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
+            v->u[l] = p->c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
     }
     return true;
 }

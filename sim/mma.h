@@ -14,7 +14,14 @@ typedef struct sim_product {
     uint16_t b[16][SIM_COLUMNS];              /* k, column */
     uint32_t a32[16][8], b32[8][SIM_COLUMNS]; /* the same of tf32, whose lowest 13 bits do not count */
     uint32_t c[16][SIM_COLUMNS];              /* the accumulator; becomes the result */
+    struct sim_decoded {
+        float v[16][SIM_COLUMNS];
+        int32_t e[16][SIM_COLUMNS];
+    } da, db; /* scratch of the fast way: values and exponents of a and b */
 } sim_product;
+
+/* The cluster's place for one, made by the first call and freed with the cluster; NULL: no memory. */
+sim_product *sim_product_of(sim_cluster *c);
 
 /* c += a * b. The fast way serves finite operands whose products cannot overflow, the slow one everything; where both may, they
  * agree in every bit. sim_product_fast() returns false, having done nothing, where it does not apply. */

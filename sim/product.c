@@ -2,6 +2,7 @@
  * f32 and cutting them at the last kept bit is a conversion toward zero: per output, the largest exponent gives the scale, then
  * every term is a multiplication, a scaling by a power of two and a truncating conversion to an integer. Sums are exact. */
 #include "mma.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef int32_t v8 __attribute__((vector_size(32)));
@@ -14,10 +15,7 @@ enum {
     HIGHEST = 120    /* sum of the largest exponents: no product overflows */
 };
 
-typedef struct operand {
-    float v[16][SIM_COLUMNS];
-    int32_t e[16][SIM_COLUMNS];
-} operand;
+typedef struct sim_decoded operand;
 
 static inline void raise_to(v8 *x, const v8 *y) /* the larger of the two */
 {
@@ -153,14 +151,14 @@ SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_
 
 bool sim_product_fast(sim_product *p, const sim_arch *arch)
 {
-    static _Thread_local operand a, b;
+    operand *a = &p->da, *b = &p->db;
     int32_t most_a = NOTHING, most_b = NOTHING;
     uint32_t top = 0;
     bool half = p->type == T_F16;
     if (16 % arch->block16 || p->half || p->type == T_TF32)
         return false;
     for (int k = 0; k < 16; k++) {
-        int32_t e = decode(p->a[k], 16, half, a.v[k], a.e[k]), f = decode(p->b[k], p->n, half, b.v[k], b.e[k]);
+        int32_t e = decode(p->a[k], 16, half, a->v[k], a->e[k]), f = decode(p->b[k], p->n, half, b->v[k], b->e[k]);
         most_a = e > most_a ? e : most_a, most_b = f > most_b ? f : most_b;
         for (uint32_t n = 0; n < p->n; n++) {
             uint32_t x = p->c[k][n] & 0x7FFFFFFF;
@@ -169,6 +167,13 @@ bool sim_product_fast(sim_product *p, const sim_arch *arch)
     }
     if (most_a == INT32_MAX || most_b == INT32_MAX || most_a + most_b > HIGHEST || top >= 0x7F800000)
         return false;
-    rows(&a, &b, p->c, p->n, arch->block16, arch->fraction, arch->floor);
+    rows(a, b, p->c, p->n, arch->block16, arch->fraction, arch->floor);
     return true;
+}
+
+sim_product *sim_product_of(sim_cluster *c)
+{
+    if (!c->product)
+        c->product = malloc(sizeof *c->product);
+    return c->product;
 }

@@ -21,6 +21,9 @@ int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room)
     const sim_alloc *a = sim_memory_find(l->memory, address);
     if (!a)
         a = sim_memory_find(l->variables, address);
+    char other[320];
+    if (!a && (address < l->memory->first || address >= l->memory->last) && l->whose(address, other, sizeof other))
+        return snprintf(to, room, "address 0x%llx, %s", (unsigned long long)address, other);
     if (!a)
         a = sim_memory_near(l->memory, address);
     if (!a)

@@ -1,9 +1,10 @@
 /* sim: a CUDA driver that runs on the CPU. It takes PTX text, executes it warp by warp, checks what it does and counts it.
- * It knows nothing of its callers. One simulator per process: sim_open() fills the driver table for a list of devices. */
+ * It knows nothing of its callers. sim_open() makes a simulator, which is a driver table for a list of devices; a process has up to 16. */
 #ifndef SIM_H
 #define SIM_H
 #include "checks.h"
 #include "driver.h"
+#include <stddef.h>
 #include <stdint.h>
 
 /* When an asynchronous copy (cp.async, later TMA) takes place: at issue, or at the last legal moment with the destination
@@ -50,10 +51,23 @@ typedef struct sim_counters {
     int tensors;
 } sim_counters;
 
-/* archs: "sm_80" or a list, "sm_80,sm_90a": one device each. Unknown archs: NULL. Idempotent for the same list; the table
- * lives for ever. A child of fork() begins without a simulator: it opens one anew. Each device has 80 GB of sparse memory: only touched
- * pages cost. Thread-safe. */
+/* archs: "sm_80" or a list, "sm_80,sm_90a": one device each, at most 8. Each list has a simulator of its own, with its own devices and
+ * memory: the same list gives the same table, which lives for ever. NULL: an arch is unknown, or there are 16 simulators; sim_report() says
+ * so. A child of fork() begins without a simulator: it opens one anew. Each device has 80 GB of sparse memory: only touched pages cost.
+ * Thread-safe.
+ *
+ * Simulators differ in what cuDeviceGet, cuDeviceGetCount, cuCtxGetCurrent and cuCtxGetDevice answer: a context of another one is not
+ * current to them. Any table takes handles of any; memory or a stream of another simulator than the current context's is refused. Options,
+ * counters and warnings are the process's, and launches run one after the other. */
 const cu_driver *sim_open(const char *archs);
+
+/* All memory of all simulators is given back, and their tables are dead: for a caller whose code is about to be unmapped. */
+void sim_close(void);
+
+/* Where the simulator keeps what it tells a thread: keep() makes a block of zeros, lets *slot, a thread-local pointer, point to it, and
+ * frees it at the thread's end. NULL, the default: calloc(), which nobody gives back. */
+typedef void *sim_keep_fn(void *slot, size_t bytes);
+void sim_keep_by(sim_keep_fn *keep);
 
 /* Options of later launches of the process. NULL = all zero. Thread-safe. */
 void sim_set_options(const sim_options *o);

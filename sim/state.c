@@ -2,29 +2,53 @@
  * own primary context. */
 #include "state.h"
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 sim_state sim_the = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static _Thread_local char detail[SIM_DETAIL];
+static _Thread_local char *detail;
+static _Atomic(sim_keep_fn *) keep;
 static _Thread_local CUcontext stack[32];
 static _Thread_local int depth;
 
-char *sim_detail(void)
+void sim_keep_by(sim_keep_fn *by)
 {
+    atomic_store(&keep, by);
+}
+
+static char *own_detail(void)
+{
+    sim_keep_fn *by = atomic_load(&keep);
+    if (!detail && by)
+        by(&detail, SIM_DETAIL);
+    else if (!detail)
+        detail = calloc(1, SIM_DETAIL);
     return detail;
+}
+void sim_detail_clear(void)
+{
+    if (detail)
+        *detail = 0;
+}
+int sim_lock(void)
+{
+    sim_detail_clear();
+    return pthread_mutex_lock(&sim_the.lock);
 }
 const char *sim_report(void)
 {
-    return detail;
+    return detail ? detail : "";
 }
 
 CUresult sim_tell(CUresult r, const char *format, ...)
 {
     va_list v;
+    char *to = own_detail();
     va_start(v, format);
-    vsnprintf(detail, sizeof detail, format, v);
+    if (to)
+        vsnprintf(to, SIM_DETAIL, format, v);
     va_end(v);
     return r;
 }
@@ -61,11 +85,49 @@ void sim_unregister(const void *p)
     }
 }
 
+/* ---- devices ---- */
+
+sim_device *sim_device_of(CUdevice n)
+{
+    if (n < 0 || n >= SIM_NOBODY)
+        return NULL;
+    sim_device *d = &sim_the.simulator[n / SIM_DEVICES].device[n % SIM_DEVICES];
+    return d->arch ? d : NULL;
+}
+CUdevice sim_device_number(const sim_device *d)
+{
+    return (CUdevice)(d->of - sim_the.simulator) * SIM_DEVICES + d->ordinal;
+}
+
+enum { SPACE_BITS = 44 };
+uint64_t sim_device_space(CUdevice n)
+{
+    return (uint64_t)(n + 1) << SPACE_BITS;
+}
+sim_device *sim_device_at(uint64_t address)
+{
+    uint64_t n = address >> SPACE_BITS;
+    return n && n <= SIM_NOBODY ? sim_device_of((CUdevice)n - 1) : NULL;
+}
+
+CUresult sim_device_own(const sim_device *d, uint64_t address)
+{
+    const sim_device *owner = sim_device_at(address);
+    if (!owner || owner->of == d->of)
+        return CUDA_SUCCESS;
+    return sim_tell(CUDA_ERROR_INVALID_VALUE, "0x%llx is memory of the simulator %s; accepted: memory of %s", (unsigned long long)address,
+                    owner->of->name, d->of->name);
+}
+
+/* ---- contexts ---- */
+
 static sim_device *context(CUcontext c)
 {
-    for (int k = 0; k < sim_the.devices; k++)
-        if ((CUcontext)(void *)&sim_the.device[k] == c)
-            return sim_the.device[k].retained ? &sim_the.device[k] : NULL;
+    for (CUdevice k = 0; k < SIM_DEVICES * sim_the.simulators; k++) {
+        sim_device *d = sim_device_of(k);
+        if (d && (CUcontext)(void *)d == c)
+            return d->retained ? d : NULL;
+    }
     return NULL;
 }
 
@@ -77,14 +139,29 @@ CUresult sim_current(sim_device **d)
     return *d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult sim_cuCtxGetCurrent(CUcontext *c)
+/* A context of another simulator is none to this one's caller. */
+CUresult sim_context_current(int simulator, CUcontext *c)
 {
     SIM_LOCKED;
     SIM_NEED(c);
     if (!sim_the.initialised)
         return CUDA_ERROR_NOT_INITIALIZED;
-    *c = depth ? stack[depth - 1] : NULL;
+    const sim_device *d = depth ? context(stack[depth - 1]) : NULL;
+    *c = depth && (!d || d->of == &sim_the.simulator[simulator]) ? stack[depth - 1] : NULL;
     return CUDA_SUCCESS;
+}
+
+CUresult sim_context_device(int simulator, CUdevice *device)
+{
+    SIM_LOCKED;
+    SIM_NEED(device);
+    sim_device *d;
+    CUresult r = sim_current(&d);
+    if (!r && d->of != &sim_the.simulator[simulator])
+        r = CUDA_ERROR_INVALID_CONTEXT;
+    if (!r)
+        *device = sim_device_number(d);
+    return r;
 }
 
 CUresult sim_cuCtxSetCurrent(CUcontext c)
@@ -126,17 +203,6 @@ CUresult sim_cuCtxPopCurrent(CUcontext *c)
     if (c)
         *c = stack[depth];
     return CUDA_SUCCESS;
-}
-
-CUresult sim_cuCtxGetDevice(CUdevice *device)
-{
-    SIM_LOCKED;
-    SIM_NEED(device);
-    sim_device *d;
-    CUresult r = sim_current(&d);
-    if (!r)
-        *device = d->ordinal;
-    return r;
 }
 
 CUresult sim_cuCtxSynchronize(void)

@@ -1,19 +1,28 @@
-/* state: what the driver's functions share: devices, live handles, the lock, and what each thread was last told. */
+/* state: what the driver's functions share: the simulators and their devices, live handles, the lock, and what each thread was last told.
+ * All simulators of a process have one lock, so one call of them all is under way at a time. CUdevice is a number among the devices of them
+ * all, and an address tells its device. A thread has one stack of contexts: the last that was pushed is current, whosever it is. */
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
 #include "exec.h"
 #include <pthread.h>
 
-enum { SIM_DEVICES = 8 };
+enum { SIM_DEVICES = 8, SIM_SIMULATORS = 16 }; /* of a simulator; of a process */
 #define SIM_MEMORY_BYTES (80ull << 30)
 
 typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_GRAPH, H_GRAPH_EXEC } sim_kind;
 
 typedef struct sim_device {
-    const sim_arch *arch;
+    const sim_arch *arch; /* NULL: there is no such device */
     int ordinal, retained;
     sim_memory memory;
+    const struct sim_simulator *of;
 } sim_device; /* also its own primary context */
+
+typedef struct sim_simulator {
+    char archs[256], name[272]; /* "sm_80,sm_90a", "sim:sm_80,sm_90a" */
+    int devices;
+    sim_device device[SIM_DEVICES];
+} sim_simulator;
 
 typedef struct sim_node { /* one recorded piece of work */
     CUresult (*run)(const struct sim_node *n);
@@ -56,10 +65,9 @@ typedef struct sim_library {
 
 typedef struct sim_state {
     pthread_mutex_t lock;
-    bool opened, initialised;
-    char archs[256], name[272];
-    int devices;
-    sim_device device[SIM_DEVICES];
+    bool initialised;
+    int simulators;
+    sim_simulator simulator[SIM_SIMULATORS];
     sim_memory variables;
     sim_options options;
     sim_counters counters;
@@ -78,16 +86,25 @@ void sim_unregister(const void *p);
 void sim_state_forked(void);          /* in a child of fork() */
 CUresult sim_current(sim_device **d); /* of the calling thread's context */
 CUresult sim_tell(CUresult r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *sim_detail(void); /* SIM_DETAIL bytes of this thread */
+void sim_detail_clear(void); /* what it was told is nothing */
+
+sim_device *sim_device_of(CUdevice n); /* NULL: there is none */
+CUdevice sim_device_number(const sim_device *d);
+sim_device *sim_device_at(uint64_t address);      /* whose memory it is of; NULL: nobody's, or a variable's */
+uint64_t sim_device_space(CUdevice n);            /* the first address of a device; that of number SIM_NOBODY: of variables */
+#define SIM_NOBODY (SIM_SIMULATORS * SIM_DEVICES) /* the first number that no device has */
+/* That the address is of another simulator than d is told, as an error; CUDA_SUCCESS otherwise. */
+CUresult sim_device_own(const sim_device *d, uint64_t address);
+
+/* The table's functions that depend on which simulator is asked, by its number. */
+CUresult sim_context_current(int simulator, CUcontext *c);
+CUresult sim_context_device(int simulator, CUdevice *device);
 
 /* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
 CUresult sim_submit(CUstream stream, sim_node *n);
 
-/* At the start of an entry: holds the lock until the function returns. */
-static inline int sim_lock(void)
-{
-    return pthread_mutex_lock(&sim_the.lock);
-}
+/* At the start of an entry: holds the lock until the function returns, and forgets what was told of a call before. */
+int sim_lock(void);
 static inline void sim_unlock(const int *held)
 {
     (void)held, pthread_mutex_unlock(&sim_the.lock);
@@ -99,7 +116,7 @@ static inline void sim_unlock(const int *held)
             return CUDA_ERROR_INVALID_VALUE; \
     } while (0)
 
-/* The driver's functions. */
+/* The driver's functions; these four ask simulator 0, and tables of others have others. */
 #define X(f) __typeof__(f) sim_##f;
 CU_DRIVER_FUNCTIONS(X)
 #undef X

@@ -38,6 +38,9 @@ CUresult sim_submit(CUstream stream, sim_node *n)
 {
     sim_stream *s;
     CUresult r = stream_of(stream, &s);
+    if (!r && s && s->device->of != n->device->of)
+        r = sim_tell(CUDA_ERROR_INVALID_HANDLE, "the stream is of the simulator %s; accepted: a stream of %s", s->device->of->name,
+                     n->device->of->name);
     if (!r && s && s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (r || !s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE) {

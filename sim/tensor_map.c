@@ -44,7 +44,7 @@ CUresult sim_cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, c
     CUresult r = sim_current(&d);
     if (r)
         return r;
-    *sim_detail() = 0;
+    sim_detail_clear();
     if (d->arch->major < 9)
         LACK("the device is %s; accepted: compute capability 9.0 or newer", d->arch->name);
     if (!to || (uintptr_t)to & 63)

@@ -6,11 +6,8 @@
 /* In any device, or among variables; NULL if not wholly inside. */
 static sim_alloc *range(CUdeviceptr at, size_t n)
 {
-    sim_alloc *a = NULL;
-    for (int k = 0; k < sim_the.devices && !a; k++)
-        a = sim_memory_find(&sim_the.device[k].memory, at);
-    if (!a)
-        a = sim_memory_find(&sim_the.variables, at);
+    const sim_device *d = sim_device_at(at);
+    sim_alloc *a = sim_memory_find(d ? &d->memory : &sim_the.variables, at);
     return a && n <= a->size - (at - a->base) ? a : NULL;
 }
 
@@ -35,9 +32,10 @@ CUresult sim_cuMemFree(CUdeviceptr p)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (!p)
         return CUDA_SUCCESS;
-    for (int k = 0; k < sim_the.devices; k++)
-        if (!sim_memory_free(&sim_the.device[k].memory, p))
-            return CUDA_SUCCESS;
+    sim_device *d, *owner = sim_device_at(p);
+    CUresult r = sim_current(&d) ? CUDA_SUCCESS : sim_device_own(d, p);
+    if (r || (owner && !sim_memory_free(&owner->memory, p)))
+        return r;
     return sim_tell(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation's address", (unsigned long long)p);
 }
 CUresult sim_cuMemGetInfo(size_t *left, size_t *total)
@@ -59,6 +57,11 @@ static CUresult outside(CUdeviceptr at, size_t n)
 
 static CUresult move(const sim_node *n)
 {
+    CUresult r = n->to ? sim_device_own(n->device, n->to) : CUDA_SUCCESS;
+    if (!r && n->from)
+        r = sim_device_own(n->device, n->from);
+    if (r)
+        return r;
     sim_alloc *to = n->what == N_TO_HOST ? NULL : range(n->to, n->n);
     sim_alloc *from = n->what == N_TO_HOST || n->what == N_INSIDE ? range(n->from, n->n) : NULL;
     if (n->what != N_TO_HOST && !to)
@@ -111,58 +114,54 @@ int64_t sim_unwritten(uint64_t address, size_t bytes)
     return at < 0 ? -1 : at - (int64_t)(address - a->base);
 }
 
-static CUresult ready(void)
-{
-    sim_device *d;
-    return sim_current(&d);
-}
-#define READY                    \
-    SIM_LOCKED;                  \
-    CUresult is_ready = ready(); \
-    if (is_ready)                \
-        return is_ready;         \
-    if (!n)                      \
+#define READY                            \
+    SIM_LOCKED;                          \
+    sim_device *d;                       \
+    CUresult is_ready = sim_current(&d); \
+    if (is_ready)                        \
+        return is_ready;                 \
+    if (!n)                              \
     return CUDA_SUCCESS
 
 CUresult sim_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t n)
 {
     READY;
     SIM_NEED(from);
-    return move(&(sim_node){ .run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
+    return move(&(sim_node){ .run = move, .device = d, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
 }
 CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t n)
 {
     READY;
     SIM_NEED(to);
-    return move(&(sim_node){ .run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n });
+    return move(&(sim_node){ .run = move, .device = d, .what = N_TO_HOST, .from = from, .host = to, .n = n });
 }
 CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(from);
-    return sim_submit(s, &(sim_node){ .run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
+    return sim_submit(s, &(sim_node){ .run = move, .device = d, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
 }
 CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(to);
-    return sim_submit(s, &(sim_node){ .run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n });
+    return sim_submit(s, &(sim_node){ .run = move, .device = d, .what = N_TO_HOST, .from = from, .host = to, .n = n });
 }
 CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){ .run = move, .what = N_INSIDE, .to = to, .from = from, .n = n });
+    return sim_submit(s, &(sim_node){ .run = move, .device = d, .what = N_INSIDE, .to = to, .from = from, .n = n });
 }
 CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){ .run = move, .what = N_MEMSET8, .to = to, .value = value, .n = n });
+    return sim_submit(s, &(sim_node){ .run = move, .device = d, .what = N_MEMSET8, .to = to, .value = value, .n = n });
 }
 CUresult sim_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(!(to & 3) && n <= SIZE_MAX / 4);
-    return sim_submit(s, &(sim_node){ .run = move, .what = N_MEMSET32, .to = to, .value = value, .n = 4 * n });
+    return sim_submit(s, &(sim_node){ .run = move, .device = d, .what = N_MEMSET32, .to = to, .value = value, .n = 4 * n });
 }
 
 CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr p)
@@ -171,40 +170,37 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     if (!sim_the.initialised)
         return CUDA_ERROR_NOT_INITIALIZED;
     SIM_NEED(data && p);
-    for (int k = 0; k < sim_the.devices; k++) {
-        sim_device *d = &sim_the.device[k];
-        const sim_alloc *a = sim_memory_find(&d->memory, p);
-        if (!a)
-            continue;
-        switch (attribute) {
-        case CU_POINTER_ATTRIBUTE_CONTEXT:
-            *(CUcontext *)data = (CUcontext)(void *)d;
-            break;
-        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-            *(unsigned *)data = CU_MEMORYTYPE_DEVICE;
-            break;
-        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-            *(CUdeviceptr *)data = p;
-            break;
-        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-            *(int *)data = k;
-            break;
-        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-            *(unsigned *)data = 0;
-            break;
-        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-            *(CUdeviceptr *)data = a->base;
-            break;
-        case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-            *(size_t *)data = a->size;
-            break;
-        case CU_POINTER_ATTRIBUTE_MAPPED:
-            *(unsigned *)data = 1;
-            break;
-        default:
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        return CUDA_SUCCESS;
+    sim_device *d = sim_device_at(p);
+    const sim_alloc *a = d ? sim_memory_find(&d->memory, p) : NULL;
+    if (!a)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)data = (CUcontext)(void *)d;
+        break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)data = CU_MEMORYTYPE_DEVICE;
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(CUdeviceptr *)data = p;
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = d->ordinal;
+        break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *(unsigned *)data = 0;
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr *)data = a->base;
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)data = a->size;
+        break;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        *(unsigned *)data = 1;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
 }

@@ -233,7 +233,7 @@ static product *append(sim_warp *w, const sim_insn *i)
     }
     product *o = &p->op[p->ops];
     sim_vec *kept = o->value;
-    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128)))
+    if (!sim_product_of(w->block->cluster) || (w->block->lazy && !kept && !(kept = malloc(MOST * 128))))
         return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
     *o = (product){ .in.insn = i, .group = p->group, .value = kept };
     p->ops++;

@@ -140,22 +140,22 @@ static uint32_t *element(sim_product *p, uint32_t k, uint32_t l)
 
 void sim_wgmma_compute(sim_warp *w, const sim_wgmma *o, sim_vec *const *from, sim_vec *const *to)
 {
-    static _Thread_local sim_product p;
+    sim_product *p = w->block->cluster->product; /* made when the product was issued */
     uint32_t regs = sim_wgmma_registers(o->insn);
-    load(w, o, &p);
+    load(w, o, p);
     for (uint32_t k = 0; k < regs; k++)
         for (uint32_t l = 0; l < 32; l++) {
             uint32_t v = o->scale ? from[k]->u[l] : 0;
-            if (!p.half)
-                *element(&p, k, l) = v;
+            if (!p->half)
+                *element(p, k, l) = v;
             else
                 for (uint32_t h = 0; h < 2; h++)
-                    *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
+                    *element(p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
         }
-    sim_product_run(&p, w->block->launch->arch);
+    sim_product_run(p, w->block->launch->arch);
     for (uint32_t k = 0; k < regs; k++)
         for (uint32_t l = 0; l < 32; l++)
-            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) |
-                                       (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16
-                                 : *element(&p, k, l);
+            to[k]->u[l] = p->half ? sim_float_half(sim_f32(*element(p, 2 * k, l))) |
+                                        (uint32_t)sim_float_half(sim_f32(*element(p, 2 * k + 1, l))) << 16
+                                  : *element(p, k, l);
 }

@@ -195,13 +195,13 @@ struct WarpRows {
 #pragma unroll
       for (int i = 1; i < SCORES; i++) top = fmaxf(top, s[r][i]);
       if (__any_sync(~0u, (top - state[r].m) * p.scale_log2 > LAG)) {
-        const float keep = raise<true>(state[r], fmaxf(state[r].m, warp_max(top)), p.scale_log2);
+        const float keep = raise(state[r], fmaxf(state[r].m, warp_max(top)), p.scale_log2);
 #pragma unroll
         for (int c = 0; c < COL_CHUNKS; c++)
 #pragma unroll
           for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
       }
-      const float shift = shift_of<true>(state[r].m, p.scale_log2);
+      const float shift = shift_of(state[r].m, p.scale_log2);
 #pragma unroll
       for (int i = 0; i < SCORES; i++) {
         const float e = probability(s[r][i], p.scale_log2, shift);

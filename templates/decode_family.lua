@@ -142,11 +142,12 @@ end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
 -- turn: its clocks beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
--- (docs/experiments.md, "Decoding").
-function decode.stream(p, c, a, turn)
-  local rows = p.sq * (p.hq // p.hkv)
+-- (docs/experiments.md, "Decoding"). sq: queries of each sequence, where they are not p.sq.
+function decode.stream(p, c, a, turn, sq)
+  sq = sq or p.sq
+  local rows = sq * (p.hq // p.hkv)
   local keys = p.sk
-  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + sq) end
   local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
   local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
@@ -163,17 +164,17 @@ function decode.stream(p, c, a, turn)
   local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * p.dv * 4
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or 6660) end
-  local first = { bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
+  local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
   return { first, { bytes = math.max(1, tiles * partial) } }
 end
 
-function decode.work(p, c, a, l)
+function decode.work(p, c, a, l, sq)
   -- The chain of latencies from the arrival of a turn's keys to its last product, or the products themselves.
   local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
   local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
-  return decode.stream(p, c, a, math.max(chain, c.ctas * products))
+  return decode.stream(p, c, a, math.max(chain, c.ctas * products), sq)
 end
 
 function decode.params(p, c)

@@ -58,7 +58,7 @@ return decode.family {
     return l
   end,
 
-  work = function(p, c, a, l)
+  work = function(p, c, a, l, sq)
     -- Instructions of a warp's turn: a load, conversions and FMAs for each chunk of a lane; copies and their addresses; the softmax.
     local width = 16 // p.bytes
     local loads = c.bk * (dot_chunks(p, c.dot_lanes) * c.dot_lanes + l.col_chunks * l.col_lanes) // 32
@@ -67,6 +67,6 @@ return decode.family {
     -- The chain of latencies of one warp, which issues 1.4 clocks apart, and the time of the schedulers, which at times find no warp
     -- that is ready.
     local turn = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
-    return decode.stream(p, c, a, turn)
+    return decode.stream(p, c, a, turn, sq)
   end,
 }

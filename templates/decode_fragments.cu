@@ -28,7 +28,7 @@ struct WarpRows {
     float s[MB][NB][4];
     scores(s, q, k_tile, at);
     if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);
-    softmax<true>(s, o, state, p.scale_log2);
+    softmax(s, o, state, p.scale_log2);
     u32 probabilities[MB][P_STEPS][4];
     to_fragments(probabilities, s);
     accumulate(o, probabilities, v_tile, at);

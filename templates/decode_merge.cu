@@ -4,10 +4,15 @@
 
 //| include "tile_parts.cu"
 
+//| include "exact_keys.cu"
+
+//| include "exact_columns.cu"
+
 // O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
 __device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col,
-                                          const Sum &s) {
+                                          const Sum &sum) {
   const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
+  const Sum s = checked(p, sequence, head, query, col, sum);
   const float inverse = reciprocal(s.l);
   if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
   store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,

@@ -44,6 +44,15 @@ __device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiec
 //| end
 }
 
+//| if l.delta_pad or l.pairs then
+// LSE in base 2, rounded once: its product with scale_log2 / scale, which is log2(e) but for the rounding of scale_log2. With plain log2(e)
+// a large score and its LSE would end up further apart. Of scales that have no reciprocal scores are small.
+__device__ __forceinline__ float lse_log2(const Params &p, float lse) {
+  const float rest = fmaf(-LOG2E, p.scale, p.scale_log2) * reciprocal_approx(p.scale);  // of LOG2E
+  return finite_lse(fmaf(lse, LOG2E, p.scale > 1e-30f && p.scale < 1e30f ? lse * rest : 0.f));
+}
+//| end
+
 __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
   const int lane = threadIdx.x % DELTA_LANES;
   const bool real = row < sequence.sq();
@@ -67,7 +76,7 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
   const long long first = sequence.delta(head, row - row % $(l.delta_pad));
   const int place = row % $(l.delta_pad) / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2;
   float *const to = (float *)p.delta + 2 * first + place;
-  to[0] = sees ? lse * LOG2E : infinity();
+  to[0] = sees ? lse_log2(p, lse) : infinity();
   to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
 //| else
   if (!real || lane != 0) return;
@@ -76,7 +85,7 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
   // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0, and D is 0 whatever its dO is.
   const float lse = p.lse[sequence.lse(head, row)];
   const bool sees = lse != -infinity();
-  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(sees ? lse * LOG2E : infinity(), sees ? sum - extra : 0.f);
+  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(sees ? lse_log2(p, lse) : infinity(), sees ? sum - extra : 0.f);
 //|   else
   ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
 //|   end

@@ -8,6 +8,7 @@
 __device__ __forceinline__ void store_output(const Params &p, const Sequence &sequence, const Tile &w, float (&o)[MB][VB][4],
                                              RowState (&state)[MB][2], u32 smem, int g, int t) {
   const int warp_row = threadIdx.x / 32 * (16 * MB);
+  u32 far = 0, tainted = 0;  // rows of this thread, by bit 2m + h
 //| if staged then
   __syncthreads();
 //| end
@@ -21,6 +22,13 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
+      if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
+//| if p.mask ~= "none" then
+      int top = 0;  // as integers: a NaN that arithmetic makes is the largest
+#pragma unroll
+      for (int v = 0; v < VB; v++) top = max(max(top, __float_as_int(o[m][v][2 * h])), __float_as_int(o[m][v][2 * h + 1]));
+      if (real && top > 0x7f800000) tainted |= 1u << (2 * m + h);
+//| end
       if (p.lse != nullptr && t == 0 && real)
         p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[m][h], l, p.scale);
 //| if staged then
@@ -61,4 +69,16 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
     *(uint4 *)to = load_shared_x4(smem + tile_offset<CHUNKS_V>(tile_row, chunk));
   }
 //| end
+  if (!__any_sync(~0u, (far | tainted) != 0)) return;
+  __syncwarp();  // what the warp stored is there
+#pragma unroll 1
+  for (int i = 0; i < 2 * MB; i++) {
+    const u32 is_far = __ballot_sync(~0u, far >> i & 1);
+#pragma unroll 1
+    for (u32 lanes = is_far | __ballot_sync(~0u, tainted >> i & 1); lanes != 0;) {
+      const int quad = (__ffs(lanes) - 1) / 4;
+      lanes &= ~(15u << 4 * quad);
+      store_again(p, sequence, row_of(p, w, w.row + warp_row + i * 8 + quad), (is_far >> 4 * quad & 15) != 0);
+    }
+  }
 }

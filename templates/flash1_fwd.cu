@@ -106,8 +106,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
         m = half_warp_max(m);
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          const float e = expf(s[i][j] - (m == -infinity() ? 0.f : m));
-          p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = e;
+          const bool sees = CJ * x + j >= first && CJ * x + j <= last;
+          const float e = sees ? expf(s[i][j] - (m == -infinity() ? 0.f : m)) : 0.f;
+          p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = sees ? e : UNSEEN;
           l += e;
         }
         l = half_warp_sum(l);
@@ -119,7 +120,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
         m_old = __shfl_sync(~0u, m_old, 0, 16);
         l_old = __shfl_sync(~0u, l_old, 0, 16);
         const float m_new = fmaxf(m_old, m), shift = m_new == -infinity() ? 0.f : m_new;
-        const float scale_old = l_old * expf(m_old - shift), scale_new = expf(m - shift), l_new = fmaf(scale_new, l, scale_old);
+        const float scale_old = l_old * expf(m_old - shift), scale_new = expf(m - shift);
+        float l_new = fmaf(scale_new, l, scale_old);
+        // A row whose scores are all beyond fp32, downwards, is known by the block of its last key. It is not one that sees no key.
+        if (l_new == 0.f && last >= 0 && last < BC && first <= last) l_new = __int_as_float(0x7fffffff);
         const float inverse = l_new == 0.f ? 0.f : 1.f / l_new;
         keep[i] = scale_old * inverse;
         add[i] = scale_new * inverse;
@@ -132,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
 #pragma unroll 1
       for (int c0 = 0; c0 < DV; c0 += 64) {
         float sum[RI][4] = {};
-        multiply(sum, p_tile, PITCH_R, v_tile + c0, PITCH_V, lo, hi + 1, x, y);
+        multiply_seen(sum, p_tile, PITCH_R, v_tile + c0, PITCH_V, lo, hi + 1, x, y);
 #pragma unroll
         for (int i = 0; i < RI; i++)
 #pragma unroll

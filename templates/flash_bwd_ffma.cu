@@ -35,6 +35,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "gradient.cu"
 
+//| include "grad_probability.cu"
+
 //| include "delta.cu"
 //| if p.has_dropout then
 
@@ -97,7 +99,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = key >= lo && key <= hi;
-      $(p.has_dropout and "" or "const ")float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
+      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2(fmaf(s[i][j], p.scale, -finite_lse(lse)) * LOG2E) : 0.f;
 //| if p.has_dropout then
       const bool kept = dropout.keeps(number, row, key);
       const float ds = visible ? e * ((kept ? dp[i][j] * p.keep_scale : 0.f) - delta) : 0.f;

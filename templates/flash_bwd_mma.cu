@@ -55,6 +55,8 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "gradient.cu"
 
+//| include "grad_probability.cu"
+
 //| include "delta.cu"
 
 //| include "grad_products.cu"
@@ -181,7 +183,7 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = exp2_approx(fmaf(s[m][n][e], p.scale_log2, -pairs[n].lse[e % 2]));
+      for (int e = 0; e < 4; e++) s[m][n][e] = probability_exp2(fmaf(s[m][n][e], p.scale_log2, -pairs[n].lse[e % 2]));
 }
 
 // dP^T becomes dS^T. P^T: a function of the place.

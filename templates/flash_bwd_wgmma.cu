@@ -63,6 +63,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "gradient.cu"
 
+//| include "grad_probability.cu"
+
 //| include "delta.cu"
 
 //| include "grad_hopper_common.cu"

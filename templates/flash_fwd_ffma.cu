@@ -32,10 +32,14 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p)
 //| include "tile_order.cu"
 
 //| include "softmax.cu"
-//| if p.has_dropout then
 
+//| if p.has_dropout then
 //|   include "philox.cu"
+
 //| end
+typedef float element;
+
+//| include "exact_rows.cu"
 
 // Over the 16 lanes that share rows.
 __device__ __forceinline__ float half_warp_max(float x) {
@@ -158,8 +162,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
         float m = state[i].m;
 #pragma unroll
         for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
-        const float keep = raise<MASKED>(state[i], half_warp_max(m), p.scale_log2);
-        const float shift = shift_of<MASKED>(state[i].m, p.scale_log2);
+        const float keep = raise(state[i], half_warp_max(m), p.scale_log2);
+        const float shift = shift_of(state[i].m, p.scale_log2);
 //| if p.has_dropout then
         const Row own = row_of(p, where, where.row + row_at(i));
         const int number = (int)(where.batch * p.hq + own.head);
@@ -213,6 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     cp_async_wait<0>();
   }
 
+  u32 far = 0, tainted = 0;  // rows of this lane, by bit
   // O / l to memory, LSE = scale m + log(l). A row that saw no key has l = 0: O = 0, LSE = -inf.
 #pragma unroll
   for (int i = 0; i < RI; i++) {
@@ -221,6 +226,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
+    if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
+//| if p.mask ~= "none" then
+    float zero = 0.f;  // NaN where a column is not finite
+#pragma unroll
+    for (int j = 0; j < VJ; j++)
+      zero = fmaf(o[i][j].x, 0.f, fmaf(o[i][j].y, 0.f, fmaf(o[i][j].z, 0.f, fmaf(o[i][j].w, 0.f, zero))));
+    if (!(zero == 0.f)) tainted |= 1u << i;
+//| end
     if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[i], l, p.scale);
     float *const to = (float *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
 #pragma unroll
@@ -236,5 +249,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       if (col + 3 < DV) to[col + 3] = y.w;
 //| end
     }
+  }
+  if (!__any_sync(~0u, (far | tainted) != 0)) return;
+  __syncwarp();
+#pragma unroll 1
+  for (int i = 0; i < RI; i++) {
+    const u32 is_far = __ballot_sync(~0u, far >> i & 1), lanes = is_far | __ballot_sync(~0u, tainted >> i & 1);
+#pragma unroll 1
+    for (int h = 0; h < 2; h++)
+      if ((lanes >> 16 * h & 0xffff) != 0)
+        store_again(p, sequence, row_of(p, where, where.row + warp_row + i / 4 * 8 + h * 4 + i % 4), (is_far >> 16 * h & 0xffff) != 0);
   }
 }

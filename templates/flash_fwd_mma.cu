@@ -58,14 +58,18 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "softmax.cu"
 
+//| if p.has_dropout then
+//|   include "philox.cu"
+
+//| end
+//| include "exact_rows.cu"
+
 //| include "epilogue.cu"
 
 //| include "products.cu"
 
 //| include "mma_softmax.cu"
 //| if p.has_dropout then
-
-//|   include "philox.cu"
 
 //|   include "mma_dropout.cu"
 //| end
@@ -236,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| else
       if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
-      softmax<MASKED>(s, o, state, p.scale_log2);
+      softmax(s, o, state, p.scale_log2);
 //| if p.has_dropout then
       drop(s, p, dropout, where, where.row + warp_row, block, at);
 //| end

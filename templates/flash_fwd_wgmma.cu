@@ -100,6 +100,8 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //|   include "hopper_dropout.cu"
 
 //| end
+//| include "exact_rows.cu"
+
 //| include "hopper_store.cu"
 //| if l.parts then
 

@@ -192,7 +192,7 @@ return {
       if p.mask == "window" then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
-      if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
+      if p.mask == "window" and p.has_lengths then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -313,10 +313,10 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
-    local names = "o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+    local names = "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end
-    names = names .. "o_sb o_ss o_sh " .. (l.joined_k and "k_sh " or "") .. (l.joined_v and "v_sh " or "")
+    names = names .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     if p.has_dropout then names = names .. "rng drop_below keep_scale " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "

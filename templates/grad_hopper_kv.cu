@@ -176,7 +176,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = exp2_approx(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
+  for (int i = 0; i < NS; i++) s[i] = probability_exp2(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
 }
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
@@ -211,7 +211,7 @@ __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, i
   }
 }
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
-// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be infinite. Both branches have the exponentials and the
+// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {

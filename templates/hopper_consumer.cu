@@ -73,9 +73,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (where.parts > 1)
       store_part(p, where, sequence, o, state, row);
     else
-      store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
 //|   else
-    store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
+    store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
 //|   end
 //| elseif c.o_path == 1 then
     if (any_keys) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     end
       // A box would write rows of the next sequence too.
       if (row + 64 > sequence.sq())
-        store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+        store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
       else
         store_tile(p, o_map, where, sequence, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
 //|   else
@@ -104,7 +104,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         store_part(p, where, sequence, o, state, row);
       else
 //|   end
-      store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
+      store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
     }
 //| elseif p.has_lengths then
 //|   if l.parts then
@@ -114,7 +114,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
     // A box would write rows of the next sequence too.
     if (row + 64 > sequence.sq())
-      store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
     else
       store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| else

@@ -21,7 +21,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
 __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const float shift[2] = {shift_of<true>(state[0].m, 1.f), shift_of<true>(state[1].m, 1.f)};
+  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -32,21 +32,28 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       y = fmaf(y, scale_log2, -shift[h]);
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
-  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m == -infinity() || state[1].m == -infinity());
-  if (moved)
+  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m < -FAR || state[1].m < -FAR);
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float rise = -infinity();
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) rise = $(larger)(rise, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
       rise = $(quad_max)(rise);
-      keep[h] = state[h].m == -infinity() ? 0.f : exp2_approx(-fmaxf(rise, 0.f));  // before its first key a row has nothing to keep
-      if (rise < 0.f && state[h].m != -infinity() || rise == -infinity()) rise = 0.f;  // m stays
-      else state[h].m = shift[h] + rise;
+      // Else whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
+      const bool none = state[h].m < -FAR && rise != -infinity();
+      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
+      const float m = shift[h] + rise, step = m - shift[h];
+      keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
+      if (!moves) continue;
+      state[h].m = m;
       state[h].l *= keep[h];
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= rise, s[4 * n + 2 * h + 1] -= rise;
+      for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;
     }
+  }
   return moved;
 }
 //| else
@@ -68,10 +75,21 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
   moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
 //|     end
   moved = __any_sync(~0u, moved);
-  if (moved)
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
 //|   end
 #pragma unroll
-    for (int h = 0; h < 2; h++) keep[h] = raise<true>(state[h], top[h], scale_log2);
+    for (int h = 0; h < 2; h++) {
+//|   if c.rescale > 0 then
+      if (!few && (top[h] - state[h].m) * scale_log2 <= LAG) top[h] = state[h].m;
+//|   end
+      keep[h] = raise(state[h], top[h], scale_log2);
+    }
+//|   if c.rescale > 0 then
+  }
+//|   end
   return moved;
 }
 //| end
@@ -94,7 +112,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 }
 //| -- What exponentials need: in a first block, and in a later one.
 //| local unit = l.relative and "1.f" or "scale_log2"
-//| local first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
+//| local first_shift = "{shift_of(state[0].m, " .. unit .. "), shift_of(state[1].m, " .. unit .. ")}"
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.

@@ -13,6 +13,39 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
+// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is NaN. row:
+// the first of them.
+__device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[NO], int row,
+                                          float scale_log2) {
+  u32 again = 0;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int query = row + 8 * h;
+    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
+//| if p.mask ~= "none" then
+    int top = 0;  // as integers: a NaN that arithmetic makes is the largest
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
+    if (top > 0x7f800000) again |= 4u << h;
+//| end
+    if (query >= sequence.sq()) again &= ~(5u << h);
+  }
+  return again;
+}
+// store(i, far) for row i of the warp's sixteen that may have to be.
+template <class Store>
+__device__ __forceinline__ void store_rows_again(u32 again, Store store) {
+  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) {
+    __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < 16; i++) {
+      const int lanes = 15 << i % 8 * 4;
+      const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
+      if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
+    }
+  }
+}
+
 //| local from_registers = c.o_path < 2 or p.has_lengths
 //| local sequence = p.has_lengths and "sequence, " or ""
 //| if p.o_bytes == 2 and from_registers then
@@ -20,7 +53,8 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 
 //| end
 //| if from_registers then
-// Straight from the registers. row: this thread's first.
+// Straight from the registers. row: this thread's first. KEYS: the tile has some.
+template <bool KEYS>
 //|   if p.has_lengths then
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
                                            const RowState (&state)[2], int row, int t) {
@@ -28,6 +62,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+  const u32 again = KEYS ? rows_again(sequence, state, o, row, p.scale_log2) : 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
@@ -53,6 +88,10 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
       if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
+  if constexpr (KEYS) store_rows_again(again, [&](int i, bool far) {
+    const int query = row - (int)threadIdx.x % 32 / 4 + i;
+    store_again(p, sequence, {query, where.head}, far);
+  });
 }
 //| end
 //| if c.o_path > 0 then
@@ -72,6 +111,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if c.o_path == 2 then
   tma_wait_read();  // of the tile before, by the thread that stored it
 //|   end
+//|   if not p.has_lengths then
+  const Sequence sequence = sequence_of(p, where.batch);
+//|   end
+  const int first = row + warp_row;
+  const u32 again = rows_again(sequence, state, o, first + lane / 4, p.scale_log2);
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
@@ -88,12 +132,15 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     else
       stmatrix_x2(to, x[0], x[1]);
   }
+  store_rows_again(again, [&](int i, bool far) {
+    const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
+      store_shared(tile + col / BOX * 64 * ROW + r * ROW + (col % BOX / 8 ^ swizzle) * 16 + col % 8 * 2, (u16)pack2(x, 0.f));
+    });
+  });
   fence_async();
   named_wait(8 + wg, 128);
   if (threadIdx.x % 128 == 0) {
-//|   if not p.has_lengths then
-    const Sequence sequence = sequence_of(p, where.batch);
-//|   end
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
       tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
@@ -101,6 +148,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   }
   // Behind the fence, which would wait until memory has it.
 #pragma unroll
-  for (int h = 0; h < 2; h++) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+  for (int h = 0; h < 2; h++)
+    if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

@@ -29,14 +29,26 @@ return function(doc, prompt, few)
   for _, t in ipairs(prompt.constraints) do
     if t[1] ~= "tokens" then constraints[#constraints + 1] = t end
   end
-  constraints[#constraints + 1] = { "few_rows", function(p, c, a)
+  -- The kernel of split keys follows from problem and chip alone: found once for all configs that are asked for these tables.
+  local found = {}
+  local function split(p, a)
+    if found.p == p and found.a == a then return found end
+    found = { p = p, a = a, config = few_config(p, a, named), holds = true }
     for _, t in ipairs(few.constraints) do
       if not t.search then
-        local holds, why = t[2](p, few_config(p, a, named), a)
-        if not holds then return false, "sequences of few rows: " .. why end
+        local holds, why = t[2](p, found.config, a)
+        if not holds then found.holds, found.why = false, "sequences of few rows: " .. why break end
       end
     end
-    return true
+    if found.holds then
+      found.layout = few.layout(p, found.config, a)
+      found.layout.rows_upto = FEW_ROWS
+    end
+    return found
+  end
+  constraints[#constraints + 1] = { "few_rows", function(p, c, a)
+    local kernel = split(p, a)
+    return kernel.holds, kernel.why
   end }
 
   return {
@@ -57,9 +69,8 @@ return function(doc, prompt, few)
 
     layout = function(p, c, a)
       local l = prompt.layout(p, c, a)
-      l.few_config = few_config(p, a, named)
-      l.few_layout = few.layout(p, l.few_config, a)
-      l.rows_from, l.few_layout.rows_upto = FEW_ROWS + 1, FEW_ROWS
+      local kernel = split(p, a)
+      l.few_config, l.few_layout, l.rows_from = kernel.config, kernel.layout, FEW_ROWS + 1
       l.own = { bytes = l.bytes, threads = l.threads }
       l.bytes, l.threads = math.max(l.bytes, l.few_layout.bytes), math.max(l.threads, l.few_layout.threads)
       return l
@@ -96,11 +107,8 @@ return function(doc, prompt, few)
 
     -- As if beside each prompt another sequence took one token.
     work = function(p, c, a, l)
-      local token = {}
-      for _, k in ipairs(sorted(p)) do token[k] = p[k] end
-      token.sq = 1
       local tables = { prompt.work(p, c, a, l, true) }
-      for _, t in ipairs(few.work(token, l.few_config, a, l.few_layout)) do tables[#tables + 1] = t end
+      for _, t in ipairs(few.work(p, l.few_config, a, l.few_layout, 1)) do tables[#tables + 1] = t end
       return tables
     end,
   }

@@ -19,7 +19,6 @@ __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns.
-template <bool MASKED>
 __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
   float top[MB][2];
 #pragma unroll
@@ -37,24 +36,36 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) moved = moved || (top[m][h] - state[m][h].m) * scale_log2 > LAG;
-  if (__any_sync(~0u, moved))
+  if (__any_sync(~0u, moved)) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    bool hidden = false;
+#pragma unroll
+    for (int m = 0; m < MB; m++) hidden = hidden || state[m][0].m == -infinity() || state[m][1].m == -infinity();
+    const bool few = __any_sync(~0u, hidden);
 //| end
 #pragma unroll
     for (int m = 0; m < MB; m++)
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        const float keep = raise<MASKED>(state[m][h], top[m][h], scale_log2);
+//| if (c.lag or 0) > 0 then
+        if (!few && !((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
+//| end
+        const float keep = raise(state[m][h], top[m][h], scale_log2);
 #pragma unroll
         for (int v = 0; v < VB; v++) {
           o[m][v][2 * h] *= keep;
           o[m][v][2 * h + 1] *= keep;
         }
       }
+//| if (c.lag or 0) > 0 then
+  }
+//| end
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const float shift = shift_of<MASKED>(state[m][h].m, scale_log2);
+      const float shift = shift_of(state[m][h].m, scale_log2);
 #pragma unroll
       for (int n = 0; n < NB; n++) {
         s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);

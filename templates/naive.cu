@@ -82,20 +82,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= sequence.sq()) return;
   float *const s = (float *)p.scores + t.scores + (long long)row * p.sk;
+  const int lo = first_key(sequence, row), hi = last_key(sequence, row);
   float m = -infinity(), l = 0.f;
-  for (int j = lane; j < sequence.sk(); j += 32) m = fmaxf(m, s[j]);
+  for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
-  const float shift = m == -infinity() ? 0.f : m;
-  for (int j = lane; j < sequence.sk(); j += 32) l += expf(s[j] - shift);
+  for (int j = lo + lane; j <= hi; j += 32) l += expf(s[j] - m);  // NaN where all scores are beyond fp32
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
-  const float inverse = l == 0.f ? 0.f : 1.f / l;
+  const float inverse = 1.f / l;
 //| if p.has_dropout then
   const Dropout dropout = make_dropout(p);
   const int number = (int)(t.batch * p.hq + t.head);
 //| end
 //| local kept = p.has_dropout and " * (dropout.keeps(number, row, j) ? p.keep_scale : 0.f)" or ""
-  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse$(kept);
-  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = l == 0.f ? -infinity() : m + logf(l);
+  for (int j = lane; j < sequence.sk(); j += 32) s[j] = j >= lo && j <= hi ? expf(s[j] - m) * inverse$(kept) : UNSEEN;
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : m + logf(l);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
         b[key * PITCH + col] = j0 + key <= range.key_hi && c0 + col < DV ? to_float(v[(long long)(j0 + key) * p.v_ss + c0 + col]) : 0.f;
       }
       __syncthreads();
-      multiply(sum, a, PITCH, b, PITCH, 0, DEPTH, x, y);
+      multiply_seen(sum, a, PITCH, b, PITCH, 0, DEPTH, x, y);
       __syncthreads();
     }
     for (int i = 0; i < 4; i++)

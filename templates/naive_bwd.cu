@@ -25,6 +25,8 @@ constexpr int PITCH = TILE + 4;
 
 //| include "gradient.cu"
 
+//| include "grad_probability.cu"
+
 //| include "delta.cu"
 //| if p.has_dropout then
 
@@ -85,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
       const int key = key0 + 4 * x + j;
       if (key >= sk) continue;
       const bool visible = key >= first_key(sequence, row) && key <= last_key(sequence, row) && lse != -infinity();
-      const float e = visible ? expf(s[i][j] * p.scale - lse) : 0.f;
+      const float e = visible ? expf(at_most_zero(s[i][j] * p.scale - finite_lse(lse))) : 0.f;
 //| if p.has_dropout then
       const bool kept = dropout.keeps((int)(batch * p.hq + head), row, key);
       ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = kept ? e * p.keep_scale : 0.f;

@@ -5,11 +5,17 @@ struct RowState {
   float m, l;
 };
 
-// scale * m as exp2 subtracts it. MASKED: the row may not have seen a key yet, m = -inf; then 0, so that exp2(-inf - 0) = 0.
-template <bool MASKED>
+// Exponents are relative to r, scale * m rounded: the multiply-add rounds their difference once, and what r lost weighs all keys of a row
+// alike. Beyond FAR in log2 units r would lose a bit or more. There r is 0. Scores far below give nothing then, and scores far above
+// infinity: such a row is computed again, unless larger scores follow that are not far (exact_rows.cu).
+constexpr float FAR = 16777216.f;
+// r. A row that has not seen a key yet, m = -inf, is far as well: exp2(-inf - 0) = 0.
 __device__ __forceinline__ float shift_of(float m, float scale_log2) {
-  return MASKED && m == -infinity() ? 0.f : m * scale_log2;
+  const float r = m * scale_log2;
+  return fabsf(r) > FAR ? 0.f : r;
 }
+// Whether the exponents of a row with this maximum were wrong, or it saw no key.
+__device__ __forceinline__ bool is_far(float m, float scale_log2) { return fabsf(m * scale_log2) > FAR; }
 __device__ __forceinline__ float probability(float score, float scale_log2, float shift) {
   return exp2_approx(fmaf(score, scale_log2, -shift));
 }
@@ -39,10 +45,14 @@ __device__ __forceinline__ float quad_max_or_nan(float x) {
 }
 //| end
 
+// What sums relative to r of m weigh beside those relative to `shift`.
+__device__ __forceinline__ float weight_of(float m, float scale_log2, float shift) {
+  return exp2_approx(__fmul_rn(m, scale_log2) - shift);
+}
+
 // Takes a new maximum; returns the factor for what was accumulated under the old one.
-template <bool MASKED>
 __device__ __forceinline__ float raise(RowState &row, float m, float scale_log2) {
-  const float keep = probability(row.m, scale_log2, shift_of<MASKED>(m, scale_log2));
+  const float keep = weight_of(row.m, scale_log2, shift_of(m, scale_log2));
   row.m = m;
   row.l *= keep;
   return keep;

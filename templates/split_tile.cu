@@ -5,6 +5,8 @@
 
 //| include "tile_parts.cu"
 
+//| include "exact_columns.cu"
+
 //| local log2_scale, scale = "p.scale_log2", "p.scale"
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
@@ -30,6 +32,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
     sum.add(states, x, $(log2_scale));
   }
   const Row at = row_of(p, where, where.row + tile_row);
+  sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
   const float inverse = reciprocal(sum.l)$(p.has_dropout and " * p.keep_scale" or "");
   if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
   store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,

@@ -38,13 +38,13 @@ struct Sum {
     float top = m;
 #pragma unroll
     for (int k = 0; k < N; k++) top = fmaxf(top, state[k].x);
-    const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
+    const float shift = shift_of(top, scale_log2), keep = weight_of(m, scale_log2, shift);
     m = top;
     l *= keep;
     o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
 #pragma unroll
     for (int k = 0; k < N; k++) {
-      const float weight = probability(state[k].x, scale_log2, shift);
+      const float weight = weight_of(state[k].x, scale_log2, shift);
       l = fmaf(weight, state[k].y, l);
       o.x = fmaf(weight, x[k].x, o.x);
       o.y = fmaf(weight, x[k].y, o.y);

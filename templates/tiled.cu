@@ -105,24 +105,25 @@ extern "C" __global__ void __launch_bounds__(128) fa_softmax(const __grid_consta
   const Tile t = tile_of_block<1>(p);
   if (t.row >= t.sq) return;
   float *const s = t.scores + (long long)t.row * p.sk + t.keys.key_lo;
+  const Sequence sequence = sequence_of(p, t.batch);
   const int n = t.keys.key_hi - t.keys.key_lo + 1;
+  const int lo = first_key(sequence, t.row) - t.keys.key_lo, hi = last_key(sequence, t.row) - t.keys.key_lo;  // of those that it sees
   float m = -infinity(), l = 0.f;
   for (int j = threadIdx.x; j < n; j += 128) {
     const float score = s[j];
     if (j < ROW) held[j] = score;
-    m = fmaxf(m, score);
+    if (j >= lo && j <= hi) m = fmaxf(m, score);
   }
   m = reduce(m, words, [](float a, float b) { return fmaxf(a, b); });
-  const float shift = m == -infinity() ? 0.f : m;
   for (int j = threadIdx.x; j < n; j += 128) {
-    const float e = expf((j < ROW ? held[j] : s[j]) - shift);
+    const float e = expf((j < ROW ? held[j] : s[j]) - m);  // NaN where all scores are beyond fp32
     if (j < ROW) held[j] = e;
-    l += e;
+    if (j >= lo && j <= hi) l += e;
   }
   l = reduce(l, words, [](float a, float b) { return a + b; });
-  const float inverse = l == 0.f ? 0.f : 1.f / l;
-  for (int j = threadIdx.x; j < n; j += 128) s[j] = (j < ROW ? held[j] : expf(s[j] - shift)) * inverse;
-  if (threadIdx.x == 0 && p.lse != nullptr) p.lse[sequence_of(p, t.batch).lse(t.head, t.row)] = l == 0.f ? -infinity() : m + logf(l);
+  const float inverse = 1.f / l;
+  for (int j = threadIdx.x; j < n; j += 128) s[j] = j < lo || j > hi ? UNSEEN : (j < ROW ? held[j] : expf(s[j] - m)) * inverse;
+  if (threadIdx.x == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, t.row)] = hi < lo ? -infinity() : m + logf(l);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {
@@ -145,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
     }
     __syncthreads();  // both have arrived
 #pragma unroll
-    for (int c = 0; c < CHUNKS_V; c++) multiply(sum[c], p_tile, PITCH, v_tile + 64 * c, 64 * CHUNKS_V, 0, DEPTH, x, y);
+    for (int c = 0; c < CHUNKS_V; c++) multiply_seen(sum[c], p_tile, PITCH, v_tile + 64 * c, 64 * CHUNKS_V, 0, DEPTH, x, y);
   }
 #pragma unroll
   for (int c = 0; c < CHUNKS_V; c++)

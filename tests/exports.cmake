@@ -29,6 +29,16 @@ foreach(library ${SHARED} ${ARCHIVE} ${LAUNCH})
   endif()
 endforeach()
 
+# The name that a program asks the loader for is that of the programs that were linked before: tests/compat has one.
+execute_process(COMMAND ${READELF} -d ${SHARED} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+if(NOT text MATCHES "SONAME[^[]*\\[libfagen[.]so[.]0\\]")
+  message(FATAL_ERROR "${SHARED}: another SONAME; accepted: libfagen.so.0\n${text}")
+endif()
+execute_process(COMMAND ${READELF} -d ${PROGRAM} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+if(NOT text MATCHES "NEEDED[^[]*\\[libfagen[.]so[.]0\\]")
+  message(FATAL_ERROR "${PROGRAM} is not linked with libfagen.so.0\n${text}")
+endif()
+
 foreach(file ${SHARED} ${COMMAND})
   execute_process(COMMAND ${READELF} -d ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "NEEDED[^[]*\\[[^]]+" needed "${text}")

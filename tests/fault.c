@@ -1,5 +1,6 @@
 /* fault: see the header. */
 #include "fault.h"
+#include "gen/error.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,6 +32,12 @@ static _Thread_local struct {
     const char *what, *only;
 } now;
 static _Thread_local long live;
+
+/* What a thread keeps from its first failure on is there before anything is counted; fork() takes it along. */
+__attribute__((constructor)) static void fail_first(void)
+{
+    fa_fail(FA_INTERNAL, "no fault yet");
+}
 
 void fault_arm(fault_kind kind, long nth, int error)
 {
@@ -89,7 +96,7 @@ static bool fails(const char *what)
 #define CALLS(X)                                                                                                              \
     X(open) X(openat) X(mkdir) X(mkdirat) X(fstat) X(fstatat) X(stat) X(read) X(pread) X(write) X(fsync) X(fdatasync) X(rename)  \
     X(renameat) X(unlink) X(unlinkat) X(flock) X(faccessat) X(access) X(close) X(fdopendir) X(opendir) X(readdir) X(closedir)   \
-    X(getrandom) X(futimens) X(utimensat) X(fchmod) X(ftruncate) X(getpwuid_r) X(mkostemp)
+    X(pwrite) X(getrandom) X(futimens) X(utimensat) X(fchmod) X(ftruncate) X(getpwuid_r) X(mkostemp)
 /* clang-format on */
 #define NAMED(f) static void *next_##f;
 CALLS(NAMED)
@@ -198,6 +205,11 @@ INT(ftruncate, (int fd, off_t n), (fd, n))
 ssize_t pread(int fd, void *to, size_t n, off_t at)
 {
     return fails("pread") ? -1 : NEXT(pread)(fd, to, n, at);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t n, off_t at)
+{
+    return fails("pwrite") ? -1 : NEXT(pwrite)(fd, from, n, at);
 }
 
 ssize_t getrandom(void *to, size_t n, unsigned flags)

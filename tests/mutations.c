@@ -71,7 +71,7 @@ static const mutation mutations[] = {
     { "sum is not rescaled", S, "  row.l *= keep;\n", "", 0, "plain" },
     { "maximum is not kept", S, "  row.m = m;\n", "", 0, "plain" },
     { "division by an empty sum", S, "l == 0.f ? 0.f : fmaf(r,", "fmaf(r,", 0, "blind" },
-    { "infinity minus infinity", S, "MASKED && m == -infinity() ? 0.f : m * scale_log2", "m * scale_log2", 0, "blind" },
+    { "infinity minus infinity", S, "fabsf(r) > FAR ? 0.f : r", "r", 0, "blind" },
     { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
     { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
 
@@ -90,7 +90,6 @@ static const mutation mutations[] = {
       "window" },
     { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
     { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
-    { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind nothing" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 

@@ -8,6 +8,8 @@
 #define NAIVE "naive_bwd:tile=64"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define FAR FA_VALUES_WIDE, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define BEYOND FA_VALUES_BEYOND, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
 #define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
 #define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
@@ -57,6 +59,14 @@ static const scene scenes[] = {
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 50, 40, NONE, PLAIN },
     { "mma_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
+    /* Q and K far apart in size, so that LSE holds no logarithm of a sum; and scores beyond fp32 */
+    { "far", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", FFMA "br=32,bc=32", 90, 70, NONE, FAR },
+    { "beyond", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", FFMA "br=32,bc=32", 90, 70, NONE, BEYOND },
+    { "naive_far", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", NAIVE, 90, 70, NONE, FAR },
+    { "mma_far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100, NONE, FAR },
+    { "mma_beyond", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100, NONE, BEYOND },
     { "spill", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 100, NONE, PLAIN },
     { "spill_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
@@ -71,10 +81,6 @@ static const scene scenes[] = {
       "br=32,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 40, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
     { "spill_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 80, 40, NONE, HIDDEN },
-    /* LSE far below 0, so that P of keys behind the last is infinite */
-    { "spill_steep", "bf16,d=24,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
-      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 3, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 40, NULL, 0 },
     { "spill_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
     /* the workspace holds dS of one head of two sequences; of one head of each unit; of two */
@@ -102,6 +108,7 @@ static const scene scenes[] = {
 #define G "gradient.cu"
 #define R "query_range.cu"
 #define Q "sequence.cu"
+#define X "grad_probability.cu"
 
 static const mutation mutations[] = {
     /* D */
@@ -143,9 +150,9 @@ static const mutation mutations[] = {
       "causal" },
 
     /* P and dS */
-    { "LSE in base 2", F, "-lse) * LOG2E", "-lse * LOG2E) * LOG2E", 0, "plain" },
-    { "P without LSE", F, "fmaf(s[i][j], p.scale, -lse)", "(s[i][j] * p.scale)", 0, "plain" },
-    { "P in base e of a power of 2", F, "p.scale, -lse) * LOG2E", "p.scale, -lse)", 0, "plain" },
+    { "LSE in base 2", F, "-finite_lse(lse)) * LOG2E", "-finite_lse(lse) * LOG2E) * LOG2E", 0, "plain" },
+    { "P without LSE", F, "fmaf(s[i][j], p.scale, -finite_lse(lse))", "(s[i][j] * p.scale)", 0, "plain" },
+    { "P in base e of a power of 2", F, "p.scale, -finite_lse(lse)) * LOG2E", "p.scale, -lse)", 0, "plain" },
     { "dS without D", F, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "plain" },
     { "dS with D added", F, "e * (dp[i][j] - delta)", "e * (dp[i][j] + delta)", 0, "plain" },
     { "hidden keys have P", F, "const bool visible = key >= lo && key <= hi;", "const bool visible = key <= sequence.sk() - 1;", 0,
@@ -182,7 +189,15 @@ static const mutation mutations[] = {
     { "queries behind the last are loaded", F, "const int last = sequence.sq() - 1 - row0;", "const int last = BR;", 0, "plain packed" },
 
     /* naive */
-    { "naive: P without LSE", N, "expf(s[i][j] * p.scale - lse)", "expf(s[i][j] * p.scale)", 0, "naive" },
+    { "P above 1", X, "min.NaN.f32 %0, %1, 0f00000000;", "mov.f32 %0, %1;", 0, "far mma_far" },
+    { "P is 1 where the score is NaN", X, "min.NaN.f32", "min.f32", 0, "beyond mma_beyond" },
+    { "P is 0 where LSE is +inf", X, "fabsf(lse) < infinity() ? lse", "true ? lse", 0, "beyond mma_beyond" },
+    { "P above 1: dK and dV alone", M, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
+    { "P above 1: dQ alone", A, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
+    { "P above 1: fp32", F, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
+    { "P above 1: naive", N, "expf(at_most_zero(s[i][j] * p.scale - finite_lse(lse)))", "expf(s[i][j] * p.scale - finite_lse(lse))", 0,
+      "naive_far" },
+    { "naive: P without LSE", N, "s[i][j] * p.scale - finite_lse(lse)", "s[i][j] * p.scale", 0, "naive" },
     { "naive: dS without D", N, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "naive" },
     { "naive: hidden keys have P", N, " && key <= last_key(sequence, row)", "", 0, "naive" },
     { "naive: a sum short of its last step", N, "k0 < to; k0 += DEPTH", "k0 + DEPTH < to; k0 += DEPTH", 0, "naive" },
@@ -192,7 +207,7 @@ static const mutation mutations[] = {
     { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
 
     /* mma: P and dS */
-    { "mma: LSE in base e", D, "make_float2(sees ? lse * LOG2E", "make_float2(sees ? lse", 0, "mma" },
+    { "mma: LSE in base e", D, "make_float2(sees ? lse_log2(p, lse)", "make_float2(sees ? lse", 0, "mma" },
     { "mma: D for LSE", M, "{{__uint_as_float(x.x), __uint_as_float(x.z)}", "{{__uint_as_float(x.y), __uint_as_float(x.z)}", 0, "mma" },
     { "mma: D of the neighbour", M, "{__uint_as_float(x.y), __uint_as_float(x.w)}", "{__uint_as_float(x.w), __uint_as_float(x.y)}", 0,
       "mma" },
@@ -287,7 +302,6 @@ static const mutation mutations[] = {
     { "spill: 8 queries on", T, "(p.sk + 15) / 16 * (SCORES / 16);  // 16", "(p.sk + 15) / 16 * (SCORES / 32);  // 16", 0, "spill" },
     { "spill: a tile less of the queries", T, "row + n * 16 < sq", "row + n * 16 + 16 < sq", 0, "spill" },
     { "spill: tiles behind the last key", T, " && key + m * 16 < sk) to", ") to", 0, "spill_causal" },
-    { "spill: keys behind the last have P", M, "\"j > last\" or", "\"false\" or", 0, "spill_steep" },
     { "spill: members from the first in every launch, of dK and dV", M, "kv_head * p.group + p.member;", "kv_head * p.group;", 0,
       "spill_slices" },
     { "spill: members from the first in every launch, of dQ", L, "+ p.member + member)", "+ member)", 0, "spill_slices" },

@@ -17,13 +17,14 @@
 #define TURNS "schedule=1,grid=2"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define FAR FA_VALUES_WIDE, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
 #define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
-#define STEEP FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 16, NULL, 0 /* LSE of a row with few keys far below -128 */
 
 /* clang-format off */
 const scene hopper_scenes[] = {
     { "one", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 150, NONE, PLAIN },
+    { "far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 150, NONE, FAR },
     { "turns", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 1, 64, USUAL), 300, 300, NONE, PLAIN },
     { "turns_one", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 1, 64, USUAL), 190, 190, NONE, PLAIN },
     { "pair", "fp16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 0, 64, ALONE), 190, 150, NONE, PLAIN },
@@ -50,9 +51,6 @@ const scene hopper_scenes[] = {
     { "slices", "bf16,d=64,mask=causal,op=backward,b=2,hq=6,hkv=2", CONFIG(64, 128, 0, 1, 64, USUAL), 100, 150, NONE, SLICED(4 * 49152) },
     { "slices_twins", "fp16,d=72,dv=40,mask=none,op=backward,b=1,hq=6,hkv=2", CONFIG(64, 64, 1, 0, 16, ALONE), 100, 150, NONE,
       SLICED(4 * 49152) },
-    { "steep", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, ALONE), 100, 2, NONE, STEEP },
-    { "steep_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 2, -1, -1, FA_TOP_LEFT, 0,
-      STEEP },
     /* dQ is added up: of a query by no more than two tiles of keys, so that the order of the additions leaves the bits alone */
     { "add", "bf16,d=64,mask=none,op=backward,b=2,hq=2,hkv=1", ADD(64, 2, 2, 0, TURNS), 190, 150, NONE, PLAIN },
     { "add_one", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", ADD(64, 2, 2, 0, TURNS), 64, 150, NONE, PLAIN },
@@ -89,8 +87,10 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* LSE and D */
-    { "LSE in base e", D, "to[0] = sees ? lse * LOG2E", "to[0] = sees ? lse", 0, "one" },
-    { "rows past the last, and blind ones, have P", D, "to[0] = sees ? lse * LOG2E : infinity();", "to[0] = lse * LOG2E;", 0, "one blind" },
+    { "P above 1", K, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
+    { "LSE in base e", D, "to[0] = sees ? lse_log2(p, lse)", "to[0] = sees ? lse", 0, "one" },
+    { "rows past the last, and blind ones, have P", D, "to[0] = sees ? lse_log2(p, lse) : infinity();", "to[0] = lse * LOG2E;", 0,
+      "one blind" },
     { "D without the gradient of LSE", D, "= sees ? sum - extra : 0.f;", "= sees ? sum : 0.f;", 0, "one" },
     { "LSE over the D of the rows in front", D, "2 * first + place", "first + place", 0, "one" },
     { "a row's place as in memory", D, "row % 8 / 2 * 4 + row / 8 % 2 * 2", "row / 8 % 2 * 8 + row % 8 / 2 * 2", 0, "one" },
@@ -182,8 +182,6 @@ const mutation hopper_mutations[] = {
     { "a block that the diagonal cuts is taken as whole", K, "const bool whole = 63 <= min(hi, last);",
       "const bool whole = 0 <= min(hi, last);", 0, "turns" },
     { "a block that the left edge cuts is taken as whole", K, "&& 1 - BR >= lo;", "&& 0 >= lo;", 0, "window twins_window" },
-    { "keys past the last have P", K, "const bool whole = 63 <= last;", "const bool whole = true;", 0, "steep" },
-    { "keys past the last have P under a mask", K, "j > last ? BR : j - hi", "j - hi", 0, "steep_topleft" },
     { "keys of the warp's other rows", K, "const int j = warp_key + g + h * 8;", "const int j = warp_key + g;", 0, "turns" },
     { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
     { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The pages of the tree: width of lines, links, words. pages.py FOLDER checks the tree at FOLDER; exit code 1 with a line for each fault.
 
-A page is README.md, CONTRIBUTING.md or a file docs/*.md. Width and words do not count inside fenced code; width does not count in tables.
+A page is README.md, CONTRIBUTING.md, CHANGELOG.md or a file docs/*.md. Width and words do not count inside fenced code; width does not count in tables.
 A link is [text](path) or [text](path#heading), relative to its page; `folder/file.c` in a page is a file of the tree. The sources are held to
 the pages they name: `docs/NAME.md` is a file, and `docs/NAME.md, "Heading"` has that heading.
 """
@@ -104,9 +104,9 @@ def main(root):
         with open(full, encoding="utf-8") as f:
             return f.read()
 
-    pages = ["README.md", "CONTRIBUTING.md"] + sorted("docs/" + n for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
+    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] + sorted("docs/" + n for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
     found = [(page, *fault) for page in pages for fault in faults(page, read(page), read)]
-    for top in ("README.md", "CONTRIBUTING.md", "CMakeLists.txt") + FOLDERS:
+    for top in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CMakeLists.txt") + FOLDERS:
         for folder, _, names in os.walk(os.path.join(root, top)) if top in FOLDERS else [(root, [], [top])]:
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), root)

@@ -1,9 +1,9 @@
 /* FA_BATCH_INVARIANT: the bits of a sequence are the same alone and within other sequences, on any number of SMs. On the simulator. */
 #include "autotune/number.h"
 #include "autotune/random.h"
-#include "gen/templates.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
+#include "test_template_edit.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
@@ -68,28 +68,8 @@ enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 
 /* ---- templates with small segments ---- */
 
-typedef struct edit {
-    const char *file, *find, *replace;
-} edit;
-
 /* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
 static const edit small = { "decode_family.lua", "64, 8, 128", "64, 4, 1" };
-
-static void write_edited(const edit *e)
-{
-    const fa_template_file *f = fa_template_files;
-    char path[512];
-    while (f->name && strcmp(f->name, e->file))
-        f++;
-    cr_assert_not_null(f->name, "%s", e->file);
-    const char *at = strstr(f->bytes, e->find);
-    cr_assert_not_null(at, "%s: the text is not there any more: %s", e->file, e->find);
-    snprintf(path, sizeof path, "%s/%s", scratch, e->file);
-    FILE *out = fopen(path, "w");
-    cr_assert_not_null(out);
-    fprintf(out, "%.*s%s%s", (int)(at - f->bytes), f->bytes, e->replace, at + strlen(e->find));
-    fclose(out);
-}
 
 /* ---- a batch that has the sequence in it ---- */
 

@@ -563,3 +563,64 @@ Test(cache_archive, what_cannot_be_vouched_for_is_left_out)
     cr_assert(n.entries == 1 && n.skipped == 2);
     fa_store_close(s);
 }
+
+/* ---- what an import that died left ---- */
+
+static int tellings;
+static void tell(void *user, const char *message)
+{
+    (void)user;
+    tellings += strstr(message, "did not end") != NULL;
+}
+
+/* Whatever stands in the journal's place: nothing but what an import may add goes, and the store is of use. */
+Test(cache_archive, journals)
+{
+    char hex[33], add[80], lines[200];
+    fa_archive_count n;
+    fa_store *s = fa_store_open(below("to"), tell, NULL);
+    cr_assert(entry_put(s, 1, 100) && entry_put(s, 2, 100));
+    fa_store_close(s);
+    spill(below("to/v1/mine"), "keep\n", 5);
+    fa_key_print(hex, key_made(1));
+    snprintf(add, sizeof add, "fagen import 1\nkernels\nnew %s\n", hex);
+    snprintf(lines, sizeof lines, "fagen import 1\nkernels\nfile .. mine 0 5\nkeep\nnew %s\n", hex);
+    const struct {
+        const char *text;
+        int hit; /* whether kernel 1 is there afterwards */
+    } rows[] = { { "", 1 },
+                 { "nonsense", 1 },
+                 { "fagen import 2\nkernels\nend\n", 1 },
+                 { "fagen import 1\nquarantine\nend\n", 1 },
+                 { "fagen import 1\nkernels\n", 1 },
+                 { "fagen import 1\nkernels\nnew ../../../../../../../../etc/pass\nend\n", 1 },
+                 { "fagen import 1\nkernels\nfile ../.. mine 0 18446744073709551615\nend\n", 1 },
+                 { "fagen import 1\nkernels\nfile absent mine 0 5\nkeep\nend\n", 1 },
+                 { lines, 1 },
+                 { add, 0 } };
+    char archive[300];
+    snprintf(archive, sizeof archive, "%s", archive_of(3, 2));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tellings = 0;
+        spill(below("to/v1/import"), rows[i].text, strlen(rows[i].text));
+        cr_assert_eq(chmod(below("to/v1/import"), 0600), 0);
+        s = fa_store_open(below("to"), tell, NULL);
+        cr_expect_eq(tellings, 1, "%zu", i);
+        cr_expect(access(below("to/v1/import"), F_OK) != 0, "%zu", i);
+        cr_expect(access(below("to/v1/mine"), F_OK) == 0, "%zu", i);
+        cr_expect(entry_hit(s, 1, 100) == rows[i].hit && entry_hit(s, 2, 100) == 1, "%zu", i);
+        fa_store_close(s);
+    }
+    size_t size;
+    char *kept = slurp(below("to/v1/mine"), &size);
+    cr_assert_str_eq(kept, "keep\n");
+    free(kept);
+    /* a folder is nobody's journal: an import says that it is in the way */
+    cr_assert_eq(mkdir(below("to/v1/import"), 0700), 0);
+    s = fa_store_open(below("to"), tell, NULL);
+    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_IO);
+    cr_assert(strstr(fa_last_error(), "an import that did not end cannot be taken back"), "%s", fa_last_error());
+    cr_assert_eq(rmdir(below("to/v1/import")), 0);
+    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    fa_store_close(s);
+}

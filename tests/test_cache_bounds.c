@@ -249,3 +249,56 @@ Test(cache_bounds, a_file_size_limit_is_a_full_disk)
         cr_expect(strncmp(e->d_name, ".put-", 5), "%s was left", e->d_name);
     closedir(d);
 }
+
+/* Without locks only the age of a journal tells that its import died. */
+Test(cache_bounds, a_journal_where_locks_do_not_work)
+{
+    char hex[33], text[100];
+    fa_store *s = fa_store_open(below("s"), NULL, NULL);
+    cr_assert(entry_put(s, 1, 100));
+    fa_store_close(s);
+    fa_key_print(hex, key_made(1));
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nnew %s\nend\n", hex);
+    spill(below("s/v1/import"), text, strlen(text));
+    cr_assert_eq(chmod(below("s/v1/import"), 0600), 0);
+    for (int hours = 0; hours < 3; hours += 2) {
+        const struct timespec then = { .tv_sec = time(NULL) - 3600 * hours }, both[2] = { then, then };
+        cr_assert_eq(utimensat(AT_FDCWD, below("s/v1/import"), both, 0), 0);
+        fault_arm_call("flock", 1, ENOLCK);
+        s = fa_store_open(below("s"), NULL, NULL);
+        cr_expect(fault_disarm(NULL));
+        cr_expect_eq(entry_hit(s, 1, 100), hours == 0, "%d hours old", hours);
+        cr_expect_eq(access(below("s/v1/import"), F_OK) == 0, hours == 0, "%d hours old", hours);
+        fa_store_close(s);
+    }
+}
+
+/* What goes for the limit cannot be brought back: an import that fails has evicted nothing. */
+Test(cache_bounds, an_import_that_fails_evicts_nothing)
+{
+    enum { KERNELS = 20, BODY = 1000 };
+    fa_archive_count n;
+    long writes;
+    fa_store *from = fa_store_open(below("from"), NULL, NULL), *s = fa_store_open(below("s"), NULL, NULL);
+    for (uint64_t k = 0; k < KERNELS; k++)
+        cr_assert(entry_put(from, k, BODY) && entry_put(s, k + KERNELS, BODY));
+    cr_assert_eq(fa_archive_export(from, below("p"), NULL, false, &n), FA_OK);
+    fa_store_set_limit(s, n.bytes * 3 / 2);
+    uint64_t before = scratch_sum_of(below("s"));
+    fault_arm_call("write", LONG_MAX, EIO);
+    cr_assert_eq(fa_archive_import(s, below("p"), false, &n), FA_OK);
+    writes = fault_seen();
+    fault_disarm(NULL);
+    fault_arm_call("write", writes, EIO); /* the last kernel */
+    cr_expect_eq(fa_archive_import(s, below("p"), true, &n), FA_IO);
+    fault_disarm(NULL);
+    for (uint64_t k = 0; k < KERNELS; k++)
+        cr_expect(entry_hit(s, k + KERNELS, BODY) == 1 && entry_hit(s, k, BODY) == 0);
+    cr_expect_eq(fa_archive_import(s, below("p"), true, &n), FA_OK);
+    fa_pruned left;
+    cr_assert(fa_prune_run(s, &(fa_prune){ .to = 0, .dry_run = true }, NULL, NULL, &left));
+    cr_expect_leq(left.bytes, fa_store_limit(s));
+    cr_expect_neq(scratch_sum_of(below("s")), before);
+    fa_store_close(s);
+    fa_store_close(from);
+}

@@ -21,7 +21,7 @@
 enum { KEYS = 4, BODY = 300 };
 
 static char root[300], roots[700], archive[300], out[300];
-static fa_record record;
+static fa_record record, other; /* other: of another file, in the archive alone */
 static fa_entry made[KEYS + 1];
 
 static void entry_path(char path[500], uint64_t n)
@@ -55,13 +55,16 @@ static void make(void)
     strcpy(record.arch, "sm_80");
     record.how = FA_MEASURED;
     record.seconds = 1;
+    other = record;
+    strcpy(other.chip, "NVIDIA A100");
+    strcpy(other.date, "2026-11-25T00:00:00Z");
     fa_store *s = fa_store_open(below("shared"), NULL, NULL);
     for (uint64_t k = 0; k <= KEYS; k++) {
         made[k] = entry_made(k, BODY);
         if (k < KEYS && !fa_entry_put(s, &made[k]))
             abort();
     }
-    if (!fa_record_append(s, &record) || fa_archive_export(s, archive, NULL, true, &n) != FA_OK)
+    if (!fa_record_append(s, &record) || !fa_record_append(s, &other) || fa_archive_export(s, archive, NULL, true, &n) != FA_OK)
         abort();
     fa_store_close(s);
 }
@@ -99,7 +102,30 @@ static void begin_damaged(void)
     spill(inner, "x", 1);
 }
 
-/* After writers and loaders that died. */
+/* An import that died: one of two kernels is there, and a line with another's behind it; one that died later has foreign copies to remove.
+ */
+static void begin_dead_import(void)
+{
+    char chip[64], file[160], path[600], hex[33], text[1200];
+    fa_record_path(&other, chip, file);
+    snprintf(path, sizeof path, "%s/v1/records/%s", root, chip);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/v1/records/%s/%s", root, chip, file);
+    spill(path, "{\"of\":\"it\"}\n{\"others\":1}\n", 26);
+    fa_key_print(hex, key_made(3));
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nnew %s\nnew %032d\nfile %s %s -1 12\n{\"of\":\"it\"}\nend\n", hex, 7, chip, file);
+    snprintf(path, sizeof path, "%s/v1/import", root);
+    spill(path, text, strlen(text));
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nhave %032d\nend\n", 7);
+    snprintf(path, sizeof path, "%s/v1/imported", root);
+    spill(path, text, strlen(text));
+    snprintf(path, sizeof path, "%s/v1/foreign", root);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/v1/foreign/%032d.fak", root, 7);
+    spill(path, "x", 1);
+}
+
+/* After writers, loaders and imports that died. */
 static void begin_dead(void)
 {
     char path[500], hex[33];
@@ -112,6 +138,7 @@ static void begin_dead(void)
     fa_key_print(hex, key_made(3));
     snprintf(path, sizeof path, "%s/v1/loading/%s", root, hex);
     spill(path, "", 0);
+    begin_dead_import();
 }
 
 static void begin_old(void)
@@ -123,6 +150,30 @@ static void begin_old(void)
         entry_path(path, k);
         utimensat(AT_FDCWD, path, then, 0);
     }
+}
+
+/* One kernel and one of two records. */
+static void begin_one(void)
+{
+    wipe(root);
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    if (!fa_entry_put(s, &made[0]) || !fa_record_append(s, &record))
+        abort();
+    fa_store_close(s);
+}
+
+/* The same, and copies of the others that are not trusted. */
+static void begin_half(void)
+{
+    fa_archive_count n;
+    begin_one();
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    if (fa_archive_import(s, archive, false, &n) != FA_OK || n.entries != KEYS - 1)
+        abort();
+    fa_store_close(s);
+    char path[500];
+    snprintf(path, sizeof path, "%s/v1/records/NVIDIA_A100", root);
+    wipe(path);
 }
 
 /* Names that are no keys, in the way of what looks after the store. */
@@ -166,6 +217,7 @@ static bool op_evict(fa_store *s)
 static bool op_lock(fa_store *s)
 {
     fa_lock l = fa_lock_take(s, made[0].key);
+    l.since -= 20; /* a compile, whose length is noted */
     fa_lock_drop(&l);
     return true;
 }
@@ -191,22 +243,38 @@ static bool op_append(fa_store *s)
 static bool op_records(fa_store *s)
 {
     fa_records rs = fa_records_load(s, NULL, NULL);
-    bool ok = rs.n <= 2;
+    bool ok = rs.n <= 3;
     fa_records_free(&rs);
     return ok;
 }
 
+static int count_foreign(void *user, const fa_item *i)
+{
+    *(size_t *)user += i->area == FA_AREA_FOREIGN;
+    return 0;
+}
+
+static uint64_t before; /* of what was in the store */
+static bool denies;     /* a call says that there is nothing where there is something: a line may come twice then */
+
+/* All of it, or the store is as it was. */
 static bool import(fa_store *s, bool trusted)
 {
     fa_archive_count n;
     fa_status st = fa_archive_import(s, archive, trusted, &n);
     fault_disarm(NULL);
     if (st != FA_OK)
-        return st == FA_IO || st == FA_NOMEM || st == FA_INVALID;
-    for (uint64_t k = 0; k < KEYS && trusted; k++)
-        if (entry_hit(s, k, BODY) != 1)
-            return false;
-    return n.entries + n.entries_there == KEYS;
+        return (st == FA_IO || st == FA_NOMEM || st == FA_INVALID) && scratch_sum_of(root) == before && !n.entries && !n.lines;
+    size_t foreign = 0, kept = 0;
+    for (uint64_t k = 0; k < KEYS; k++)
+        kept += entry_hit(s, k, BODY) == 1;
+    fa_store_close(fa_store_open(root, NULL, NULL)); /* which ends what could not be ended then */
+    fa_scan(s, count_foreign, &foreign);
+    fa_records rs = fa_records_load(s, NULL, NULL);
+    bool lines = rs.n == 2 || (denies && rs.n == 3);
+    fa_records_free(&rs);
+    return lines && n.entries + n.entries_there == KEYS && n.lines + n.lines_there == 2 &&
+           (trusted ? kept == KEYS && !foreign : kept + foreign == KEYS || (denies && kept + foreign > KEYS));
 }
 
 static bool op_import(fa_store *s)
@@ -291,7 +359,9 @@ static const struct {
     { "append", begin, op_append, root, false },
     { "records", begin, op_records, roots, false },
     { "import", begin_empty, op_import, root, false },
-    { "import aside", begin, op_foreign, root, false },
+    { "import beside", begin_half, op_import, root, false },
+    { "import aside", begin_one, op_foreign, root, false },
+    { "import what is there", begin, op_import, root, false },
     { "export", begin, op_export, roots, false },
     { "prune", begin_damaged, op_prune, root, false },
     { "prune all", begin_junk, op_prune_all, root, false },
@@ -312,8 +382,10 @@ static size_t left(const char *folder, const char *prefix)
 static bool trial(size_t scene, fault_kind kind, long n, int error)
 {
     const char *what, *name = scenes[scene].name, *why = error == FAULT_SHORT ? "a short count" : strerror(error);
-    char kernels[400];
+    char kernels[400], journal[400];
     scenes[scene].begin();
+    before = scratch_sum_of(root);
+    denies = error == ENOENT;
     long live = fault_live();
     int descriptors = fault_descriptors();
     if (scenes[scene].opening)
@@ -333,6 +405,8 @@ static bool trial(size_t scene, fault_kind kind, long n, int error)
     cr_assert(fa_entry_put(s, &made[0]) && entry_hit(s, 0, BODY) == 1, "%s: the store is of no use after %s %ld: %s", name, what, n, why);
     fa_store_close(s);
     snprintf(kernels, sizeof kernels, "%s/v1/kernels", root);
+    snprintf(journal, sizeof journal, "%s/v1", root);
+    cr_assert_eq(left(journal, "import"), 0, "%s: a journal is left after %s %ld: %s", name, what, n, why);
     cr_assert_eq(left(kernels, ".put-"), 0, "%s: a temporary file is left after %s %ld: %s", name, what, n, why);
     return fired;
 }

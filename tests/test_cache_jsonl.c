@@ -1,12 +1,15 @@
 /* Files of records as killed writers, full disks, other versions and other programs leave them: what is whole is read, and the next line
  * is whole. */
+#include "cache/archive.h"
 #include "cache/jsonl.h"
 #include "cache/record.h"
+#include "cache/wait.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 static int dir;
@@ -45,7 +48,7 @@ static got read_all(void)
 static bool add(const char *line)
 {
     const char *trouble = NULL;
-    return fa_jsonl_append(dir, "f", line, strlen(line), &trouble);
+    return fa_jsonl_append(dir, "f", line, strlen(line), &(fa_wait){ .most = 60 }, &trouble);
 }
 
 /* Whatever ends the file: the next line is whole. */
@@ -72,15 +75,16 @@ Test(cache_jsonl, every_tail)
 Test(cache_jsonl, what_is_no_line_is_refused)
 {
     const char *trouble = NULL;
+    fa_wait w = { .most = 60 };
     char *huge = malloc(FA_LINE_CAP + 2);
     memset(huge, 'x', FA_LINE_CAP + 2);
-    cr_assert_not(fa_jsonl_append(dir, "f", "", 0, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", "a\nb", 3, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", "a\0b", 3, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP + 1, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "", 0, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\nb", 3, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\0b", 3, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP + 1, &w, &trouble));
     cr_assert_str_eq(trouble, "not a line");
     cr_assert_eq(access(below("f"), F_OK), -1);
-    cr_assert(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP, &trouble));
+    cr_assert(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP, &w, &trouble));
     cr_assert_eq(read_all().bytes, FA_LINE_CAP);
     free(huge);
 }
@@ -102,9 +106,10 @@ Test(cache_jsonl, huge_lines_are_passed_over)
 Test(cache_jsonl, a_full_file_takes_no_more_and_is_still_read)
 {
     const char *trouble = NULL;
+    fa_wait w = { .most = 60 };
     cr_assert(add("first"));
     cr_assert_eq(truncate(below("f"), (off_t)64 << 20), 0);
-    cr_assert_not(fa_jsonl_append(dir, "f", "next", 4, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "next", 4, &w, &trouble));
     cr_assert_str_eq(trouble, "the file is full");
     cr_assert_str_eq(read_all().first, "first");
     cr_assert_eq(truncate(below("f"), ((off_t)64 << 20) + 1), 0);
@@ -222,20 +227,123 @@ Test(cache_jsonl, records_of_other_versions)
 /* A line that another version wrote goes from store to store as it is. */
 Test(cache_jsonl, unknown_members_are_kept)
 {
-    char line[1024];
+    char line[1024], key[160];
     fa_record r;
     size_t n;
-    fa_store *s = fa_store_open(below("root"), NULL, NULL);
+    fa_archive_count count;
+    fa_store *from = fa_store_open(below("from"), NULL, NULL), *s = fa_store_open(below("root"), NULL, NULL);
     snprintf(line, sizeof line, "%s,\"outcome\":\"ok\",\"seconds\":0.5,\"colour\":\"blue\"}", head);
     cr_assert(fa_record_from_json(&r, line));
-    cr_assert(fa_record_append_line(s, &r, line, strlen(line)));
+    cr_assert(fa_record_append(from, &r));
+    fa_problem_print_key(key, sizeof key, &r.problem);
+    const char *path = below("from/v1/records/NVIDIA_H200/%s.jsonl", key);
+    strcat(line, "\n");
+    spill(path, line, strlen(line));
+    cr_assert_eq(chmod(path, 0600), 0);
+    cr_assert_eq(fa_archive_export(from, below("p"), NULL, true, &count), FA_OK);
+    cr_assert_eq(fa_archive_import(s, below("p"), true, &count), FA_OK, "%s", fa_last_error());
     fa_records rs = fa_records_load(s, "NVIDIA H200", &r.problem);
     cr_assert(rs.n == 1 && rs.r[0].seconds == 0.5);
     fa_records_free(&rs);
-    char key[160];
-    fa_problem_print_key(key, sizeof key, &r.problem);
     char *bytes = slurp(below("root/v1/records/NVIDIA_H200/%s.jsonl", key), &n);
-    cr_assert(strstr(bytes, "\"colour\":\"blue\""));
+    cr_assert_str_eq(bytes, line);
     free(bytes);
     fa_store_close(s);
+    fa_store_close(from);
+}
+
+/* ---- lines that are taken back ---- */
+
+static bool add_lines(const char *lines)
+{
+    const char *trouble = NULL;
+    return fa_jsonl_append_lines(dir, "f", lines, strlen(lines), &(fa_wait){ .most = 60 }, &trouble);
+}
+
+static bool take_back(int64_t size, const char *lines)
+{
+    return fa_jsonl_take_back(dir, "f", size, lines, strlen(lines), &(fa_wait){ .most = 0.02 });
+}
+
+Test(cache_jsonl, lines_are_taken_back)
+{
+    static const char ours[] = "one\ntwo\nthree\n";
+    static const struct {
+        const char *before; /* NULL: no file */
+        const char *added, *after;
+    } rows[] = {
+        { NULL, NULL, NULL },
+        { NULL, "", NULL },
+        { NULL, "one\ntwo\nthree\n", NULL },
+        { NULL, "one\ntw", NULL }, /* of a disk that was full */
+        { NULL, "one\ntwo\nthree\nother\n", "\n\n\n\n\n\n\n\n\n\n\n\n\n\nother\n" },
+        { NULL, "other\none\ntwo\nthree\n", "other\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n" },
+        { "", "one\n", "" },
+        { "a\n", "", "a\n" },
+        { "a\n", "one\ntwo\nthree\n", "a\n" },
+        { "one\n", "one\ntwo\nthree\n", "one\n" }, /* a line of theirs that was there before stays */
+        { "a\ntorn", "\none\ntwo\n", "a\ntorn" },
+        { "a\n", "one\nother\ntwo\n", "a\n\n\n\n\nother\n\n\n\n\n" },
+        { "a\n", "other\n", "a\nother\n" },
+        { "a\n", "oneother\ntwo\n", "a\noneother\n\n\n\n\n" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n, before = rows[i].before ? strlen(rows[i].before) : 0;
+        fa_text all = { 0 };
+        unlink(below("f"));
+        fa_text_str(&all, rows[i].before ? rows[i].before : "");
+        fa_text_str(&all, rows[i].added ? rows[i].added : "");
+        if (rows[i].before || rows[i].added)
+            spill(below("f"), fa_text_cstr(&all), all.n);
+        chmod(below("f"), 0600);
+        cr_expect(take_back(rows[i].before ? (int64_t)before : -1, ours), "%zu", i);
+        cr_expect_eq(access(below("f"), F_OK) == 0, rows[i].after != NULL, "%zu", i);
+        if (rows[i].after) {
+            char *bytes = slurp(below("f"), &n);
+            cr_expect(n == strlen(rows[i].after) && !memcmp(bytes, rows[i].after, n), "%zu: %s", i, bytes);
+            free(bytes);
+        }
+        fa_text_free(&all);
+    }
+}
+
+/* A file whose lock does not come is not cut: others may be writing. */
+Test(cache_jsonl, lines_are_taken_back_without_the_lock)
+{
+    size_t n;
+    cr_assert(add("a") && add_lines("one\ntwo\n"));
+    int other = open(below("f"), O_RDWR);
+    cr_assert_eq(flock(other, LOCK_EX), 0);
+    cr_assert(take_back(2, "one\ntwo\n"));
+    char *bytes = slurp(below("f"), &n);
+    cr_assert_str_eq(bytes, "a\n\n\n\n\n\n\n\n\n");
+    free(bytes);
+    close(other);
+    cr_assert(add_lines("one\n") && add_lines(""));
+    cr_assert_eq(read_all().n, 2);
+}
+
+/* One that waits for the lock of a file that goes away writes into the file that has its name. */
+Test(cache_jsonl, an_append_beside_one_that_takes_the_file_away)
+{
+    enum { LINES = 300 };
+    cr_assert(add_lines("one\n"));
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            if (!add_lines("one\n") || !take_back(-1, "one\n"))
+                _exit(1);
+    for (int i = 0; i < LINES; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "line %d", i);
+        cr_assert(add(line));
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    size_t n, lines = 0;
+    char *bytes = slurp(below("f"), &n);
+    for (const char *p = bytes; (p = strstr(p, "line ")); p++)
+        lines++;
+    cr_assert_eq(lines, LINES);
+    free(bytes);
 }

@@ -248,6 +248,13 @@ static const char *archive(void)
     return path;
 }
 
+static const char *kernels_archive(void)
+{
+    static char path[400];
+    snprintf(path, sizeof path, "%s/kernels.archive", scratch);
+    return path;
+}
+
 static void import(uint64_t i)
 {
     fa_archive_count n;
@@ -258,37 +265,84 @@ static void import(uint64_t i)
     shared->done = i + 1;
 }
 
-static void import_prepare(uint64_t trial)
+static uint64_t before; /* of what was in the store */
+
+/* ARCHIVE kernels and lines; lines of two files. */
+static void make_archive(void)
 {
-    if (trial == 0) {
-        fa_archive_count n;
-        fa_store *s = fa_store_open(root, NULL, NULL);
-        for (uint64_t k = 0; k < ARCHIVE; k++) {
-            fa_record r = record_of(k);
-            cr_assert(entry_put(s, k, size_of(k)) && fa_record_append(s, &r));
-        }
-        cr_assert_eq(fa_archive_export(s, archive(), NULL, true, &n), FA_OK);
-        fa_store_close(s);
+    fa_archive_count n;
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    for (uint64_t k = 0; k < ARCHIVE; k++) {
+        fa_record r = record_of(k);
+        if (k % 2)
+            strcpy(r.chip, "NVIDIA A100");
+        cr_assert(entry_put(s, k, size_of(k)) && fa_record_append(s, &r));
     }
-    nftw(root, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
-    shared->base = 0;
+    cr_assert_eq(fa_archive_export(s, archive(), NULL, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, kernels_archive(), NULL, false, &n), FA_OK);
+    fa_store_close(s);
 }
 
+static void import_prepare(uint64_t trial)
+{
+    if (trial == 0)
+        make_archive();
+    nftw(root, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    shared->base = 0;
+    before = 0;
+}
+
+/* Into a store that has one of the kernels and one of the lines, a line of its own, and copies of the other kernels that are not trusted.
+ */
+static void import_beside_prepare(uint64_t trial)
+{
+    fa_archive_count n;
+    fa_record r = record_of(0), own = record_of(LINES - 1);
+    import_prepare(trial);
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    cr_assert(entry_put(s, 0, size_of(0)) && fa_record_append(s, &r) && fa_record_append(s, &own));
+    cr_assert_eq(fa_archive_import(s, kernels_archive(), false, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(n.entries, ARCHIVE - 1);
+    fa_store_close(s);
+    before = scratch_sum_of(root);
+}
+
+static size_t hits_of(fa_store *s)
+{
+    size_t hits = 0;
+    for (uint64_t k = 0; k < ARCHIVE; k++) {
+        int hit = entry_hit(s, k, size_of(k));
+        cr_assert_geq(hit, 0);
+        hits += hit == 1;
+    }
+    return hits;
+}
+
+/* All of it, and nothing that is not trusted any more. */
+static void check_whole(fa_store *s)
+{
+    lines l = { .good = 0 };
+    cr_assert_eq(hits_of(s), ARCHIVE);
+    fa_records_each(s, NULL, NULL, see, &l);
+    cr_assert(l.good == ARCHIVE + (before != 0) && l.bad == 0, "%d lines, %d bad", (int)l.good, (int)l.bad);
+    cr_assert_eq(files_of("foreign", ""), 0, "copies that are not trusted are left");
+}
+
+/* Nothing of it or all of it. */
 static void import_check(void)
 {
     fa_archive_count n;
-    lines l = { .good = 0 };
-    fa_store *s = reopened(0);
-    for (uint64_t k = 0; k < ARCHIVE; k++) {
-        int hit = entry_hit(s, k, size_of(k));
-        cr_assert(hit >= 0 && (hit || !shared->done));
-    }
+    fa_store *s = reopened(1);
+    cr_assert(files_of("", "import") == 0, "a journal is left");
+    uint64_t after = scratch_sum_of(root);
+    if (after == before)
+        cr_assert(!shared->done, "an import that had ended is lost");
+    else
+        check_whole(s);
     cr_assert_eq(fa_archive_import(s, archive(), true, &n), FA_OK);
     cr_assert(n.entries + n.entries_there == ARCHIVE && n.lines + n.lines_there == ARCHIVE);
-    for (uint64_t k = 0; k < ARCHIVE; k++)
-        cr_assert_eq(entry_hit(s, k, size_of(k)), 1);
-    fa_records_each(s, NULL, NULL, see, &l);
-    cr_assert(l.good == ARCHIVE && l.bad <= 1);
+    cr_assert((n.entries == 0) == (after != before), "%d of the kernels were there", (int)n.entries_there);
+    check_whole(s);
     fa_store_close(s);
 }
 
@@ -344,9 +398,9 @@ static const struct {
 } scenes[] = {
     { "put", put, put_prepare, put_check, UINT64_MAX },      { "evict", put, evict_prepare, evict_check, UINT64_MAX },
     { "append", append, append_prepare, append_check, 500 }, { "import", import, import_prepare, import_check, 1 },
-    { "load", load, load_prepare, load_check, 1 },
+    { "load", load, load_prepare, load_check, 1 },           { "import beside", import, import_beside_prepare, import_check, 1 },
 };
-enum { PUT, EVICT, APPEND, IMPORT, LOAD, SCENES };
+enum { PUT, EVICT, APPEND, IMPORT, LOAD, BESIDE, SCENES };
 
 static uint64_t trials(void)
 {
@@ -466,6 +520,10 @@ Test(cache_kill, append_at_boundaries)
 Test(cache_kill, import_at_boundaries)
 {
     boundaries(IMPORT);
+}
+Test(cache_kill, import_beside_at_boundaries)
+{
+    boundaries(BESIDE);
 }
 Test(cache_kill, load_at_boundaries)
 {

@@ -269,7 +269,6 @@ Test(cache_record, without_a_writer_nothing_is_kept)
     fa_record r = record_of(1024, 64, 1, FA_MEASURED);
     fa_store *none = fa_store_open("", NULL, NULL);
     cr_expect_not(fa_record_append(none, &r));
-    cr_expect_not(fa_record_append_line(none, &r, "{}\n", 3));
     fa_records rs = fa_records_load(none, NULL, NULL);
     cr_expect_eq(rs.n, 0);
     fa_records_free(&rs);

@@ -1,11 +1,14 @@
 /* Gradients on the command line: files of attend, problems with op=backward in every command that takes problems. */
 #include "cli/npy.h"
 #include "gen/problem.h"
+#include "gen/templates.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void init(void)
 {
@@ -156,4 +159,68 @@ Test(cli_backward, the_grid_of_training)
     refused("tune --list-grids --grid llm-decode --op backward", "--grid llm-decode holds no such problem");
     done("verify --grid training -n 512 -d 96 " SIM, "4 of 4 cases are right");
     done("tune --grid training --op backward -n 512 -d 64 --causal --arch sm_80 --limit 1", "2 of 2 problems have a guess");
+}
+
+/* ---- what a wrong result is told to be ---- */
+
+/* The template with one place replaced, in the folder "wrong". */
+static void write_wrong(const char *name, const char *find, const char *replace)
+{
+    char path[100], text[20000];
+    const fa_template_file *f = fa_template_files;
+    while (f->name && strcmp(f->name, name))
+        f++;
+    cr_assert_not_null(f->name);
+    const char *at = strstr(f->bytes, find);
+    cr_assert_not_null(at, "%s has no %s", name, find);
+    snprintf(path, sizeof path, "wrong/%s", name);
+    int n = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - f->bytes), f->bytes, replace, at + strlen(find));
+    cr_assert_lt(n, (int)sizeof text);
+    cr_assert(mkdir("wrong", 0700) == 0 || errno == EEXIST);
+    cli_scratch_write(path, text, (size_t)n);
+}
+
+/* The line of --check, the message on standard error, and the JSON document: its rule, index, "is" and "wanted". */
+static void is_wrong(const char *words, const char *line, const char *rule, int64_t index)
+{
+    char more[600];
+    snprintf(more, sizeof more, "FAGEN_TEMPLATE_DIR=wrong %s --check " SIM, words);
+    cli_result r = cli_run(more);
+    cr_expect_eq(r.code, 4, "%s: %d, %s", words, r.code, r.err);
+    cr_expect(strstr(r.out, "check      WRONG: ") && strstr(r.out, line), "%s: \"%s\" is not in: %s", words, line, r.out);
+    cr_expect(strstr(r.err, line), "%s: \"%s\" is not in: %s", words, line, r.err);
+    cr_expect_null(strstr(r.out, "max error 0 "), "%s", r.out);
+    cli_result_free(&r);
+    strcat(more, "--json");
+    json_t *j = cli_json(more, 4), *check = json_object_get(j, "check");
+    cr_expect(json_is_false(json_object_get(check, "ok")));
+    cr_expect_str_eq(json_string_value(json_object_get(check, "rule")), rule);
+    cr_expect(strstr(json_string_value(json_object_get(check, "message")), line));
+    cr_expect_eq(json_integer_value(json_object_get(check, "index")), index);
+    cr_expect_str_eq(json_string_value(json_object_get(check, "is")), "nan");
+    cr_expect(json_is_real(json_object_get(check, "wanted")));
+    json_decref(j);
+}
+
+#define NOT_A_NUMBER "__int_as_float(0x7fffffff)"
+
+Test(cli_backward, a_wrong_result_names_its_rule_and_place)
+{
+    write_wrong("naive.cu", "col, sum[i][j]);", "col, row == 5 && col == 7 && t.head == 1 ? " NOT_A_NUMBER " : sum[i][j]);");
+    is_wrong("run -d 16 -n 40 --heads 2 -t fp32 --config naive:tile=64", "places of NaN differ: O[183] is nan, should be ", "places of NaN",
+             183);
+    is_wrong("run -d 16 -n 40 --heads 2 -t fp32 --config naive:tile=64", "(batch 0, query 5, head 1, column 7)", "places of NaN", 183);
+    done("sample -n 20 -d 16 -t fp32 --heads 2", "");
+    done("attend --q q.npy --k k.npy --v v.npy -o o.npy -q " SIM, "");
+    write_wrong("gradient.cu", "p.accumulate ? *y + x : x;", "at == 40 && to == p.grad_k ? " NOT_A_NUMBER " : x;");
+    is_wrong("attend --backward --q q.npy --k k.npy --v v.npy -q " WRITES "--grad-o o.npy",
+             "places of NaN differ: GRAD_K[40] is nan, should be ", "places of NaN", 40);
+    write_wrong("softmax.cu", "return l == 0.f ? -infinity()", "return l != 0.f ? " NOT_A_NUMBER);
+    is_wrong("attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy", "places of NaN differ: LSE[0] is nan, should be ",
+             "places of NaN", 0);
+    is_wrong("attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy", "(batch 0, query 0, head 0)", "places of NaN", 0);
+    cli_result r = cli_run("FAGEN_TEMPLATE_DIR=wrong verify -d 16 -n 40 -t fp32 --config naive:tile=64 --json " SIM);
+    cr_expect_eq(r.code, 4);
+    cr_expect(strstr(r.out, "\"places of NaN\""), "%s", r.out);
+    cli_result_free(&r);
 }

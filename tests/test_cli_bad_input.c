@@ -230,6 +230,9 @@ static const struct {
     { ATTEND "--q q.npy --k q.npy --v q.npy --causal --window 3,3", 1, "contradict" },
     { ATTEND "--q q.npy --k q.npy --v q.npy --scale 0", 1, "--scale|0|above 0" },
     { ATTEND "--q q.npy --k q.npy --v q.npy --scale nan", 1, "--scale|nan" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --scale -1", 1, "--scale|-1|negate Q or K" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --scale 2.36e38", 1, "--scale|2.36e38|2.358e38" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --scale 1e-46", 1, "--scale|1e-46|1.41e-45" },
     { ATTEND "--q q.npy --k q.npy --v q.npy --diagonal left", 1, "--diagonal|bottom-right" },
     { "attend --q q.npy --k q.npy --v q.npy -o no/dir/o.npy --device sim:sm_80", 7, "no/dir/o.npy" },
     /* explore */

@@ -372,3 +372,105 @@ Test(cli_files, names_of_the_header_are_none_of_bundles)
     fclose(f);
     cr_expect_gt(seen, 25, "%d", seen);
 }
+
+/* Nothing that a terminal would obey. */
+static void expect_plain(const char *words, const cli_result *r)
+{
+    const char *texts[] = { r->out, r->err };
+    for (int i = 0; i < 2; i++)
+        for (const char *s = texts[i]; *s; s++)
+            cr_expect((*s >= 0x20 && *s < 0x7f) || *s == '\n' || *s == '\t', "%s: byte %02x at %.20s", words, (unsigned char)*s, s);
+}
+
+/* Names of files and folders are shown in another form, by what fails and by what succeeds. */
+Test(cli_files, names_that_a_terminal_would_obey)
+{
+#define ESC "\033[31m\a\x9b"
+#define SHOWN "\\x1b[31m\\x07\\x9b"
+    static const struct {
+        const char *words, *part;
+        int code;
+    } rows[] = {
+        { ATTEND "-o " ESC ".npy --lse l" ESC, "wrote      " SHOWN ".npy, l" SHOWN, 0 },
+        { ATTEND "-o \033[31m\a\xc2\x9b.npy --json", "\\u001B[31m\\u0007\\u009B.npy", 0 },
+        { ATTEND "-o absent" ESC "/o.npy", "absent" SHOWN "/o.npy", 7 },
+        { "attend --q " ESC " --k " ESC " --v " ESC " -o o.npy", SHOWN ": cannot be read: No such", 7 },
+        { "attend --q bad" ESC " --k inputs/k.npy --v inputs/v.npy -o o.npy", "bad" SHOWN ": not a .npy", 1 },
+        { "attend --" ESC "=1", "unknown option --" SHOWN, 1 },
+        { ESC, SHOWN, 1 },
+        { "sample -d 8 -n 4 -C '" ESC "'", SHOWN, 7 },
+        { "emit -d 8 -o out" ESC, "wrote out" SHOWN, 0 },
+        { "emit --bundle -d 8 --name kernels -o out" ESC, "wrote out" SHOWN, 0 },
+        { "show --bundle out" ESC, NULL, -1 },
+        { "explore -d 8 --arch sm_80 --family naive --simulate 0 -o page" ESC, "page       page" SHOWN, 0 },
+        { "cache export all" ESC, "wrote all" SHOWN, 0 },
+        { "cache import all" ESC, "kernels new", 0 },
+        { "cache import bad" ESC, "bad" SHOWN, -1 },
+        { "FAGEN_CACHE_DIR=c" ESC " run -d 8 -n 4 --heads 1", NULL, 0 },
+        { "FAGEN_CACHE_DIR=c" ESC " cache ls", "c" SHOWN, 0 },
+        { "FAGEN_CACHE_DIR=c" ESC " cache stat", "c" SHOWN, 0 },
+        { "FAGEN_CACHE_DIR=c" ESC " cache verify", NULL, 0 },
+        { "FAGEN_CACHE_DIR=c" ESC " cache why -d 8 -n 4 --heads 1", "c" SHOWN, 0 },
+        { "FAGEN_CACHE_DIR=bad" ESC " FAGEN_LOG=debug run -d 8 -n 4 --heads 1", "bad" SHOWN, 0 },
+        { "FAGEN_CACHE_DIR=c" ESC " doctor", "c" SHOWN, -1 },
+        { "FAGEN_TEMPLATE_DIR=t" ESC " run -d 8 -n 4 --heads 1", "FAGEN_TEMPLATE_DIR is \"t" SHOWN "\"", 7 },
+        { "FAGEN_NVRTC=n" ESC " FAGEN_CACHE_DIR= run -d 8 -n 4 --heads 1", "n" SHOWN, 2 },
+        { "FAGEN_DEVICE=d" ESC " run -d 8", SHOWN, -1 },
+        { "FAGEN_LOG=" ESC " run -d 8", SHOWN, 1 },
+    };
+    cli_scratch_write("bad" ESC, "\033x", 2);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cli_result r = cli_run(rows[i].words);
+        cr_expect(rows[i].code < 0 || r.code == rows[i].code, "%zu: %d, %s%s", i, r.code, r.out, r.err);
+        cr_expect(!rows[i].part || strstr(r.out, rows[i].part) || strstr(r.err, rows[i].part), "%zu: %s not in %s%s", i, rows[i].part,
+                  r.out, r.err);
+        expect_plain(rows[i].words, &r);
+        cli_result_free(&r);
+    }
+}
+
+/* What is written is none of what is read, by whatever name, and no two are one. */
+Test(cli_files, results_over_inputs)
+{
+#define BACKWARD ATTEND "--backward --grad-o do.npy --grad-q a.npy --grad-k b.npy "
+    static const struct {
+        const char *words, *part; /* NULL: it runs */
+    } rows[] = {
+        { ATTEND "-o inputs/q.npy",
+          "--output inputs/q.npy would replace the file of --q inputs/q.npy; accepted: another file, or --force" },
+        { ATTEND "-o ./inputs/../inputs/k.npy", "would replace the file of --k inputs/k.npy" },
+        { ATTEND "-o hard.npy", "--output hard.npy would replace the file of --v inputs/v.npy" },
+        { ATTEND "-o soft.npy", "--output soft.npy would replace the file of --q inputs/q.npy" },
+        { ATTEND "-o o.npy --lse soft.npy", "--lse soft.npy would replace the file of --q" },
+        { ATTEND "-o o.npy --lse dangling", "--lse dangling would" },
+        { ATTEND "--seqlens-k lengths.npy -o lengths.npy", "would replace the file of --seqlens-k lengths.npy" },
+        { ATTEND "-o new.npy --lse ./new.npy", "--lse ./new.npy is the file of --output new.npy; accepted: a file for each" },
+        { ATTEND "-o inputs/new.npy --lse link/new.npy --force", "is the file of --output inputs/new.npy" },
+        { ATTEND "-o do.npy --lse other.npy --force", NULL },
+        { BACKWARD "--grad-v do.npy", "--grad-v do.npy would replace the file of --grad-o do.npy" },
+        { BACKWARD "--grad-v ./a.npy", "--grad-v ./a.npy is the file of --grad-q a.npy" },
+        { BACKWARD "--grad-v c.npy --lse soft.npy", "--lse soft.npy would replace the file of --q" },
+        { BACKWARD "--grad-v c.npy", NULL },
+        { ATTEND "-o /dev/null", NULL },
+        { ATTEND "-o c.npy --lse inputs/new.npy", NULL },
+        { ATTEND "-o soft.npy --force", NULL },
+    };
+    struct stat before[3], after;
+    static const char *const inputs[] = { "inputs/q.npy", "inputs/k.npy", "inputs/v.npy" };
+    cr_assert(!link("inputs/v.npy", "hard.npy") && !symlink("inputs/q.npy", "soft.npy") && !symlink("inputs", "link") &&
+              !symlink("inputs/q.npy", "dangling"));
+    cli_scratch_write("lengths.npy", "x", 1);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(stat(inputs[i], &before[i]), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cli_result r = cli_run(rows[i].words);
+        if (rows[i].part)
+            cr_expect(r.code == 1 && strstr(r.err, rows[i].part), "%s: %d %s", rows[i].words, r.code, r.err);
+        else
+            cr_expect_eq(r.code, 0, "%s: %d %s", rows[i].words, r.code, r.err);
+        cli_result_free(&r);
+        for (int k = 0; k < 3; k++) /* all but the last leave them */
+            cr_expect(!stat(inputs[k], &after) && (i + 1 == sizeof rows / sizeof *rows || after.st_ino == before[k].st_ino), "%s",
+                      rows[i].words);
+    }
+}

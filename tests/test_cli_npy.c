@@ -83,6 +83,18 @@ Test(cli_npy, headers)
     }
 }
 
+/* A message shows what a header and a name hold, in a form that no terminal obeys. */
+Test(cli_npy, headers_and_names_of_any_bytes)
+{
+    unsigned char file[1024];
+    cli_npy a;
+    size_t n = make(file, "{'descr': '\033[2J\x9b', 'fortran_order': False, 'shape': (1,)}", 4);
+    cr_expect_eq(cli_npy_parse(&a, "\033]0;a\a.npy", file, n), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "\\x1b]0;a\\x07.npy: elements are \"\\x1b[2J\\x9b\""), "%s", fa_last_error());
+    for (const char *s = fa_last_error(); *s; s++)
+        cr_expect((unsigned char)*s >= 0x20 && (unsigned char)*s < 0x7f, "%s", fa_last_error());
+}
+
 Test(cli_npy, the_frame)
 {
     unsigned char file[1024], copy[1024];

@@ -50,21 +50,26 @@ static void damage_entries(const char *dir)
 
 #define RECORD_FILES 1 /* of the problem's class */
 
-/* Every run adds a line to the records, and reads them all: without this the trials of a warm run would ask for more memory each
+/* Every launch adds a line to the records, and reads them all: without this the trials of a warm run would ask for more memory each
  * time, and never come to the last allocation. */
 static void forget_lines(const char *dir)
 {
     static off_t size[RECORD_FILES];
+    static char path[RECORD_FILES][900];
     char pattern[700];
     struct stat st;
     glob_t g;
     snprintf(pattern, sizeof pattern, "%s/v*/records/*/*", dir);
     cr_assert_eq(glob(pattern, 0, NULL, &g), 0);
-    cr_assert_eq(g.gl_pathc, RECORD_FILES);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    cr_assert_geq(g.gl_pathc, RECORD_FILES);
+    for (size_t i = 0, first = !*path[0]; i < g.gl_pathc; i++) {
+        size_t known = 0;
         cr_assert_eq(stat(g.gl_pathv[i], &st), 0);
-        size[i] = size[i] ? size[i] : st.st_size;
-        cr_assert_eq(truncate(g.gl_pathv[i], size[i]), 0);
+        if (first && i < RECORD_FILES)
+            size[i] = st.st_size, snprintf(path[i], sizeof path[i], "%s", g.gl_pathv[i]);
+        while (known < RECORD_FILES && strcmp(path[known], g.gl_pathv[i]) != 0)
+            known++;
+        cr_assert_eq(known < RECORD_FILES ? truncate(g.gl_pathv[i], size[known]) : unlink(g.gl_pathv[i]), 0);
     }
     globfree(&g);
 }
@@ -191,7 +196,7 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s", fa_last_error());
-    for (bool fired = true; fired; n++) {
+    for (bool fired = true, again = false; fired; n++) {
         const char *what;
         long live = fault_live();
         fault_arm(kind, n + 1, ENOMEM);
@@ -199,8 +204,11 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
         fired = fault_disarm(&what);
         cr_assert(st == FA_NOMEM || (st == FA_OK && v.ok), "%s: %s %ld failed, and the launch said %s: %s", config, what, n + 1,
                   fa_status_name(st), fa_last_error());
-        cr_assert_eq(fault_live(), live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
+        /* What a thread's first failure of a kind was told in stays with the thread: the same once more adds nothing. */
+        again = !again && fault_live() != live;
+        cr_assert(again || fault_live() == live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
         cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: the launch after %s %ld: %s", config, what, n + 1, fa_last_error());
+        n -= again;
     }
     fa_trial_close(t);
     return n - 1;
@@ -242,9 +250,13 @@ static void load_with_faults(fault_kind kind)
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,mask=causal,b=1,hq=2,hkv=1"), FA_OK, "%s", fa_last_error());
     fa_context *ctx = test_hopper_context(NULL, below("loads"), 2); /* compiled, and what is allocated once per process is allocated now */
     cr_assert_eq(fa_plan_make(ctx, &p, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
+    fault_arm(kind, 1, ENOMEM); /* what a thread keeps from its first failure on is there from here on */
+    (void)fa_plan_make(ctx, &p, &k, "asked for", &plan);
+    const char *what;
+    fault_disarm(&what);
     fa_destroy(ctx);
     for (bool fired = true; fired; trials++, n += full() || n < 40 ? 1 : 1 + n / 4) {
-        const char *what = "";
+        what = "";
         long live = fault_live();
         ctx = test_hopper_context(NULL, below("loads"), 2);
         fault_arm(kind, n, ENOMEM);

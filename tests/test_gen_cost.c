@@ -1,4 +1,6 @@
 /* The cost: its plain sense, what a family may say, and what a whole space costs. */
+#include "autotune/random.h"
+#include "gen/family.h"
 #include "gen/model.h"
 #include "test_gen_toy.h"
 #include <math.h>
@@ -188,6 +190,22 @@ Test(cost, what_a_family_may_say)
     fa_config_parse(&c, "toy:group=64,shows=0,l2=1,deal=0");
     cr_expect_eq(fa_model_cost(g, &odd, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE);
     cr_expect(strstr(fa_last_error(), "group of work"), "%s", fa_last_error());
+    fa_gen_close(g);
+
+    static const char no_scores[] =
+        "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
+        "  layout = function() return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } "
+        "end,\n"
+        "  work = function(p) return { rows = 64, group = 64, bytes = p.d == 64 and 1 or nil, algorithm = p.d ~= 64 and 'flash2' or nil } "
+        "end }\n";
+    toy_write(dir, "toy.lua", no_scores);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    fa_config_parse(&c, "toy");
+    for (int d = 64; d <= 128; d += 64) {
+        odd.d = odd.dv = d;
+        cr_expect_eq(fa_model_cost(g, &odd, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE, "no blocks that groups could walk");
+        cr_expect(strstr(fa_last_error(), "group of work"), "%s", fa_last_error());
+    }
     fa_gen_close(g);
     toy_remove(dir, NULL);
 }
@@ -455,5 +473,95 @@ Test(cost, of_the_library, .timeout = 300)
             }
             fa_space_free(&s);
         }
+    fa_gen_close(g);
+}
+
+/* The first config of a family, of some drawn at random, that the chip takes for the problem. */
+static bool fitting_config(fa_gen *g, const char *family, const fa_problem *p, const fa_arch *a, fa_config *c)
+{
+    fa_random r = { 1 };
+    fa_tunable t;
+    for (int n = 0; n < 3000; n++) {
+        fa_point pt;
+        *c = (fa_config){ .n = 0 };
+        snprintf(c->family, sizeof c->family, "%s", family);
+        for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++)
+            fa_config_set(c, t.name, t.values[fa_random_below(&r, (uint32_t)t.n)]);
+        if (fa_space_judge(g, p, a, 0, c, &pt) != FA_OK)
+            return false;
+        if (pt.fits)
+            return true;
+    }
+    return false;
+}
+
+/* Prices do not take longer for longer sequences, whatever the family, the type and the mask, and of each operation and type some family
+ * prices 2^30 rows. What a loop in C would take for them no step tells: this suite would not end (see gen_model). */
+Test(cost, steps_do_not_grow_with_lengths, .timeout = 120)
+{
+    static const char *const ops[] = { [FA_FORWARD] = "", [FA_BACKWARD] = "op=backward,", [FA_MERGE] = "op=merge," };
+    static const char *const types[] = { "bf16", "fp16", "fp32", "tf32" }, *const masks[] = { "none", "causal", "window" };
+    static const int lengths[] = { 1 << 12, 1 << 22, 1 << 30 };
+    bool priced[3][4] = { 0 };
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (size_t n = 0; n < fa_gen_families(g) * 2 * 4 * 3; n++) {
+        const char *family = fa_gen_family(g, n / 24);
+        const fa_arch *a = fa_arch_find(n & 1 ? "h200" : "sm_80");
+        int op = fa_gen_operation(g, n / 24), type = n / 2 % 4;
+        int64_t steps[3];
+        fa_config c; /* one for all lengths */
+        for (int i = 0; i < 3; i++) {
+            char text[128];
+            fa_problem p;
+            fa_cost k;
+            snprintf(text, sizeof text, "%s,%sd=64,mask=%s,b=1,%s,sq=%d", types[type], ops[op], masks[n / 8 % 3],
+                     op == FA_MERGE ? "hq=1" : "hq=4,hkv=1", lengths[i]);
+            if (fa_problem_parse(&p, text) != FA_OK)
+                break;
+            fa_problem_fill_shape(&p);
+            if (!i && !fitting_config(g, family, &p, a, &c))
+                break;
+            int64_t before = fa_sandbox_spent(g->sb);
+            fa_status st = fa_model_cost(g, &p, &c, a, 0, &k);
+            steps[i] = fa_sandbox_spent(g->sb) - before;
+            cr_expect(st == FA_OK || (i && strstr(fa_last_error(), "the grid exceeds 2^31 - 1 blocks")), "%s: %s", text, fa_last_error());
+            cr_expect(steps[i] > 0 && llabs(steps[i] - steps[0]) <= 500, "%s of %s: %lld steps, of the shortest %lld", family, text,
+                      (long long)steps[i], (long long)steps[0]);
+            priced[op][type] |= i == 2 && st == FA_OK && isfinite(k.seconds) && k.seconds > 0;
+        }
+    }
+    for (int op = 0; op < 3; op++)
+        for (int type = 0; type < 4; type++)
+            cr_expect(priced[op][type] || (op == FA_BACKWARD && type == 3), "%s%s: no family prices 2^30 rows", ops[op], types[type]);
+    fa_gen_close(g);
+}
+
+static void ignore(void *user, size_t point, const fa_cost *cost)
+{
+    (void)user, (void)point, (void)cost;
+}
+
+/* What two kernels in one cost to list and to price, against the one whose tunables they have: the other kernel is found once for all of
+ * their configs. */
+Test(cost, two_kernels_in_one_are_asked_once)
+{
+    static const char *const families[] = { "flash_fwd_mma", "mixed_mma" };
+    int64_t list[2], price[2];
+    fa_problem p = shaped_problem("bf16,d=72,dv=40,features=lengths+pages,page=16");
+    const fa_arch *a = fa_arch_find("h200");
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (int i = 0; i < 2; i++) {
+        fa_space s;
+        int64_t before = fa_sandbox_spent(g->sb);
+        cr_assert_eq(fa_space_list(g, &p, a, 0, families[i], &s), FA_OK, "%s", fa_last_error());
+        list[i] = fa_sandbox_spent(g->sb) - before;
+        cr_assert_eq(fa_model_space(g, &p, &s, a, ignore, NULL), FA_OK, "%s", fa_last_error());
+        price[i] = fa_sandbox_spent(g->sb) - before - list[i];
+        fa_space_free(&s);
+    }
+    cr_expect_lt(list[1], 3 * list[0] / 2, "%lld and %lld steps", (long long)list[0], (long long)list[1]);
+    cr_expect_lt(price[1], 5 * price[0] / 2, "%lld and %lld steps", (long long)price[0], (long long)price[1]);
     fa_gen_close(g);
 }

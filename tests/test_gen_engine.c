@@ -1,4 +1,6 @@
 /* The template engine: what is printed, where errors point, what a script cannot do. */
+#include "gen/directives.h"
+#include "gen/family.h"
 #include "gen/files.h"
 #include "gen/sandbox.h"
 #include "gen/sandbox_names.h"
@@ -7,6 +9,7 @@
 #include "test_gen_toy.h"
 #include <lauxlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -328,6 +331,162 @@ Test(engine, library_calls_are_charged)
             cr_expect_eq(st, FA_OK, "%s", error);
         fa_sandbox_close(sb);
     }
+}
+
+/* What a terminal would obey is text; what it shows stays, also at the end of the room and at the edges of UTF-8. */
+Test(engine, messages_are_plain)
+{
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        { "", "" },
+        { "plain\n\ttext \\x1b ~", "plain\n\ttext \\x1b ~" },
+        { "a\033[31mb\033]0;t\a\r\b\x7f", "a\\x1b[31mb\\x1b]0;t\\x07\\x0d\\x08\\x7f" },
+        { "\x01\x1f", "\\x01\\x1f" },
+        { "\u00e9\u20ac\U0001f600\u00a0", "\u00e9\u20ac\U0001f600\u00a0" },
+        { "\xc2\x9b"
+          "31m\xc2\x80",
+          "\\xc2\\x9b31m\\xc2\\x80" }, /* U+009B, U+0080 */
+        { "\x9b"
+          "31m\xff\xc0\x80\xc1\xbf",
+          "\\x9b31m\\xff\\xc0\\x80\\xc1\\xbf" },
+        { "\xe0\x82\x9b\xed\xa0\x80\xf4\x90\x80\x80", "\\xe0\\x82\\x9b\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80" },
+        { "\xf0\x80\x80\x9b\xef\xbf\xbf\xf4\x8f\xbf\xbf", "\\xf0\\x80\\x80\\x9b\xef\xbf\xbf\xf4\x8f\xbf\xbf" },
+        { "cut \xe2\x82", "cut \\xe2\\x82" },
+    };
+    char room[64], want[2100], many[4000];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t n = strlen(rows[i].out);
+        cr_expect_eq(fa_text_plain(room, sizeof room, rows[i].in), n);
+        cr_expect_str_eq(room, rows[i].out);
+        cr_expect_eq(fa_fail(FA_IO, "%s", rows[i].in), FA_IO);
+        cr_expect_str_eq(fa_last_error(), rows[i].out);
+        fa_wrap(FA_IO, "%s", rows[i].in);
+        snprintf(want, sizeof want, "%s: %s", rows[i].out, rows[i].out);
+        cr_expect_str_eq(fa_last_error(), want);
+        fa_text t = { 0 };
+        fa_text_str(&t, rows[i].in);
+        fa_text_make_plain(&t);
+        cr_expect_str_eq(fa_text_cstr(&t), rows[i].out);
+        cr_expect_eq(t.n, n);
+        fa_text_free(&t);
+    }
+    for (size_t n = 1; n < sizeof room; n++) { /* whole characters alone */
+        memset(room, 1, sizeof room);
+        size_t at = fa_text_plain(room, n, "ab\033c\u20acd");
+        cr_expect(at == strlen(room) && at < n && !strncmp("ab\\x1bc\u20acd", room, at), "%zu: %s", n, room);
+        cr_expect(at == 0 || at == 1 || at == 2 || (at >= 6 && at != 8 && at != 9), "%zu: %s", n, room);
+    }
+    memset(many, '\033', sizeof many - 1);
+    many[sizeof many - 1] = 0;
+    fa_fail(FA_IO, "%s", many);
+    cr_expect_eq(strlen(fa_last_error()), 2044, "whole codes that find room in 2047 bytes");
+}
+
+/* What would change a kernel and not the key of the cache, in every spelling that NVRTC 13 takes, and under the trigraphs of C++14. */
+Test(engine, texts_take_nothing_from_outside)
+{
+    static const struct {
+        const char *text, *what;
+        int line;
+    } refused[] = {
+        { "#include \"a.h\"\n", "#include reads a file", 1 },
+        { "#include <a.h>", "#include", 1 },
+        { "int x;\n\n \t# \v\f include NAME\n", "#include", 3 },
+        { "%:include \"a.h\"\n", "#include", 1 },
+        { "\?\?=include \"a.h\"\n", "#include", 1 },
+        { "#inc\\\nlude \"a.h\"\n", "#include", 1 },
+        { "#inc\\\r\nlude \"a.h\"\r\n", "#include", 1 },
+        { "#inc\?\?/\nlude \"a.h\"\n", "#include", 1 },
+        { "\\\n#\\\n\\\ninclude \"a.h\"\n", "#include", 2 },
+        { "/* x */ # /* y\n */ include \"a.h\"\n", "#include", 1 },
+        { "/* \n\n */#include \"a.h\"\n", "#include", 3 },
+        { "/\\\n* \n *\\\n/#include \"a.h\"\n", "#include", 4 },
+        { "// x\n#include \"a.h\"\n", "#include", 2 },
+        { "// x \r#include \"a.h\"\n", "#include", 1 },
+        { "const char *s = \"/*\"; // */\n#include \"a.h\"\n", "#include", 2 },
+        { "char c = '\"', d = '\\'';\n#include \"a.h\"\n", "#include", 2 },
+        { "int x = 1'000;\n#include \"a.h\" // '\n", "#include", 2 },
+        { "const char *s = R\"x(\n)\" \\\n)x\";\n#include \"a.h\"\n", "#include", 4 },
+        { "const char *s = R\"(\" ;\n)\"; \"\n#include \"a.h\"\n", "#include", 3 },
+        { "int FOUR\"(\n#include \"a.h\"\n", "#include", 2 },
+        { "#error don't\n#include \"a.h\"\n", "#include", 2 },
+        { "#if 0\n#include \"a.h\"\n#endif\n", "#include", 2 },
+        { "#include_next <a.h>\n", "#include_next", 1 },
+        { "#import \"a.h\"\n", "#import", 1 },
+        { "int x[] = {\n# embed \"a\"\n};", "#embed", 2 },
+        { "#if defined X || __has_include(\"a.h\")\n#endif\n", "__has_include looks for a file", 1 },
+        { "#define HAS __has_inc\\\nlude(<a.h>)\n", "__has_include", 1 },
+        { "#if __has_embed(\"a\")\n#endif\n", "__has_embed", 1 },
+        { "const char *s = \"x\" __DATE__;\n", "__DATE__ is the day of the compilation", 1 },
+        { "const char *s = __TIME__;\n", "__TIME__", 1 },
+        { "f(__TIMESTAMP__)\n", "__TIMESTAMP__", 1 },
+    };
+    static const char *const accepted[] = {
+        "",
+        "\n",
+        "#",
+        "#\n# \nint include; import x; #include\n",
+        "// #include \"a.h\"\n",
+        "// \\\n#include \"a.h\"\n",
+        "/*\n#include \"a.h\"\n*/\n",
+        "const char *s = \"\\\n#include <a.h>\";\n",
+        "const char *s = \"__DATE__ \\\" __TIME__\";\n",
+        "const char *s = R\"(\n#include \"a.h\"\n)\";\n",
+        "const char *s = u8R\"x(\n#include \"a.h\"\n)\"\n)x\", *t = LR\"()\";\n",
+        "const char *s = R\"(\n#include \"a.h\"\n",
+        "int x = 1; #include\n",
+        "#define include x\n#pragma include\n#includes\n#inclu de\n#define y #include\n",
+        "int __has_include_of, my__DATE__, __DATE;\n",
+        "asm(\"{%0, %1}\" : : \"r\"(1'000'000)); /",
+        "x \\",
+        "x \?\?/",
+        "/* never closed",
+        "\"never closed",
+    };
+    char text[256], message[256];
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        cr_expect_eq(fa_directives_check(refused[i].text, "x.cu"), FA_TEMPLATE, "%s", refused[i].text);
+        snprintf(message, sizeof message, "x.cu:%d: %s", refused[i].line, refused[i].what);
+        cr_expect(strstr(fa_last_error(), message) && strstr(fa_last_error(), "accepted: "), "%s: %s", refused[i].text, fa_last_error());
+        snprintf(text, sizeof text, "int a;\n# line 40 \"templates/soft max.cu\"\n%s", refused[i].text);
+        cr_expect_eq(fa_directives_check(text, "x.cu"), FA_TEMPLATE, "%s", text);
+        snprintf(message, sizeof message, "templates/soft max.cu:%d: %s", refused[i].line + 39, refused[i].what);
+        cr_expect(strstr(fa_last_error(), message), "%s: %s", text, fa_last_error());
+    }
+    for (size_t i = 0; i < COUNT(accepted); i++)
+        cr_expect_eq(fa_directives_check(accepted[i], "x.cu"), FA_OK, "%s: %s", accepted[i], fa_last_error());
+    for (const fa_template_file *t = fa_template_files; t->name; t++)
+        if (strstr(t->name, ".cu"))
+            cr_expect_eq(fa_directives_check(t->bytes, t->name), FA_OK, "%s", fa_last_error());
+}
+
+/* Takes more processor time than a script may, of which no step tells, then a step. */
+static int linger(lua_State *L)
+{
+    struct timespec t;
+    for (int64_t from = -1, at = 0; from < 0 || at - from < 600000000; from = from < 0 ? at : from) {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        at = t.tv_sec * 1000000000ll + t.tv_nsec;
+    }
+    fa_sandbox_charge(L, 1);
+    return 0;
+}
+
+/* The library's own scripts end by steps and memory alone; those of a folder by time too. */
+Test(engine, time_limits_are_for_scripts_of_others)
+{
+    char dir[64];
+    const char *error;
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    for (int own = 0; own < 2; own++) {
+        cr_assert_eq(fa_gen_open(&g, own ? NULL : dir), FA_OK, "%s", fa_last_error());
+        fa_status st = fa_sandbox_run(g->sb, linger, NULL, &error);
+        cr_expect(own ? st == FA_OK : st == FA_TEMPLATE && strstr(error, "the time limit is used up"), "%d: %s", own, st ? error : "");
+        fa_gen_close(g);
+    }
+    toy_remove(dir, NULL);
 }
 
 /* A file of the folder with the name of one of the library's takes its place: it is listed once. */

@@ -52,9 +52,9 @@ Test(gen_memory, listing_the_folder)
         int error;
         fa_status status;
         const char *words;
-    } rows[] = { { EACCES, FA_IO, "cannot be listed: Permission denied" },
-                 { EMFILE, FA_IO, "cannot be listed: Too many open files" },
-                 { ENOMEM, FA_NOMEM, "no memory" } };
+    } rows[] = { { EACCES, FA_IO, ": Permission denied; accepted: a folder" },
+                 { EMFILE, FA_IO, ": Too many open files; accepted: a folder" },
+                 { ENOMEM, FA_NOMEM, "Cannot allocate memory" } };
     char dir[64];
     fa_source s;
     toy_dir(dir, toy_cu);

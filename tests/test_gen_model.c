@@ -1,5 +1,6 @@
 /* The model: numbers of the literature exactly, and counts against brute force. */
 #include "gen/model.h"
+#include "gen/row_tiles.h"
 #include "test_gen_toy.h"
 #include <math.h>
 
@@ -214,6 +215,80 @@ Test(model, older_algorithms_against_brute_force)
         cr_assert(t.read_sp == 2 * 4 * pairs && t.write_sp == t.read_sp);
         cr_assert_eq(t.write_o, all * 40 * (half ? 2 : 4));
     }
+}
+
+/* The plain loop over row tiles that the closed form stands for. */
+static fa_row_tiles_sum by_loop(const fa_row_tiles *t)
+{
+    fa_row_tiles_sum s = { .shortest = INFINITY, .first = t->sk };
+    int64_t rows = t->sq * t->group;
+    for (int64_t r = 0; r < rows; r += t->br) {
+        int64_t last = r + t->br < rows ? r + t->br - 1 : rows - 1;
+        int64_t hi = last / t->group + t->band.hi, lo = r / t->group + t->band.lo;
+        double n = (double)(last - r + 1);
+        hi = hi < t->sk ? hi : t->sk - 1;
+        lo = lo > 0 ? lo : 0;
+        double keys = hi >= lo ? (double)(hi - lo + 1) : 0, blocks = hi >= lo ? (double)(hi / t->bc - lo / t->bc + 1) : 0;
+        s.blocks += blocks;
+        s.longest = fmax(s.longest, blocks);
+        s.shortest = fmin(s.shortest, blocks);
+        if (hi < lo)
+            continue;
+        s.rows += n;
+        s.keys += keys;
+        s.pairs += n * keys;
+        s.turns += n * blocks;
+        s.first = lo < s.first ? lo : s.first;
+        s.end = hi + 1 > s.end ? hi + 1 : s.end;
+    }
+    if (s.end <= s.first)
+        s.first = s.end = 0;
+    return s;
+}
+
+static void expect_as_by_loop(const fa_row_tiles *t)
+{
+    fa_row_tiles_sum a = by_loop(t), b = fa_row_tiles_count(t);
+    cr_assert(a.rows == b.rows && a.keys == b.keys && a.pairs == b.pairs && a.blocks == b.blocks && a.longest == b.longest &&
+                  a.shortest == b.shortest && a.turns == b.turns && a.first == b.first && a.end == b.end,
+              "sq=%lld sk=%lld group=%lld br=%lld bc=%lld band %lld .. %lld", (long long)t->sq, (long long)t->sk, (long long)t->group,
+              (long long)t->br, (long long)t->bc, (long long)t->band.lo, (long long)t->band.hi);
+}
+
+/* Small lengths meet every kind of stretch and their borders; long ones the rounds of Euclid's algorithm. Bands lie off the grid of tiles,
+ * beyond the corners, and beside all keys. */
+Test(model, row_tiles_by_closed_form_and_by_loop)
+{
+    for (int n = 0; n < 60000; n++) {
+        int far = n % 3 ? 40 : 4000, lo = roll(-far, far), hi = roll(0, 3) ? roll(lo, far) : lo;
+        fa_row_tiles t = { roll(0, far), roll(0, far), roll(0, 1) ? roll(1, 9) : 1, roll(1, n % 5 ? 24 : 300), roll(1, 24), { lo, hi } };
+        expect_as_by_loop(&t);
+    }
+    for (int n = 0; n < 3000; n++) { /* as problems and kernels have them */
+        static const int tile[] = { 1, 16, 48, 64, 80, 128, 192, 256 };
+        fa_problem p = random_problem();
+        p.sq = roll(1, 1 << 15), p.sk = roll(0, 1) ? p.sq : roll(1, 1 << 15);
+        fa_band b = fa_band_of(&p, roll(0, 2), roll(-40000, 40000), roll(-1, 5000), roll(-1, 5000));
+        fa_row_tiles t = { p.sq, p.sk, roll(0, 1) ? p.hq / p.hkv : 1, tile[roll(1, 7)], tile[roll(0, 7)], b };
+        expect_as_by_loop(&t);
+    }
+}
+
+/* Lengths that no loop reaches: 2^30 rows of 2^16 heads in a group, one row per tile, against sums by hand. */
+Test(model, row_tiles_of_the_longest_problems)
+{
+    const int64_t n = 1 << 30, g = 1 << 16;
+    fa_row_tiles t = { n, n, 1, 1, 1, { -n, 0 } };
+    fa_row_tiles_sum s = fa_row_tiles_count(&t);
+    cr_expect_eq(s.blocks, 0x1p59 + 0x1p29, "n (n + 1) / 2");
+    cr_expect(s.longest == (double)n && s.shortest == 1 && s.first == 0 && s.end == n);
+    t = (fa_row_tiles){ n, n, g, 1, 1, { -n, n } };
+    s = fa_row_tiles_count(&t);
+    cr_expect(s.keys == 0x1p76 && s.pairs == 0x1p76 && s.rows == 0x1p46);
+    t = (fa_row_tiles){ n, n, 1, 128, 128, { -1023, 0 } };
+    s = fa_row_tiles_count(&t);
+    cr_expect_eq(s.blocks, 9 * 0x1p23 - (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8), "a window of 1024 lies in nine blocks, at first in fewer");
+    cr_expect(s.longest == 9 && s.shortest == 1);
 }
 
 Test(model, bands_do_not_overflow)

@@ -341,7 +341,7 @@ Test(operation_backward, no_packed_query_and_no_key)
         world_open(&w, i, "d=40,mask=causal,features=lengths,b=1,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
         fa_args a = w.t.args;
         cr_assert_not_null(a.cu_seqlens_q);
-        a.total_q = 0;
+        a.sq = a.total_q = 0;
         a.q.ptr = a.o.ptr = a.grad_o.ptr = a.grad_q.ptr = NULL;
         a.lse = NULL;
         expect_zeros(&w, &a, GRAD_K, kernels[i].config);

@@ -318,6 +318,43 @@ Test(runtime_build, options_and_compiler_are_in_the_key)
     fa_compiler_close(c);
 }
 
+/* What no key could hold is refused before a cache or a compiler is asked, and names what it is. */
+Test(runtime_build, what_is_not_in_the_key_is_refused)
+{
+    static const struct {
+        const char *name, *flags, *part;
+    } rows[] = {
+        { "NVRTC_APPEND_FLAGS", "-G --pre-include=a.h",
+          "NVRTC_APPEND_FLAGS is \"-G --pre-include=a.h\"; accepted: flags without \"-include\"" },
+        { "NVRTC_PREPEND_FLAGS", "-include a.h", "NVRTC_PREPEND_FLAGS is \"-include a.h\"" },
+        { "NVRTC_APPEND_FLAGS", "-I. --include-path=. --use-pch=a", "flags without \"-pch\"" },
+        { "NVRTC_APPEND_FLAGS", "--ptxas-options=--options-file=a", "flags without \"-options-file\"" },
+        { "NVRTC_APPEND_FLAGS", "-Xptxas -optf=a", "flags without \"-optf\"" },
+        { "NVRTC_APPEND_FLAGS", "-I. --include-path=/usr/include -w", NULL },
+    };
+    const fa_kernel *k;
+    fa_key key;
+    fa_entry e;
+    fa_context *ctx = open_in(scratch);
+    fa_compiler *c = fa_context_compiler(ctx);
+    fa_source s = source_of(kernel), reads = source_of("int x;\n # include \"a.h\"\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_status want = rows[i].part ? FA_INVALID : FA_OK;
+        setenv(rows[i].name, rows[i].flags, 1);
+        cr_expect_eq(fa_compiler_key(c, &s, "sm_80", 0, &key), want, "%s: %s", rows[i].flags, fa_last_error());
+        cr_expect(!rows[i].part || strstr(fa_last_error(), rows[i].part), "%s", fa_last_error());
+        cr_expect_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), want);
+        unsetenv(rows[i].name);
+    }
+    int before = compiles;
+    cr_expect_eq(fa_build(ctx, &reads, (fa_subject){ NULL, NULL }, &k), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "test.cu:2: #include reads a file") && strstr(fa_last_error(), "2 |  # include \"a.h\""), "%s",
+              fa_last_error());
+    cr_expect_eq(fa_compile(c, &reads, "sm_80", 0, &e), FA_TEMPLATE);
+    cr_expect_eq(compiles, before);
+    fa_destroy(ctx);
+}
+
 /* A library that only answers for its version. */
 static bool make_nvrtc(const char *path, int major, int minor, const char *functions)
 {

@@ -38,11 +38,13 @@ static fa_context *context(const fa_bundle *const *list, int only, int major, in
     fake_ptx(takes_ptx);
     o.cache_dir = scratch;
     o.nvrtc = "/nonexistent/libnvrtc.so";
-    o.template_dir = "/nonexistent";
+    o.template_dir = below("templates"); /* gone once the context is made: nothing is rendered */
+    cr_assert_eq(mkdir(o.template_dir, 0700), 0);
     o.bundles = list;
     o.bundle_only = only;
     o.sram_budget = budget;
     OK(fa_create_on(&ctx, &o, d, 0));
+    cr_assert_eq(rmdir(o.template_dir), 0);
     return ctx;
 }
 

@@ -1,5 +1,5 @@
 /* What a call means: strides, alignment, diagonals and workspace, as they follow from its arguments. */
-#include "runtime/check.h"
+#include "runtime/repeat.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
 #include <limits.h>
@@ -9,15 +9,85 @@ TestSuite(runtime_call, .init = open_bare_context, .fini = close_bare_context, .
 Test(runtime_call, nothing_to_do_is_ok_and_touches_nothing)
 {
     fa_args a = good();
-    a.q.ptr = a.k.ptr = a.v.ptr = a.o.ptr = NULL;
+    a.q.ptr = a.o.ptr = NULL; /* without elements */
+    a.lse = NULL;
     a.sq = 0;
     cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
     a.sq = 5;
     a.b = 0;
-    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK);
+    a.k.ptr = a.v.ptr = NULL;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
-    a.b = -1;
-    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_INVALID, "an empty call is still checked");
+}
+
+/* What is wrong is told of a call that computes nothing, too. */
+Test(runtime_call, a_call_with_nothing_to_do_is_checked)
+{
+    static const struct {
+        int32_t b, sq;
+        const char *field;
+    } rows[] = { { -1, 5, "b is -1" },
+                 { 2, 0, "k.ptr is NULL" },
+                 { 2, 0, "v.ptr is 0x300000001" },
+                 { 2, 0, "q.ptr is 0x100000001" },
+                 { 0, 5, "o.ptr is 0x400000001" },
+                 { 2, 0, "k.ss is 0" },
+                 { 2, 0, "workspace overlaps v" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        a.b = rows[i].b, a.sq = rows[i].sq;
+        char *const odd[4] = { [2] = AT(3), [3] = AT(1), [0] = AT(4) };
+        a.k.ptr = i == 1 ? NULL : a.k.ptr;
+        a.v.ptr = i == 2 ? odd[2] + 1 : a.v.ptr;
+        a.q.ptr = i == 3 ? odd[3] + 1 : a.q.ptr;
+        a.o.ptr = i == 4 ? odd[0] + 1 : a.o.ptr;
+        a.k.sb = i == 5;
+        if (i == 6)
+            a.workspace = AT(3), a.workspace_size = 256;
+        cr_expect_eq(fa_launch(ctx, &a, NULL), FA_INVALID, "row %zu", i);
+        cr_expect(strstr(fa_last_error(), rows[i].field), "row %zu: %s", i, fa_last_error());
+    }
+}
+
+/* Lengths in device memory say which rows are used, the arguments how many there are: 0 of these is a field that was left out. */
+Test(runtime_call, an_empty_batch_is_said_by_its_lengths)
+{
+    static const struct {
+        int32_t b, sq, sk, total_q, total_k, pages;
+        const char *field; /* NULL: it is right, and empty where sq or b is 0 */
+    } rows[] = { { 2, 5, 7, 0, 14, -1, "total_q is 0" },
+                 { 2, 5, 7, 10, 0, -1, "total_k is 0" },
+                 { 2, 5, 0, 0, 0, -1, "total_q is 0" },
+                 { 2, 0, 7, 0, 0, -1, "total_k is 0" },
+                 { 2, 5, 7, 0, 0, 3, "total_q is 0" },
+                 { 2, 5, 7, 10, 0, 0, "pages is 0" },
+                 { 2, 0, 7, 0, 14, -1, NULL },
+                 { 2, 5, 0, 10, 0, -1, NULL },
+                 { 0, 5, 7, 0, 0, -1, NULL },
+                 { 2, 0, 0, 0, 0, -1, NULL },
+                 { 2, 0, 7, 0, 0, 3, NULL },
+                 { 2, 5, 0, 10, 0, 0, NULL },
+                 { 0, 5, 7, 0, 0, 0, NULL },
+                 { 2, 5, 7, 10, 14, -1, NULL },
+                 { 2, 5, 7, 10, 0, 3, NULL } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_call c;
+        size_t bytes;
+        a.b = rows[i].b, a.sq = rows[i].sq, a.sk = rows[i].sk;
+        a.cu_seqlens_q = AT(6), a.total_q = rows[i].total_q, a.total_k = rows[i].total_k;
+        if (rows[i].pages < 0)
+            a.cu_seqlens_k = AT(7);
+        else
+            a.seqlens_k = AT(7), a.page_table = AT(8), a.page_size = 16, a.pages = rows[i].pages;
+        cr_expect_eq(fa_check_args(&c, &a, true), rows[i].field ? FA_INVALID : FA_OK, "row %zu: %s", i, fa_last_error());
+        if (!rows[i].field)
+            cr_expect_eq(c.empty, !a.sq || !a.b, "row %zu", i);
+        else
+            cr_expect(strstr(fa_last_error(), rows[i].field) && fa_workspace_size(ctx, &a, &bytes) == FA_INVALID &&
+                          fa_launch(ctx, &a, NULL) == FA_INVALID,
+                      "row %zu: %s", i, fa_last_error());
+    }
 }
 
 Test(runtime_call, strides_and_defaults)
@@ -146,10 +216,7 @@ Test(runtime_call, workspace)
         void *at;
         size_t size;
         const char *field;
-    } rows[] = { { NULL, 1000, "workspace is" },
-                 { AT(6), 999, "workspace_size" },
-                 { (char *)AT(6) + 128, 1000, "workspace is" },
-                 { (void *)(UINTPTR_MAX - 255), 1000, "workspace" } };
+    } rows[] = { { NULL, 1000, "workspace is" }, { AT(6), 999, "workspace_size" }, { (char *)AT(6) + 128, 1000, "workspace is" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         a.workspace = rows[i].at;
         a.workspace_size = rows[i].size;
@@ -162,6 +229,41 @@ Test(runtime_call, workspace)
     a.workspace_size = 1000;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
     cr_assert_eq(fa_check_workspace(&c, 1000), FA_OK);
+    for (int huge = 0; huge < 2; huge++) {
+        a.workspace = huge ? AT(6) : (void *)(UINTPTR_MAX - 255);
+        a.workspace_size = huge ? SIZE_MAX : 1000;
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_INVALID);
+        cr_expect(strstr(fa_last_error(), "workspace") && strstr(fa_last_error(), "outside the address space"), "%s", fa_last_error());
+    }
+}
+
+/* All that the arguments say is there, whether or not the kernel takes it, and on a repeat as on the first call. */
+Test(runtime_call, a_workspace_lies_beside_the_tensors)
+{
+    enum { BYTES = 1 << 20 };
+    static const struct {
+        uintptr_t at;
+        const char *told; /* NULL: it is right */
+    } rows[] = { { 0x600000000, NULL },
+                 { 0x100000000, "workspace overlaps q" },
+                 { 0x200000000 - BYTES, NULL }, /* up to k */
+                 { 0x200000000 - BYTES + 256, "workspace overlaps k" },
+                 { 0x300000000 + 2 * 256 * 4 * 64 * 2, NULL }, /* behind v */
+                 { 0x300000000 + 2 * 256 * 4 * 64 * 2 - 256, "workspace overlaps v" },
+                 { 0x400000000 + 256, "o overlaps workspace" },
+                 { 0x500000000 + 2 * 8 * 128 * 4 - 256, "lse overlaps workspace" },
+                 { 0x600000000, NULL } };
+    for (int anew = 0; anew < 2; anew++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            fa_args a = good();
+            fa_repeat *r;
+            a.workspace = (void *)rows[i].at, a.workspace_size = BYTES;
+            if (anew)
+                cr_assert_eq(fa_repeat_check(&r, NULL), FA_INVALID);
+            cr_expect_eq(fa_repeat_check(&r, &a), rows[i].told ? FA_INVALID : FA_OK, "row %zu: %s", i, fa_last_error());
+            if (rows[i].told)
+                cr_expect(strstr(fa_last_error(), rows[i].told), "row %zu: %s", i, fa_last_error());
+        }
 }
 
 /* The size of a window, as configs are chosen by it. */
@@ -187,16 +289,66 @@ Test(runtime_call, the_window_of_a_problem)
     cr_expect_eq(fa_problem_of(&(fa_args)FA_ARGS_INIT, NULL), FA_INVALID);
 }
 
+/* Rows of a page table that is a slice of a wider one: from its first entry to the last that a sequence has. */
+Test(runtime_call, a_page_table_ends_with_its_last_row)
+{
+    static const struct {
+        int64_t stride;
+        uint32_t flags;
+        int64_t apart, bytes; /* entries from row to row, and bytes of all */
+    } rows[] = { { 0, 0, 4, 3 * 4 * 4 },
+                 { 4, 0, 4, 3 * 4 * 4 },
+                 { 7, 0, 7, (2 * 7 + 4) * 4 },
+                 { 7, FA_BROADCAST, 7, (2 * 7 + 4) * 4 },
+                 { 0, FA_BROADCAST, 0, 4 * 4 }, /* one row for all */
+                 { INT32_MAX, 0, INT32_MAX, (2ll * INT32_MAX + 4) * 4 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int side = 0; side < 2; side++)
+            for (int by = 0; by < 2; by++) {
+                fa_args a = good();
+                fa_repeat *r;
+                a.b = 3, a.sq = 2, a.hq = a.hkv = 1, a.sk = 50, a.lse = NULL, a.flags = rows[i].flags;
+                a.seqlens_k = AT(7), a.page_size = 16, a.pages = 9;
+                a.page_table_stride = rows[i].stride;
+                a.page_table = AT(40);
+                for (int again = 0; again < 2; again++)
+                    cr_expect_eq(fa_repeat_check(&r, &a), FA_OK, "row %zu: %s", i, fa_last_error());
+                cr_expect_eq(r->call.values.page_table_stride, rows[i].apart, "row %zu: %d", i, r->call.values.page_table_stride);
+                /* o, of 3 * 2 * 64 elements of 2 bytes, up to it or from its end on; then one element nearer */
+                a.o.ptr = side ? (char *)AT(40) + rows[i].bytes - 2 * by : (char *)AT(40) - 3 * 2 * 64 * 2 + 2 * by;
+                cr_expect_eq(fa_repeat_check(&r, &a), by ? FA_INVALID : FA_OK, "row %zu, side %d, by %d: %s", i, side, by, fa_last_error());
+                cr_expect(!by || strstr(fa_last_error(), "o overlaps page_table"), "%s", fa_last_error());
+            }
+    fa_args a = good(); /* between its rows */
+    fa_call c;
+    a.b = 2, a.sq = 1, a.hq = a.hkv = 1, a.sk = 50, a.lse = NULL;
+    a.seqlens_k = AT(7), a.page_size = 16, a.pages = 9, a.page_table = AT(40), a.page_table_stride = 4 + 64;
+    a.o = (fa_tensor){ (char *)AT(40) + 16, 64, 64, 64 }; /* 256 bytes of 256 */
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    a.o.ptr = (char *)a.o.ptr + 2;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    a.page_table_stride = -1;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "page_table_stride is -1") && strstr(fa_last_error(), "FA_BROADCAST"), "%s", fa_last_error());
+    a.b = INT32_MAX, a.page_table_stride = INT32_MAX;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID, "more bytes than there are addresses");
+}
+
 Test(runtime_call, a_workspace_is_made_once)
 {
     cr_expect_eq(fa_workspace_init(ctx, AT(6), 1 << 20, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
     cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(6) && fake_filled().words == 16 << 10, "its counters alone: %zu words",
               (size_t)fake_filled().words);
-    cr_expect_eq(fa_workspace_init(ctx, AT(7), 256, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
-    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(7) && fake_filled().words == 64, "no more than there is");
+    cr_expect_eq(fa_workspace_init(ctx, AT(7), 64 << 10, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(7) && fake_filled().words == 16 << 10);
+    for (size_t bytes = 1; bytes < 64 << 10; bytes = bytes < 1024 ? bytes * 4 : bytes + 0xfbff) {
+        cr_expect_eq(fa_workspace_init(ctx, AT(8), bytes, (fa_stream)AT(9)), FA_INVALID, "its counters do not fit: %zu", bytes);
+        cr_expect(strstr(fa_last_error(), "size: ") && strstr(fa_last_error(), "65536"), "%s", fa_last_error());
+    }
+    cr_expect_eq(fake_filled().at, (uint64_t)(uintptr_t)AT(7), "nothing was written");
     cr_expect_eq(fa_workspace_init(ctx, NULL, 0, NULL), FA_OK, "nothing is to be made of nothing");
-    cr_expect_eq(fa_workspace_init(ctx, NULL, 256, NULL), FA_INVALID);
+    cr_expect_eq(fa_workspace_init(ctx, NULL, 1 << 20, NULL), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "workspace"), "%s", fa_last_error());
-    cr_expect_eq(fa_workspace_init(ctx, (char *)AT(6) + 16, 256, NULL), FA_INVALID);
-    cr_expect_eq(fa_workspace_init(NULL, AT(6), 256, NULL), FA_INVALID);
+    cr_expect_eq(fa_workspace_init(ctx, (char *)AT(6) + 16, 1 << 20, NULL), FA_INVALID);
+    cr_expect_eq(fa_workspace_init(NULL, AT(6), 1 << 20, NULL), FA_INVALID);
 }

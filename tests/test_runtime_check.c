@@ -3,6 +3,7 @@
 #include "runtime/check.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +35,10 @@ static int bad_args(row *rows)
     ROW(a.size = 0, FA_INVALID, "size");
     ROW(a.size = 4, FA_INVALID, "size");
     ROW(a.size = 100, FA_INVALID, "size");
+    ROW(a.size = 4097, FA_INVALID, "size is 4097; accepted: sizeof(fa_args) = ");
+    ROW(a.size = sizeof a + 4096, FA_INVALID, "of another version's header");
+    ROW(a.size = 0x01000000, FA_INVALID, "size is 16777216");
+    ROW(a.size = UINT32_MAX, FA_INVALID, "size is 4294967295");
     ROW(a.dtype = 0, FA_INVALID, "dtype");
     ROW(a.dtype = 5, FA_INVALID, "dtype");
     ROW(a.dtype = -1, FA_INVALID, "dtype");
@@ -84,7 +89,9 @@ static int bad_args(row *rows)
     ROW(a.scale = NAN, FA_INVALID, "scale");
     ROW(a.scale = INFINITY, FA_INVALID, "scale");
     ROW(a.scale = -INFINITY, FA_INVALID, "scale");
-    ROW(a.scale = -1e-30f, FA_INVALID, "scale");
+    ROW(a.scale = -1e-30f, FA_INVALID, "negate Q or K");
+    ROW(a.scale = 2.36e38f, FA_INVALID, "2.358e38");
+    ROW(a.scale = FLT_MAX, FA_INVALID, "scale");
     ROW(a.q.ptr = NULL, FA_INVALID, "q.ptr");
     ROW(a.k.ptr = NULL, FA_INVALID, "k.ptr");
     ROW(a.v.ptr = NULL, FA_INVALID, "v.ptr");
@@ -161,7 +168,7 @@ static int bad_args(row *rows)
 
 Test(runtime_check, bad_args_name_their_field)
 {
-    static row rows[160];
+    static row rows[170];
     int n = bad_args(rows);
     cr_assert_geq(n, 100, "%d rows", n);
     for (int i = 0; i < n; i++) {
@@ -171,6 +178,20 @@ Test(runtime_check, bad_args_name_their_field)
     }
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
+}
+
+/* Each has a product with log2(e) that is a number of fp32. 0 of either sign is 1/sqrt(d). */
+Test(runtime_check, scales_that_are_taken)
+{
+    static const float scales[] = { 0, -0.f, 1e-45f, 1e-40f, FLT_MIN, 1, 1e30f, 2.358e38f };
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        fa_args a = good();
+        fa_call call;
+        a.scale = scales[i];
+        cr_assert_eq(fa_check_args(&call, &a, true), FA_OK, "%g: %s", (double)scales[i], fa_last_error());
+        cr_assert_eq(call.values.scale, scales[i] > 0 ? scales[i] : 0.125f);
+        cr_assert(isfinite(call.values.scale_log2), "%g", (double)scales[i]);
+    }
 }
 
 Test(runtime_check, null_pointers_are_told)
@@ -332,6 +353,34 @@ Test(runtime_check, nothing_past_a_struct_s_size_is_read)
         cr_expect_eq(fa_explain_size(ctx, NULL, a, &bytes), rows[i].status, "%zu: %s", i, fa_last_error());
     }
     cr_assert_eq(fa_launch(ctx, at_the_end(8), NULL), FA_INVALID);
+}
+
+/* A size that no struct of any header has, as where it was never set, is not read by: of each struct. */
+Test(runtime_check, a_size_beyond_any_struct_is_told)
+{
+    static const uint32_t sizes[] = { 4097, 8192, 0x01000000, 0x7fffffff, UINT32_MAX };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        fa_args *a = at_the_end(sizeof *a);
+        fa_problem *p = at_the_end(sizeof *p), out;
+        fa_options *o = at_the_end(sizeof *o);
+        fa_tune_options *t = at_the_end(sizeof *t);
+        fa_context *none;
+        char text[64];
+        snprintf(text, sizeof text, "size is %u; accepted: sizeof(fa_", sizes[i]);
+        *a = good(), *p = (fa_problem)FA_PROBLEM_INIT, *o = (fa_options)FA_OPTIONS_INIT, *t = (fa_tune_options)FA_TUNE_OPTIONS_INIT;
+        p->dtype = FA_BF16, p->d = 64;
+        fa_problem right = *p;
+        a->size = p->size = o->size = t->size = sizes[i];
+        for (int k = 0; k < 5; k++) {
+            fa_status st = k == 0   ? fa_launch(ctx, a, NULL)
+                           : k == 1 ? fa_problem_of(a, &out)
+                           : k == 2 ? fa_prepare(ctx, p)
+                           : k == 3 ? fa_create(&none, o)
+                                    : fa_tune(ctx, &right, t);
+            cr_expect(st == FA_INVALID && strstr(fa_last_error(), text), "%d: %s: %s", k, fa_status_name(st), fa_last_error());
+        }
+        munmap((char *)a + sizeof *a - sysconf(_SC_PAGESIZE), 2 * (size_t)sysconf(_SC_PAGESIZE));
+    }
 }
 
 Test(runtime_check, explain_looks_at_addresses_where_q_has_one)

@@ -207,19 +207,36 @@ Test(runtime_context, a_budget_no_tile_fits_names_the_smallest)
     fa_destroy(ctx);
 }
 
+/* It is refused when the context is made, and not at the first kernel. */
 Test(runtime_context, a_template_directory_that_is_none)
 {
     fa_context *ctx;
-    fa_options o = FA_OPTIONS_INIT;
-    fa_problem p = FA_PROBLEM_INIT;
-    o.template_dir = below("absent");
-    p.dtype = FA_F16;
-    p.d = 128;
-    fa_status st = fa_create_on(&ctx, &o, fake_driver(), 0);
-    if (st == FA_OK)
-        st = fa_supported(ctx, &p);
-    cr_assert_neq(st, FA_OK, "a directory that was named and is not there");
-    fa_destroy(ctx);
+    static const struct {
+        const char *name, *why;
+    } rows[] = { { "absent", "No such file" }, { "file", "Not a directory" }, { "closed", "Permission denied" } };
+    char named[256];
+    spill(below("file"), "x", 1);
+    mkdir(below("closed"), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int variable = 0; variable < 2; variable++) {
+            fa_options o = FA_OPTIONS_INIT;
+            const char *dir = below(rows[i].name);
+            if (i == 2 && geteuid() == 0) /* who may list it all the same */
+                continue;
+            snprintf(named, sizeof named, "%s is \"%s\": %s", variable ? "FAGEN_TEMPLATE_DIR" : "options: template_dir", dir, rows[i].why);
+            if (variable)
+                setenv("FAGEN_TEMPLATE_DIR", dir, 1);
+            else
+                o.template_dir = dir;
+            cr_expect_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_IO, "%s", named);
+            cr_expect(strstr(fa_last_error(), named) && strstr(fa_last_error(), "accepted: a folder"), "%s", fa_last_error());
+            cr_expect_null(ctx);
+            o.bundle_only = 1;
+            cr_expect_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "nothing is rendered");
+            fa_destroy(ctx);
+            unsetenv("FAGEN_TEMPLATE_DIR");
+        }
+    rmdir(below("closed"));
 }
 
 Test(runtime_context, cache_trouble_is_told_and_survived)

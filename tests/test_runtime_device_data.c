@@ -144,10 +144,6 @@ Test(runtime_device_data, a_window_hides_pages)
     cr_expect(strstr(fa_last_error(), "page_table[0][0] is -5"), "%s", fa_last_error());
     l.table[0][0] = 0;
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NO_KERNEL, "%s", fa_last_error());
-    a.pages = 0;
-    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "page_table[0][0] is 0, and rows see keys of that page; accepted with pages=0: no"), "%s",
-              fa_last_error());
     fa_destroy(ctx);
 }
 
@@ -287,6 +283,61 @@ Test(runtime_device_data, what_is_bad_is_not_launched, .init = scratch_make, .fi
         OK(fa_free(d.ctx, a.workspace));
         close_device(&d);
     }
+}
+
+/* The last columns of a wider table, which end with it; and one row that all sequences share, which is said by the flag. */
+Test(runtime_device_data, tables_are_read_as_far_as_they_go, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    enum { ENTRIES = (SK + PAGE - 1) / PAGE, BYTES = 1 << 20, OUT = B * SQ * HQ * D };
+    static uint16_t pool[BYTES / 2], out[4][OUT];
+    device d = on_simulator(0, FA_MISS_COMPILE);
+    lists l = good(ROWS_K);
+    int32_t wide[B][STRIDE], whole[B][ENTRIES], shared[ENTRIES];
+    void *at[4];
+    for (size_t i = 0; i < sizeof pool / sizeof *pool; i++)
+        pool[i] = (uint16_t)(0x3c00 + i * 2654435761u % 0x380); /* from 1/128 up */
+    for (int i = 0; i < B; i++)
+        for (int n = 0; n < STRIDE; n++)
+            wide[i][n] = n < STRIDE - ENTRIES ? -7 : (n * 5) % PAGES;
+    for (int i = 0; i < B; i++)
+        memcpy(whole[i], wide[i] + STRIDE - ENTRIES, sizeof shared);
+    memcpy(shared, whole[0], sizeof shared);
+    l.rows_k[0] = SK, l.rows_k[1] = 61, l.rows_k[2] = 0;
+    for (int i = 0; i < 3; i++)
+        OK(fa_copy(d.ctx, d.memory + (i << 20), pool, sizeof pool, FA_TO_DEVICE));
+    OK(fa_copy(d.ctx, d.at, &l, sizeof l, FA_TO_DEVICE));
+    const struct {
+        const void *from;
+        size_t bytes, first;
+        int64_t stride;
+        uint32_t flags;
+    } tables[4] = { { whole, sizeof whole, 0, 0, 0 },
+                    { wide, sizeof wide, STRIDE - ENTRIES, STRIDE, 0 },
+                    { shared, sizeof shared, 0, 0, FA_BROADCAST },
+                    { wide, sizeof wide, STRIDE - ENTRIES, STRIDE, FA_BROADCAST } };
+    for (int i = 0; i < 4; i++) {
+        fa_args a = args_of(ROWS_K | TABLE, d.at, d.memory);
+        OK(fa_alloc(d.ctx, &at[i], tables[i].bytes));
+        OK(fa_copy(d.ctx, at[i], tables[i].from, tables[i].bytes, FA_TO_DEVICE));
+        a.page_table = (const int32_t *)at[i] + tables[i].first, a.page_table_stride = tables[i].stride, a.flags = tables[i].flags;
+        OK(fa_workspace_size(d.ctx, &a, &a.workspace_size));
+        if (a.workspace_size) {
+            OK(fa_alloc(d.ctx, &a.workspace, a.workspace_size));
+            OK(fa_workspace_init(d.ctx, a.workspace, a.workspace_size, NULL));
+        }
+        OK(fa_launch(d.ctx, &a, NULL));
+        OK(fa_copy(d.ctx, out[i], a.o.ptr, sizeof out[i], FA_FROM_DEVICE));
+        OK(fa_free(d.ctx, a.workspace));
+    }
+    for (int i = 1; i < 4; i++)
+        cr_expect(!memcmp(out[0], out[i], sizeof out[0]), "table %d", i);
+    cr_expect_neq(out[0][0], 0);
+    fa_args a = args_of(ROWS_K | TABLE, d.at, d.memory); /* packed rows of which there is one */
+    a.page_table = at[2], a.page_table_stride = 0;
+    cr_expect_neq(fa_launch(d.ctx, &a, NULL), FA_OK);
+    cr_expect(strstr(fa_last_error(), "args: page_table") && strstr(fa_last_error(), "are not inside one allocation"), "%s",
+              fa_last_error());
+    close_device(&d);
 }
 
 Test(runtime_device_data, memory_that_is_not_there_is_told, .init = scratch_make, .fini = scratch_remove, .timeout = 300)

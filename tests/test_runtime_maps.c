@@ -125,16 +125,16 @@ Test(runtime_maps, lengths_and_pages)
     SAME(&l.map[0], "packed q", 0x100000000, ROW(64, 200, 8, 1), ROW(1024, 128, 128));
     SAME(&l.map[2], "packed v", 0x300000000, ROW(32, 1500, 4, 1), ROW(256, 64, 64));
     SAME(&l.map[3], "packed o", 0x400000000, ROW(32, 200, 8, 1), ROW(512, 64, 64));
-    a.total_k = 0, a.cu_seqlens_k = AT(7), a.k.ptr = a.v.ptr = NULL;
+    a.sk = a.total_k = 0, a.k.ptr = a.v.ptr = NULL;
     l = launch(&a, 0);
     SAME(&l.map[1], "no key", 0x100000000, ROW(64, 1, 4, 1), ROW(128, 128, 128));
-    a.cu_seqlens_k = NULL, a.k.ptr = AT(2), a.v.ptr = AT(3);
+    a.sk = 1000, a.cu_seqlens_k = NULL, a.k.ptr = AT(2), a.v.ptr = AT(3);
     a.page_table = AT(8), a.page_size = 48, a.pages = 70;
     a.k.sb = 2 * 48 * 4 * 64, a.k.sh = 64, a.k.ss = 4 * 64;
     l = launch(&a, 0);
     SAME(&l.map[1], "pages of k", 0x200000000, ROW(64, 48, 4, 70), ROW(512, 128, 2 * 512 * 48));
     SAME(&l.map[2], "pages of v", 0x300000000, ROW(32, 48, 4, 70), ROW(256, 64, 256 * 48));
-    a.pages = 0;
+    a.sk = a.pages = 0;
     l = launch(&a, 0);
     SAME(&l.map[1], "no page", 0x100000000, ROW(64, 48, 4, 1), ROW(128, 128, 128));
 }
@@ -172,7 +172,7 @@ Test(runtime_maps, boxes_side_by_side)
                BOX(16, 8, 4, 1, 1));
     a.k.ss = 0x10000000ll * 256, a.k.sh = 64;
     same_boxes(&a, "eight rows too far", ROW(16, 48, 4, 4, 70), ROW(0x10000000ll * 512, 32, 128, 128), BOX(16, 8, 4, 1, 1));
-    a.k = (fa_tensor){ NULL, 0, 0, 8 }, a.v.ptr = NULL, a.pages = 0;
+    a.k = (fa_tensor){ NULL, 0, 0, 8 }, a.v.ptr = NULL, a.sk = a.pages = 0;
     same_boxes(&a, "no page", ROW(16, 48, 4, 4, 1), ROW(32, 32, 32, 32), BOX(16, 8, 4, 1, 1));
     a = toy_args();
     a.hkv = a.hq = 1, a.k = (fa_tensor){ AT(2), 256 * 64, 64, 7 };

@@ -1,6 +1,8 @@
 /* A thread's launches one after the other give the driver what each gives in a thread of its own: nothing of one call stays in the next. */
 #include "autotune/random.h"
 #include "gen/problem.h"
+#include "runtime/repeat.h"
+#include "test_full.h"
 #include "test_maps_toy.h"
 #include <pthread.h>
 
@@ -124,4 +126,213 @@ Test(runtime_repeat, contexts_and_kernels_come_and_go)
         close_context();
         a.q.ptr = (char *)a.q.ptr + 4096;
     }
+}
+
+/* ---- a second look against a first ---- */
+
+#define LISTED 100
+static const fa_operation listed = {
+    .op = LISTED, .name = "listed", .n = 2, .flags = FA_BROADCAST,
+    .operand = {
+        { .name = "q", .rank = 4, .extent = { FA_EXTENT_B, FA_EXTENT_SQ, FA_EXTENT_HQ, FA_EXTENT_D }, .strided = true,
+          .at = offsetof(fa_args, q) },
+        { .name = "o", .rank = 4, .extent = { FA_EXTENT_B, FA_EXTENT_SQ, FA_EXTENT_HQ, FA_EXTENT_DV }, .type = FA_TYPE_OUTPUT,
+          .output = true, .strided = true, .at = offsetof(fa_args, o) },
+    },
+    .lists = 2,
+    .list = { { "values", offsetof(fa_args, grad_lse), offsetof(fa_args, parts), 24 },
+              { "more", offsetof(fa_args, part_lse), offsetof(fa_args, kv_dtype), 8 } },
+};
+
+/* A call of each operation that has all its operands. */
+static fa_args whole(int32_t op)
+{
+    fa_args a = good();
+    a.op = op;
+    if (op == FA_MERGE)
+        a.part.ptr = AT(8), a.part_lse = AT(9), a.parts = 2;
+    if (op == FA_BACKWARD)
+        a.grad_o.ptr = AT(10), a.grad_q.ptr = AT(11), a.grad_k.ptr = AT(12), a.grad_v.ptr = AT(13), a.grad_lse = AT(14);
+    return a;
+}
+
+/* Any field of another value, one that is right as often as not. */
+static void change_any(fa_args *a, fa_random *r)
+{
+    fa_tensor *t[] = { &a->q, &a->k, &a->v, &a->o, &a->part, &a->grad_o, &a->grad_q, &a->grad_k, &a->grad_v };
+    static const size_t address[] = { offsetof(fa_args, lse),          offsetof(fa_args, workspace), offsetof(fa_args, cu_seqlens_q),
+                                      offsetof(fa_args, cu_seqlens_k), offsetof(fa_args, seqlens_q), offsetof(fa_args, seqlens_k),
+                                      offsetof(fa_args, page_table),   offsetof(fa_args, part_lse),  offsetof(fa_args, grad_lse),
+                                      offsetof(fa_args, rng) };
+    static const size_t number[] = { offsetof(fa_args, b),          offsetof(fa_args, sq),      offsetof(fa_args, sk),
+                                     offsetof(fa_args, total_q),    offsetof(fa_args, total_k), offsetof(fa_args, page_size),
+                                     offsetof(fa_args, pages),      offsetof(fa_args, parts),   offsetof(fa_args, mask),
+                                     offsetof(fa_args, diagonal),   offsetof(fa_args, offset),  offsetof(fa_args, flags),
+                                     offsetof(fa_args, grad_dtype), offsetof(fa_args, o_dtype), offsetof(fa_args, window_left) };
+    fa_tensor *x = t[fa_random_below(r, 9)];
+    switch (fa_random_below(r, 9)) {
+    case 0:
+    case 1:
+    case 2: { /* given or not, aligned or not, over another or not */
+        void *at = fa_random_below(r, 3) ? AT(16 + fa_random_below(r, 20)) : NULL;
+        at = fa_random_below(r, 8) ? at : (char *)at + fa_random_below(r, 9);
+        memcpy((char *)a + address[fa_random_below(r, sizeof address / sizeof *address)], &at, sizeof at);
+        break;
+    }
+    case 3:
+        x->ptr = fa_random_below(r, 6) ? (char *)AT(1 + fa_random_below(r, 14)) + 2 * fa_random_below(r, 9) : NULL;
+        break;
+    case 4:
+        *x = fa_random_below(r, 2) ? (fa_tensor){ x->ptr, 0, 0, 0 } : (fa_tensor){ x->ptr, 1 << 20, 1024, 128 };
+        break;
+    case 5: {
+        int64_t h = fa_random_below(r, 3) ? 1 : 0;
+        a->lse_sh = h, a->lse_ss = 8 * h, a->lse_sb = 8 * 256 * h;
+        break;
+    }
+    case 6:
+        a->dropout = fa_random_below(r, 2) ? 0 : 0.25f;
+        a->workspace_size = (size_t)fa_random_below(r, 2) << 20;
+        break;
+    case 7:
+        a->page_table_stride = fa_random_below(r, 3) ? 0 : 64;
+        a->part_lse_stride = a->part_stride = 0;
+        break;
+    default: {
+        int32_t n = fa_random_below(r, 4);
+        n = n == 3 ? 200 : n;
+        memcpy((char *)a + number[fa_random_below(r, sizeof number / sizeof *number)], &n, sizeof n);
+    }
+    }
+}
+
+/* What launches go by: class, sizes, values. */
+static void same_calls(const fa_repeat *got, const fa_call *want, int i)
+{
+    const fa_call *c = &got->call;
+    const fa_plan_key key = fa_plan_key_of(&want->problem);
+    cr_assert(fa_plan_key_equal(&got->key, &key), "launch %d: another class", i);
+    cr_assert(!memcmp(&c->problem, &want->problem, sizeof c->problem), "launch %d: problem", i);
+    cr_assert(!memcmp(&c->sizes, &want->sizes, sizeof c->sizes), "launch %d: sizes", i);
+    cr_assert(c->op == want->op && c->operands == want->operands && c->empty == want->empty && c->workspace_size == want->workspace_size,
+              "launch %d", i);
+    for (int k = 0; k < c->operands && !c->empty; k++)
+        cr_assert(!memcmp(&c->values.operand[k], &want->values.operand[k], sizeof c->values.operand[k]), "launch %d: %s", i,
+                  c->op->operand[k].name);
+#define X(c_type, cuda, name, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
+    FA_SCALARS(X)
+#undef X
+}
+
+/* One struct changed in place, all operations, in this thread, against a first look. */
+Test(runtime_repeat, a_second_look_finds_what_a_first_finds)
+{
+    fa_random r = { 3 };
+    fa_args a = whole(FA_FORWARD);
+    long ok = 0, wrong = 0, hits = 0;
+    for (int i = 0; i < (full() ? 2000000 : 60000); i++) {
+        fa_repeat *got;
+        fa_call want;
+        char told[512];
+        if (fa_random_below(&r, 8) == 0) /* most faults do not stay */
+            a = whole(fa_random_below(&r, 3));
+        for (int32_t n = fa_random_below(&r, 3); n > 0; n--)
+            change_any(&a, &r);
+        memset(&want, 0, sizeof want);
+        fa_status fresh = fa_check_args(&want, &a, true);
+        snprintf(told, sizeof told, "%s", fa_last_error());
+        cr_assert_eq(fa_repeat_check(&got, NULL), FA_INVALID);
+        memset(&got->call.values, 0, sizeof got->call.values); /* what only launches fill */
+        fa_status first = fa_repeat_check(&got, &a);
+        cr_assert_eq(first, fresh, "launch %d", i);
+        /* the same struct, other words in it */
+        fa_args before = a;
+        change_any(&a, &r);
+        got->kernel = 1;
+        fa_status st = fa_repeat_check(&got, &a);
+        hits += st == FA_OK && got->kernel;
+        memset(&want, 0, sizeof want);
+        fresh = fa_check_args(&want, &a, true);
+        cr_assert_eq(st, fresh, "launch %d: %s, and of a first look %s: %s", i, fa_status_name(st), fa_status_name(fresh), fa_last_error());
+        *(st == FA_OK ? &ok : &wrong) += 1;
+        if (st == FA_OK)
+            same_calls(got, &want, i);
+        else
+            a = fa_random_below(&r, 2) ? before : a;
+    }
+    cr_expect(ok > 5000 && wrong > 10000 && hits > 1000, "%ld, %ld, %ld", ok, wrong, hits);
+}
+
+/* What is compared follows from the rows: no byte of the arguments is left out but addresses, of which it is whether they are NULL. */
+Test(runtime_repeat, every_byte_of_the_arguments_counts)
+{
+    const int32_t ops[] = { FA_FORWARD, FA_BACKWARD, FA_MERGE };
+    for (int o = 0; o < 3; o++)
+        for (size_t at = offsetof(fa_args, dtype); at < sizeof(fa_args); at++) {
+            fa_args a = whole(ops[o]);
+            fa_repeat *r;
+            const fa_operation *op = fa_operation_find(a.op);
+            a.workspace = AT(15), a.workspace_size = 4096;
+            cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
+            bool address = at / 8 == offsetof(fa_args, workspace) / 8;
+            for (int i = 0; i < op->n; i++)
+                address = address || at / 8 == op->operand[i].at / 8;
+            uint64_t *word = (uint64_t *)(void *)&a + at / 8;
+            r->kernel = 1;
+            if (address && *word) {
+                *word += 0x100; /* another, of the same alignment */
+                cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "byte %zu of %s: an address alone", at, op->name);
+                *word = 0;
+            } else if (address)
+                *word = (uint64_t)(uintptr_t)AT(30);
+            else
+                ((unsigned char *)&a)[at] ^= 1;
+            fa_status st = fa_repeat_check(&r, &a);
+            cr_expect(st != FA_OK || r->kernel == 0, "byte %zu of %s is not compared", at, op->name);
+        }
+}
+
+typedef struct value {
+    double scalar;
+    const void *at;
+    int64_t stride;
+} value;
+
+/* Structs in host memory that the arguments lead to: contents are compared, of lists as long as they may be. */
+Test(runtime_repeat, what_host_lists_lead_to_is_compared)
+{
+    static value values[8], more[64];
+    static uint64_t words[300];
+    fa_args a = good();
+    fa_repeat *r;
+    fa_operation_add(&listed);
+    a.op = LISTED, a.k.ptr = a.v.ptr = a.lse = NULL;
+    a.grad_lse = (const float *)(const void *)values, a.parts = 8;
+    a.part_lse = (const float *)(const void *)words, a.kv_dtype = 100;
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
+        r->kernel = 1;
+        cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "the same");
+        a.q.ptr = AT(20 + i);
+        cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "another address");
+        *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= 1ll << 63;
+        cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0, "change %d of what lies there is seen", i);
+    }
+    words[100] = 1; /* behind it */
+    r->kernel = 1;
+    cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1);
+    a.kv_dtype = 300; /* more than is kept: no launch is a repeat */
+    for (int i = 0; i < 2; i++) {
+        r->kernel = 1;
+        cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0);
+    }
+    a.kv_dtype = 0, a.grad_lse = (const float *)(const void *)more, a.parts = 64;
+    for (int i = 0; i < 2; i++, more[63].scalar = 2) {
+        cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
+        cr_expect_eq(r->kernel, 0);
+        r->kernel = 1;
+    }
+    a.kv_dtype = 1; /* counted, and nowhere */
+    a.part_lse = NULL;
+    cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
 }

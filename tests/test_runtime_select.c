@@ -76,6 +76,27 @@ Test(runtime_select, a_record_that_fills_the_budget_counts)
     cr_expect(is_measured(&p));
 }
 
+/* A record may be written by anyone whose archive was imported; what it says is printed. */
+Test(runtime_select, what_a_record_tells_is_plain)
+{
+    fa_problem p;
+    fa_selection c;
+    char text[4096];
+    size_t bytes;
+    fa_record r = { .how = FA_MEASURED, .seconds = 1e-3, .verified = true, .version = FA_VERSION_STRING, .date = "\033[2J\033]0;x\a" };
+    OK(fa_problem_parse(&p, "bf16,d=88,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
+    OK(fa_select(ctx, &p, &c, NULL));
+    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
+    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
+    r.problem = p;
+    r.config = c.config;
+    cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    OK(fa_explain(ctx, &p, NULL, text, sizeof text));
+    cr_expect(strstr(text, "\\x1b[2J\\x1b]0;x\\x07") && !strchr(text, '\033') && !strchr(text, '\a'), "%s", text);
+    OK(fa_explain_size(ctx, &p, NULL, &bytes));
+    cr_expect_eq(bytes, strlen(text) + 1);
+}
+
 /* Appends a record of a failed launch for every config that fits; spare: for all but the first. Returns the first. */
 static fa_config all_fail(const fa_problem *p, bool spare)
 {

@@ -184,3 +184,77 @@ Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
     cr_expect(!memcmp(plain, again, sizeof plain));
     fa_destroy(ctx);
 }
+
+/* ---- tensors in one buffer, [b, s, 8, h, d] ---- */
+
+enum { SLOTS = 8, ROWS = 64, SLOT = HQ * D, ALL = SLOTS * ROWS * SLOT };
+
+static void give_workspace(fa_context *ctx, fa_args *a)
+{
+    OK(fa_workspace_size(ctx, a, &a->workspace_size));
+    if (!a->workspace_size)
+        return;
+    OK(fa_alloc(ctx, &a->workspace, a->workspace_size));
+    OK(fa_workspace_init(ctx, a->workspace, a->workspace_size, NULL));
+}
+
+/* Forward, then backward; q, k, v, o, do, dq, dk, dv as they lie. */
+static void train(fa_context *ctx, const fa_tensor t[SLOTS], float *lse_at)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_BF16, a.d = D, a.b = B, a.hq = a.hkv = HQ, a.sq = a.sk = ROWS, a.mask = FA_MASK_CAUSAL;
+    a.q = t[0], a.k = t[1], a.v = t[2], a.o = t[3], a.lse = lse_at;
+    give_workspace(ctx, &a);
+    OK(fa_launch(ctx, &a, NULL));
+    OK(fa_free(ctx, a.workspace));
+    a.workspace = NULL, a.workspace_size = 0;
+    a.op = FA_BACKWARD, a.flags = FA_DETERMINISTIC;
+    a.grad_o = t[4], a.grad_q = t[5], a.grad_k = t[6], a.grad_v = t[7];
+    give_workspace(ctx, &a);
+    OK(fa_launch(ctx, &a, NULL));
+    OK(fa_free(ctx, a.workspace));
+}
+
+/* Outputs between the rows of inputs and of each other: the bits of tensors of their own, and nothing else is written. */
+static void expect_same_bits(const char *chip)
+{
+    static uint16_t all[ALL], got[ALL], own[ROWS * SLOT];
+    fa_options opt = FA_OPTIONS_INIT;
+    fa_context *ctx;
+    fa_tensor in_one[SLOTS], apart[SLOTS];
+    void *one, *sums;
+    opt.device = chip, opt.cache_dir = scratch;
+    OK(fa_create(&ctx, &opt));
+    fill(all, ALL, 5);
+    OK(fa_alloc(ctx, &one, sizeof all));
+    OK(fa_alloc(ctx, &sums, ROWS * HQ * sizeof(float)));
+    OK(fa_copy(ctx, one, all, sizeof all, FA_TO_DEVICE));
+    for (int i = 0; i < SLOTS; i++) {
+        for (int r = 0; r < ROWS; r++)
+            memcpy(own + r * SLOT, all + (r * SLOTS + i) * SLOT, SLOT * sizeof *own);
+        apart[i] = (fa_tensor)FA_TENSOR_INIT;
+        OK(fa_alloc(ctx, &apart[i].ptr, sizeof own));
+        OK(fa_copy(ctx, apart[i].ptr, own, sizeof own, FA_TO_DEVICE));
+        in_one[i] = (fa_tensor){ (uint16_t *)one + i * SLOT, ROWS * SLOTS * SLOT, SLOTS * SLOT, D };
+    }
+    train(ctx, apart, sums);
+    train(ctx, in_one, sums);
+    OK(fa_copy(ctx, got, one, sizeof got, FA_FROM_DEVICE));
+    for (int i = 0; i < SLOTS; i++) {
+        OK(fa_copy(ctx, own, apart[i].ptr, sizeof own, FA_FROM_DEVICE));
+        for (int r = 0; r < ROWS; r++)
+            cr_assert(!memcmp(own + r * SLOT, got + (r * SLOTS + i) * SLOT, SLOT * sizeof *own), "slot %d, row %d", i, r);
+        OK(fa_free(ctx, apart[i].ptr));
+    }
+    fa_destroy(ctx);
+}
+
+Test(runtime_sim, one_buffer_holds_a_training_step)
+{
+    expect_same_bits("sim:sm_80");
+}
+
+Test(runtime_sim, one_buffer_holds_a_training_step_on_hopper)
+{
+    expect_same_bits("sim:sm_90a");
+}

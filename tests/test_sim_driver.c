@@ -10,9 +10,11 @@ TestSuite(sim_driver, .init = open_two);
 Test(sim_driver, opening)
 {
     cr_expect_eq(sim_open("sm_80,sm_90a"), cu);
-    cr_expect_null(sim_open("sm_80"));
+    cr_expect_eq(sim_open("sm_80, sm_90a"), cu);
     cr_expect_null(sim_open("sm_81"));
+    cr_expect_str_eq(sim_report(), "sm_81 is not simulated");
     cr_expect_null(sim_open(NULL));
+    cr_expect_null(sim_open(""));
     cr_expect_str_eq(cu->name, "sim:sm_80,sm_90a");
     cr_expect_eq(cu->takes_ptx, 1);
 }
@@ -66,6 +68,49 @@ Test(sim_driver, contexts)
     cr_expect_eq(cu->cuCtxPopCurrent(&now), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+/* A table answers for its own devices and contexts; numbers, addresses and handles are those of the process. */
+Test(sim_driver, another_simulator)
+{
+    const cu_driver *other = sim_open("sm_80");
+    CUcontext c, now;
+    CUdevice d;
+    CUdeviceptr mine = buffer("0123", 4), theirs, back;
+    CUstream stream;
+    char name[64];
+    int n;
+    cr_assert(other && other != cu);
+    cr_expect_str_eq(other->name, "sim:sm_80");
+    cr_expect(other->cuInit(0) == CUDA_SUCCESS && other->cuDeviceGetCount(&n) == CUDA_SUCCESS && n == 1);
+    cr_assert(other->cuDeviceGet(&d, 0) == CUDA_SUCCESS && d > 1);
+    cr_expect_eq(other->cuDeviceGet(&d, 1), CUDA_ERROR_INVALID_DEVICE);
+    cr_expect(other->cuDeviceGetName(name, sizeof name, d) == CUDA_SUCCESS && !strcmp(name, "Simulated sm_80"));
+    cr_expect(other->cuCtxGetCurrent(&now) == CUDA_SUCCESS && !now);
+    cr_expect_eq(other->cuCtxGetDevice(&n), CUDA_ERROR_INVALID_CONTEXT);
+    cr_assert_eq(cu->cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+
+    cr_assert(other->cuDevicePrimaryCtxRetain(&c, d) == CUDA_SUCCESS && other->cuCtxPushCurrent(c) == CUDA_SUCCESS);
+    cr_expect(other->cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == c && other->cuCtxGetDevice(&n) == CUDA_SUCCESS && n == d);
+    cr_expect(cu->cuCtxGetCurrent(&now) == CUDA_SUCCESS && !now && cu->cuCtxGetDevice(&n) == CUDA_ERROR_INVALID_CONTEXT);
+    cr_assert_eq(other->cuMemAlloc(&theirs, 4), CUDA_SUCCESS);
+    cr_expect_eq(other->cuMemcpyHtoD(mine, "4567", 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect(strstr(other->detail(), "memory of the simulator sim:sm_80,sm_90a; accepted: memory of sim:sm_80"), "%s", other->detail());
+    cr_expect_eq(other->cuMemcpyDtoH(name, mine, 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(other->cuMemcpyDtoDAsync(theirs, mine, 4, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(other->cuMemsetD8Async(mine, 1, 4, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(other->cuMemFree(mine), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(other->cuMemsetD8Async(theirs, 1, 4, stream), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect(strstr(other->detail(), "the stream is of the simulator sim:sm_80,sm_90a"), "%s", other->detail());
+    cr_expect_eq(other->cuMemsetD8Async(theirs, 1, 4, NULL), CUDA_SUCCESS);
+    fails(HEAD80 KERNEL("ld.global.u32 %r1, [%rd2]; st.global.u32 [%rd1], %r1;"), 1, 0, theirs, mine, CUDA_ERROR_ILLEGAL_ADDRESS,
+          "memory of device 0 of the simulator sim:sm_80,sm_90a");
+    cr_expect(cu->cuCtxPopCurrent(&now) == CUDA_SUCCESS && now == c);
+
+    fetch(&back, mine, 4);
+    cr_expect_eq(memcmp(&back, "0123", 4), 0);
+    cr_expect(cu->cuMemFree(mine) == CUDA_SUCCESS && cu->cuStreamDestroy(stream) == CUDA_SUCCESS);
+    cr_expect_eq(other->cuDevicePrimaryCtxRelease(d), CUDA_SUCCESS);
+}
+
 Test(sim_driver, sixty_four_gigabytes_cost_only_what_is_touched)
 {
     CUdeviceptr p, q;
@@ -112,6 +157,24 @@ Test(sim_driver, copies_and_fills)
     cr_expect(cu->cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, a + 8) == CUDA_SUCCESS && size == 256);
     cr_expect_eq(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)data),
                  CUDA_ERROR_INVALID_VALUE);
+}
+
+/* A failure that has nothing more to tell tells nothing of one before. */
+Test(sim_driver, details_are_those_of_the_call)
+{
+    CUdeviceptr a = buffer("0123", 4), p;
+    for (int i = 0; i < 6; i++) {
+        cr_expect_eq(cu->cuMemcpyHtoD(a + 4, "abcd", 4), CUDA_ERROR_INVALID_VALUE);
+        cr_expect(strstr(cu->detail(), "not inside one allocation") != NULL);
+        CUresult r = i == 0   ? cu->cuMemAlloc(&p, SIZE_MAX)
+                     : i == 1 ? cu->cuMemAlloc(&p, 0)
+                     : i == 2 ? cu->cuStreamSynchronize((CUstream)(uintptr_t)0x1234)
+                     : i == 3 ? cu->cuEventDestroy((CUevent)(uintptr_t)0x1234)
+                     : i == 4 ? cu->cuLibraryUnload((CUlibrary)(uintptr_t)0x1234)
+                              : cu->cuMemcpyDtoH(NULL, a, 4);
+        cr_expect_neq(r, CUDA_SUCCESS);
+        cr_expect(!strstr(cu->detail(), "not inside one allocation"), "%d: %s", i, cu->detail());
+    }
 }
 
 Test(sim_driver, kernels_and_their_limits)

@@ -323,3 +323,34 @@ Test(tune_device_lock, waiting_does_not_count_and_can_be_stopped)
     close_scene(&s);
     close(fd);
 }
+
+/* A holder that is stopped keeps it: the search ends, and says why. */
+Test(tune_device_lock, a_wait_has_an_end)
+{
+    scene s;
+    fa_tuning t;
+    int status, fd = fa_device_lock_make();
+    open_scene(&s, fd);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool has = fa_device_lock_acquire(join(fd, 2), 0);
+        raise(SIGSTOP);
+        _exit(!has);
+    }
+    cr_assert_eq(waitpid(pid, &status, WUNTRACED), pid);
+    cr_assert(WIFSTOPPED(status));
+    fa_search_options so = options(&s);
+    so.device_wait = -1;
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_INVALID);
+    so.device_wait = 0.02;
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_INTERRUPTED);
+    cr_assert(strstr(fa_last_error(), "holds the device for more than 0.02 s"), "%s", fa_last_error());
+    cr_assert_eq(s.used, 0, "the device was used without the device lock");
+    fa_tuning_free(&t);
+    kill(pid, SIGCONT);
+    cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
+    fa_tuning_free(&t);
+    close_scene(&s);
+    close(fd);
+}

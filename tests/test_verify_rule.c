@@ -345,3 +345,68 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
         cr_assert_eq(v.ok, rows[r].ok, "%g times: %s", rows[r].error, v.text);
     }
 }
+
+/* ---- bounds ---- */
+
+/* Bounds of O and LSE of one query with two keys, whose V are 0 and `v`; d = dv = 1. first: the first that the query sees. */
+static void bounds_of(float q, float k0, float k1, float v, int first, double *o, double *lse)
+{
+    const float k[] = { k0, k1 }, values[] = { 0, v };
+    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, NULL, NULL };
+    cr_assert_eq(fa_oracle_bounds(&a, FA_F32, FA_F32, o, lse), FA_OK);
+}
+
+Test(verify_rule, bounds_of_one_row)
+{
+    double o, lse;
+    bounds_of(0x1p20f, 0x1p10f, 0x1.fffffep9f, 1, 0, &o, &lse);
+    cr_expect(o > 0.4 && o <= 1.1, "scores a unit apart share a weight as they like: %g", o);
+    bounds_of(0x1p20f, 0x1p10f, 0x1.ffp9f, 1, 0, &o, &lse);
+    cr_expect(o < 1e-6, "the first key has all of the weight: %g", o);
+    bounds_of(1, 2, 1, 1, 0, &o, &lse);
+    cr_expect(o > 1e-8 && o < 1e-5 && lse < 1e-5, "%g %g", o, lse);
+    bounds_of(0x1p100f, 0x1p100f, 1, 1, 0, &o, &lse);
+    cr_expect(isnan(o) && isnan(lse), "the first score is +inf");
+    bounds_of(0x1p100f, -0x1p100f, 1, 1, 0, &o, &lse);
+    cr_expect(isinf(o) && isinf(lse), "the first score is -inf, or none");
+    bounds_of(1, 2, 1, NAN, 0, &o, &lse);
+    cr_expect(isnan(o) && lse < 1e-5, "NaN that is seen is NaN in O alone");
+    bounds_of(1, NAN, 1, 1, 1, &o, &lse);
+    cr_expect(o < 1e-5 && lse < 1e-5, "a key that is not seen has no part: %g %g", o, lse);
+}
+
+Test(verify_rule, what_is_held_against_bounds)
+{
+    static const struct {
+        float x;
+        double reference, bound;
+        int dtype;
+        bool lse;
+        const char *rule; /* that is broken */
+    } rows[] = {
+        { 1.5f, 1, 0.6, FA_F32, false, NULL },
+        { 1.5f, 1, 0.4, FA_F32, false, "error beyond its bound" },
+        { 1, 1, 0, FA_F32, false, NULL },
+        { NAN, 1, 0.4, FA_F32, false, "places of NaN" },
+        { INFINITY, 1, 0.4, FA_F32, false, "places of infinity" },
+        { NAN, 1, INFINITY, FA_F32, false, NULL },
+        { 7, 1, INFINITY, FA_F32, false, NULL },
+        { 7, 1, NAN, FA_F32, false, "places of NaN" },
+        { -INFINITY, 1, NAN, FA_F32, false, NULL },
+        { INFINITY, 65000, 600, FA_F16, false, NULL },
+        { INFINITY, 65000, 600, FA_BF16, false, "places of infinity" },
+        { INFINITY, 60000, 600, FA_F16, false, "places of infinity" },
+        { -INFINITY, -INFINITY, 0, FA_F32, true, NULL },
+        { -INFINITY, -1e30, INFINITY, FA_F32, true, "places of infinity" },
+        { 0, -INFINITY, 0, FA_F32, true, "places of infinity" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_verdict v = { .ok = false };
+        double exact[2] = { 0, rows[i].reference }, bound[2] = { 0, rows[i].bound };
+        float x[2] = { 0, rows[i].x };
+        fa_verify_bounded(&v, &(fa_bounded){ x, exact, bound, 2, rows[i].dtype, rows[i].lse, "O" });
+        cr_expect_eq(v.ok, !rows[i].rule, "row %zu: %s", i, v.text);
+        cr_expect(rows[i].rule ? v.rule && !strcmp(v.rule, rows[i].rule) && v.at == 1 && strstr(v.text, "O[1] is ") : !v.rule,
+                  "row %zu: %s, %s", i, v.rule ? v.rule : "nothing", v.text);
+    }
+}

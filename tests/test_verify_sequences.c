@@ -170,8 +170,8 @@ Test(verify_sequences, are_described_in_one_file)
                   { "p.diag_hi", "" },
                   { "p.key_base", "" },
                   { "p.q_sb", "" },
-                  { "p.k_sb", "" },
-                  { "p.v_sb", "" },
+                  { "p.k_sb", "exact_keys.cu" },
+                  { "p.v_sb", "exact_keys.cu" },
                   { "p.o_sb", "merge.cu" },
                   { "p.sq", "naive.cu naive_bwd.cu tiled.cu flash1_fwd.cu merge.cu delta.cu grad_hopper_add.cu grad_hopper_common.cu "
                             "grad_hopper_kv.cu grad_spill.cu" },

@@ -37,7 +37,7 @@ _named: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionar
 class Context:
     """One device. Thread-safe; closed by `close()`, by `with`, or when the last reference goes.
 
-    device: "cuda:N", "sim:sm_80", "sim:sm_90a"; None: FAGEN_DEVICE, else the current CUDA device.
+    device: "cuda:N", "sim:sm_80", "sim:sm_90a", "sim:sm_80,sm_90a:1" (number 1 of two); None: FAGEN_DEVICE, else the current CUDA device.
     cache_dir: folder of compiled kernels; None: FAGEN_CACHE_DIR, else ~/.cache/fagen; "": none.
     template_dir: kernel templates that replace the library's, file by file.
     nvrtc: path of libnvrtc.so; None: FAGEN_NVRTC, else a wheel of this interpreter, else the loader's path and CUDA_HOME.
@@ -57,7 +57,6 @@ class Context:
         if on_miss not in ON_MISS:
             raise invalid("on_miss", repr(on_miss), ", ".join(f'"{word}"' for word in ON_MISS))
         self.device = device or os.environ.get("FAGEN_DEVICE") or None
-        one_chip(self.device)
         self.name = f"context:{id(self)}"
         self._handle: Optional[int] = None
         self._lock = threading.Lock()
@@ -71,8 +70,6 @@ class Context:
         check(lib.fa_create(C.byref(handle), C.byref(options)))
         self._handle = handle.value
         self._pid = os.getpid()
-        if self.simulated:
-            _chips[self._pid] = str(self.device)
         _named[self.name] = self
         self._finalizer = weakref.finalize(self, _destroy, handle.value or 0, self._pid, self._workspaces, self._old)
 
@@ -128,16 +125,6 @@ class Context:
 
 
 generation = 0  # counts calls of use(): what was kept of a device's context before is stale
-_chips: Dict[int, str] = {}  # the simulated chip of the process, by its id
-
-
-def one_chip(device: Optional[str]) -> None:
-    """Raises where the process has another simulated chip already."""
-    have = _chips.get(os.getpid())
-    if have and device and device.startswith(SIMULATOR) and device != have:
-        raise invalid("device", f'"{device}"', f'"{have}", the simulated chip that this process has: one for each process')
-
-
 def check_capture(status: int) -> None:
     """An allocation that a capture forbids, in words of what to do."""
     from ._library import last_error

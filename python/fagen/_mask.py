@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
 from . import _abi
 from .errors import invalid
+
+# Times log2(e) it is a number of fp32, too.
+MOST_SCALE = 2.358e38
 
 Window = Union[None, int, Tuple[Optional[int], Optional[int]]]
 DIAGONALS = {"bottom-right": _abi.FA_BOTTOM_RIGHT, "top-left": _abi.FA_TOP_LEFT}
@@ -140,6 +142,6 @@ def scale_of(scale: Optional[float]) -> float:
             scale = float(scale.__float__())
         except (AttributeError, TypeError, ValueError):
             raise invalid("scale", repr(scale), "a number above 0, or None for 1/sqrt(d)") from None
-    if not (scale > 0 and math.isfinite(scale) and scale < 3.4e38):
-        raise invalid("scale", scale, "a finite number above 0, or None for 1/sqrt(d)")
+    if not 2.0**-150 < scale <= MOST_SCALE:  # else it would be 0 in fp32, which stands for 1/sqrt(d)
+        raise invalid("scale", scale, "a number above 0 from 1.41e-45 to 2.358e38, or None for 1/sqrt(d); for a negative scale negate q or k")
     return float(scale)

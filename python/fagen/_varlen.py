@@ -198,7 +198,8 @@ def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], ma
         log_sums("lse", lse, q, lse_shape(batch), lse_layout(batch), written)
     shapes.place(context, q.device, "q")
     args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=q.shape[-1],
-                     dv=v.shape[-1], b=sequences(batch), hq=q.shape[-2], hkv=k.shape[-2], sq=batch.sq, sk=batch.sk, mask=mask.mask,
+                     dv=v.shape[-1], b=sequences(batch), hq=q.shape[-2], hkv=k.shape[-2], sq=batch.sq if q.shape[0] else 0,
+                     sk=batch.sk if k.shape[0] else 0, mask=mask.mask,
                      window_left=mask.left, window_right=mask.right, diagonal=mask.diagonal, offset=mask.offset, scale=scale,
                      dropout=dropout)
     expanded = False
@@ -206,6 +207,7 @@ def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], ma
         t, zero = tensor(name, x, args.b, field != "o" or not written)
         setattr(args, field, t)
         expanded |= zero
+    expanded |= table is not None and table.shape[0] > 1 and table.strides[0] == 0
     args.flags = _abi.FA_BROADCAST if expanded else 0
     args.total_q = q.shape[0] if len(q.shape) == 3 else 0
     args.total_k = k.shape[0] if len(k.shape) == 3 else 0

@@ -67,8 +67,9 @@ def test_other_streams_are_refused():
 def test_a_workspace_for_each_stream_grows_and_is_kept():
     told = run("""
         ctx = fagen.context("cuda:0")
-        a, b = ctx.workspace(1, 1000), ctx.workspace(2, 1000)
-        print(a.address != b.address, ctx.workspace(1, 500) is a, ctx.workspace(1, 1001).size >= 2000, ctx.workspace(1, 1) is not a)
+        n = 1 << 17
+        a, b = ctx.workspace(1, n), ctx.workspace(2, n)
+        print(a.address != b.address, ctx.workspace(1, n // 2) is a, ctx.workspace(1, n + 1).size >= 2 * n, ctx.workspace(1, 1) is not a)
         """)
     assert told[0] == "True True True True"
 

@@ -56,9 +56,12 @@ def test_an_exception_of_progress_passes_through(chip):
         fagen.tune(P, limit=2, progress=progress)
 
 
-def test_one_simulated_chip_for_each_process(chip):
-    with pytest.raises(fagen.InvalidArgument, match='device is "sim:sm_80"; accepted: "sim:sm_90a"'):
-        fagen.Context("sim:sm_80")
+def test_a_process_has_several_simulated_chips(chip):
+    others = [fagen.Context("sim:sm_80", cache_dir=""), fagen.Context("sim:sm_80,sm_90a:1", cache_dir="")]
+    archs = [next(word for word in fagen.explain(P, device=c).split() if word.startswith("sm_")) for c in others]
+    assert archs == ["sm_80", "sm_90a"]
+    with pytest.raises(fagen.FagenError, match="sim:sm_80:1; accepted: 0 to 0"):
+        fagen.Context("sim:sm_80:1", cache_dir="")
 
 
 def test_use_installs_a_context():

@@ -1,0 +1,464 @@
+/* fagen.h: exact attention on NVIDIA GPUs, compiled for your chip and shape class at run time.
+ *
+ *     O = softmax(scale * Q K^T, masked) V          LSE = log(sum(exp(scores)))   (natural logarithm)
+ *
+ * fagen expands a kernel template for the problem, compiles it in the process with NVRTC, keeps the result on disk and
+ * launches it on your stream. It needs an NVIDIA driver and libnvrtc at run time, both opened with dlopen; the library
+ * itself loads anywhere. This header is the manual: C99 and C++11, no other header of CUDA or fagen needed.
+ *
+ * The three phases
+ *     fa_supported()   is there a kernel for this problem on this device?      no compilation
+ *     fa_prepare()     compile it (or load it from the cache) now              milliseconds to a second
+ *     fa_launch()      run it on real tensors                                  under a microsecond on top of the driver's
+ * fa_launch() prepares on a miss, so the first two are optional, except under CUDA-graph capture, where a miss is
+ * FA_CAPTURE and changes nothing. A server prepares a range of shapes at its start (fa_prepare_range) and says by the option on_miss what a
+ * launch outside of it does.
+ *
+ * Tensors (row-major names, any strides; the last dimension has unit stride)
+ *     Q [b, sq, hq, d]   K [b, sk, hkv, d]   V [b, sk, hkv, dv]   O [b, sq, hq, dv]   LSE [b, hq, sq], fp32, packed
+ * hq must be a multiple of hkv (GQA, MQA): query head h reads key/value head h / (hq / hkv).
+ *
+ * Masks: key j is visible to query i when   -left <= j - (i + off) <= right,   left, right >= 0, or -1 for unbounded.
+ * off = sk - sq (bottom-right, default), 0 (top-left), or a value of yours (a shard of a longer sequence).
+ * A row that sees no key gives O = 0 and LSE = -inf. NaN or Inf in keys that no row may see never reaches O.
+ *
+ * Merging (op = FA_MERGE): partial results (O_i, LSE_i) of disjoint sets of keys become the result over all of them:
+ *     m = max LSE_i    w_i = exp(LSE_i - m)    O = sum w_i O_i / sum w_i    LSE = m + log(sum w_i)
+ * A part with LSE_i = -inf saw no key: it adds nothing, whatever its O_i holds. No part at all, or all of them so: O = 0, LSE = -inf. A row
+ * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
+ *
+ * Backward (op = FA_BACKWARD): the gradients of a scalar whose gradients dO [b, sq, hq, dv], and dLSE [b, hq, sq] or none, are given:
+ *     P = exp(scale * Q K^T - LSE)    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
+ *     dV = P^T dO    dQ = scale * dS K    dK = scale * dS^T Q
+ * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale, which saves nothing else. grad_q, grad_k and grad_v
+ * have the shapes of Q, K and V: with GQA grad_k and grad_v are sums over the query heads of a group. P and dS are rounded to 16 bits where
+ * the inputs are; all else is fp32. Every element is written: exactly 0 for a query that sees no key (LSE = -inf) and for a key that no
+ * query sees. NaN or Inf in keys that no query may see reaches no gradient. With sq = 0 the gradients of the keys are 0, with sk = 0 those
+ * of the queries. With lengths, rows past them are neither read nor written.
+ *
+ * Dropout (dropout > 0): each weight of P is dropped with that probability, and the others are divided by 1 - dropout:
+ *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
+ * LSE and D are as without. Z is a function of rng, the sequence's index in the batch, the query head, the query and the key, both counted
+ * in their sequence, and of nothing else: the same in forward and backward, for any kernel, chip, mask, strides, lengths, pages and heads
+ * of K and V. Z = 1 where word >= round(dropout * 2^32), out of Philox4x32-10 (Salmon et al. 2011) with key {seed lo, seed hi ^ offset hi}
+ * counter {offset lo, b * hq + h, i / 16 * 8 + i % 8, j / 16 * 8 + j % 8} word i / 8 % 2 * 2 + j / 8 % 2 of the four, query i, key j Give
+ * each forward launch another offset, and its backward launch the same one. With dropout = 0 rng is not looked at, and kernels are those
+ * without. dropout is no part of a problem: one kernel serves every probability.
+ *
+ * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
+ *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
+ *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
+ * off = sk - sq is that of each sequence's own lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are
+ * not written. Entries of the table, and rows of K and V, that no row sees are not read. Kernels clamp what they find; the option
+ * check_device_data has launches refuse it.
+ *
+ * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
+ * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
+ * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
+ * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A
+ * child may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA
+ * itself does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but
+ * exec. The thread that compiles for FA_MISS_NEAREST is such a thread while it does. Files: where the process has a file-size limit, it is
+ * a full disk to the library, which raises no SIGXFSZ. Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM,
+ * which end the process with exit code 4. Where that matters, block both in every thread and fetch them with sigwait(), as the command
+ * does, or prepare kernels beforehand.
+ */
+#ifndef FAGEN_H
+#define FAGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FA_API __attribute__((visibility("default")))
+#else
+#define FA_API
+#endif
+
+#define FA_VERSION_MAJOR 0
+#define FA_VERSION_MINOR 1
+#define FA_VERSION_PATCH 0
+
+typedef enum fa_status {
+    FA_OK = 0,
+    FA_INVALID = -1,     /* an argument is wrong: the message names the field, its value and what is accepted */
+    FA_UNSUPPORTED = -2, /* well-formed, but no kernel family computes it */
+    FA_NO_DRIVER = -3,   /* libcuda.so.1 or a device is missing */
+    FA_NO_NVRTC = -4,    /* libnvrtc is missing or too old (12.4 is the oldest accepted) */
+    FA_COMPILE = -5,     /* NVRTC refused the kernel; the message holds its first errors */
+    FA_DEVICE = -6,      /* the driver reported an error */
+    FA_NO_FIT = -7,      /* no tile fits the shared-memory or register budget; the message names the smallest that would */
+    FA_NO_KERNEL = -8,   /* no bundle has one, or none is prepared, and compiling was ruled out; of a tuning: no candidate ran */
+    FA_IO = -9,          /* a file named by the caller could not be read or written (cache trouble is never an error) */
+    FA_NOMEM = -10,      /* host or device memory ran out */
+    FA_INTERNAL = -11,   /* a defect of fagen: please report it */
+    FA_CAPTURE = -12,    /* the kernel is not prepared and the stream is being captured */
+    FA_TEMPLATE = -13,   /* a template or its .lua failed; the message has file, line and text */
+    FA_WRONG = -14,      /* verification failed */
+    FA_INTERRUPTED = -15 /* stopped by the caller; partial results were kept */
+} fa_status;
+
+typedef enum fa_dtype {
+    FA_F16 = 1,  /* IEEE half, fp32 accumulation */
+    FA_BF16 = 2, /* bfloat16, fp32 accumulation */
+    FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
+    FA_F32 = 4   /* fp32 in memory, multiplied as fp32 on the FMA units */
+} fa_dtype;
+
+typedef enum fa_mask {
+    FA_MASK_NONE = 0,   /* every key is visible */
+    FA_MASK_CAUSAL = 1, /* left unbounded, right = 0 */
+    FA_MASK_WINDOW = 2  /* window_left and window_right */
+} fa_mask;
+
+/* What fa_launch() computes. */
+typedef enum fa_op {
+    FA_FORWARD = 0,  /* O, and LSE where asked for */
+    FA_BACKWARD = 1, /* gradients of Q, K and V */
+    FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
+} fa_op;
+
+/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC, FA_BACKWARD that one, lengths, dropout and strides of
+ * lse; others are FA_UNSUPPORTED, as are FA_FEATURE_BATCH_INVARIANT and FA_FEATURE_DROPOUT together. */
+typedef enum fa_feature {
+    FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
+    FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
+    FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch; see FA_BATCH_INVARIANT */
+    FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order; see FA_DETERMINISTIC */
+    FA_FEATURE_DROPOUT = 16,        /* some weights are dropped; see Dropout above. The probability is none of the problem's */
+    FA_FEATURE_LSE_STRIDES = 32,    /* lse lies in another order than packed */
+    FA_FEATURE_NO_WORKSPACE = 64    /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
+                                       workspace and args.workspace is NULL; fa_prepare() of a problem without the bit prepares both */
+} fa_feature;
+
+typedef enum fa_diagonal {
+    FA_BOTTOM_RIGHT = 0, /* off = sk - sq: the last query sees the last key */
+    FA_TOP_LEFT = 1,     /* off = 0 */
+    FA_OFFSET = 2        /* off = the field `offset` */
+} fa_diagonal;
+
+typedef enum fa_flag {                   /* fa_args.flags: any that the operation takes, or-ed together; the others are FA_UNSUPPORTED */
+                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element */
+                       FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
+                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order; see below */
+                       FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
+} fa_flag;
+/* FA_BATCH_INVARIANT, of FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on b, on the maxima sq
+ * and sk beside lengths, on where the sequence lies, or on pages. The kernel follows from the class, the heads and, of a dense batch, from
+ * sq and sk: all launches of the class share one workspace size. Alignment, page and mask are part of the class.
+ * FA_DETERMINISTIC, of FA_BACKWARD: equal arguments give equal bits, on a chip of any number of SMs. Without it a kernel may add in the
+ * order in which its blocks finish.
+ * FA_ACCUMULATE, of FA_BACKWARD: the gradients are added to what grad_q, grad_k and grad_v hold. Their type is fp32 then. */
+
+/* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
+ * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
+typedef struct fa_problem {
+    uint32_t size;      /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
+    int32_t dtype;      /* fa_dtype of Q, K, V, of a backward no TF32; of a merge, which has no TF32: of the parts */
+    int32_t d;          /* head_dim of Q and K, 1..256; of a merge: as dv */
+    int32_t dv;         /* head_dim of V and O, 1..256; 0 = d */
+    int32_t mask;       /* fa_mask */
+    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
+    int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
+    int32_t b;          /* batch */
+    int32_t hq;         /* query heads */
+    int32_t hkv;        /* key/value heads; divides hq */
+    int32_t sq;         /* query length */
+    int32_t sk;         /* key length */
+    int32_t op;         /* fa_op; compiled in, as are the next two */
+    int32_t features;   /* fa_feature, or-ed */
+    int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
+    int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
+    int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
+    int32_t kv_dtype;   /* fa_dtype of K and V, compiled in; 0 = as Q */
+} fa_problem;
+#define FA_PROBLEM_INIT                                                       \
+    {                                                                         \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
+
+/* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
+ * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with
+ * the flag FA_BROADCAST 0 in inputs. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
+ * In outputs it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
+ * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
+ * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
+typedef struct fa_tensor {
+    void *ptr;  /* device address */
+    int64_t sb; /* stride of the batch index */
+    int64_t ss; /* stride of the sequence index */
+    int64_t sh; /* stride of the head index */
+} fa_tensor;
+
+/* One launch. */
+typedef struct fa_args {
+    uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
+    int32_t dtype;         /* fa_dtype of Q, K, V; FA_MERGE: of part */
+    int32_t o_dtype;       /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
+    int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
+    int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
+    int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
+    int32_t mask;          /* fa_mask */
+    int32_t window_left;   /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
+    int32_t window_right;  /* likewise */
+    int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
+    int32_t offset;        /* FA_OFFSET: off, any sign */
+    float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
+    fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
+    float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
+    void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
+    size_t workspace_size; /* bytes at workspace */
+    int32_t op;            /* fa_op */
+    uint32_t flags;        /* fa_flag */
+
+    /* From here on a field that the operation does not read must be 0: else FA_INVALID with its name, or FA_UNSUPPORTED where no operation
+     * of this version reads it. */
+
+    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then,
+     * and the tensor's sb is ignored. Equal neighbours are a sequence without rows. */
+    const int32_t *cu_seqlens_q, *cu_seqlens_k;
+    /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
+    const int32_t *seqlens_q, *seqlens_k;
+    int32_t total_q, total_k; /* packed: rows allocated */
+    /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
+     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k. Page numbers outside [0, pages) read as zeros; those of pages without
+     * a key that some row sees are not read. */
+    const int32_t *page_table;
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table; 0 = ceil(sk / page_size) */
+    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated */
+    int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
+    /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
+     * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
+     * sq] packed, i * part_lse_stride behind part_lse. A stride of 0: the packed parts lie one behind the other. Rows of different parts
+     * share no bytes. o may take the place of one part, with its address, type and strides, and a packed lse that of one part_lse; any
+     * other overlap is refused. Rows whose LSE is -inf may be read. */
+    int32_t parts;      /* 0 to 2^20; 0 is legal: O = 0, LSE = -inf */
+    int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
+    fa_tensor part;
+    int64_t part_stride;
+    const float *part_lse;
+    int64_t part_lse_stride;
+    fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV in grad_dtype: any strides, shapes of O, Q, K, V */
+    const float *grad_lse;                    /* FA_BACKWARD: dLSE, with the shape and the strides of lse, or NULL: all 0 */
+    const uint64_t *rng;                      /* with dropout > 0: device memory {seed, offset}, which each launch and replay reads */
+    float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
+    int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
+} fa_args;
+#define FA_TENSOR_INIT \
+    {                  \
+        0, 0, 0, 0     \
+    }
+#define FA_ARGS_INIT                                                                                                                     \
+    {                                                                                                                                    \
+        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT,            \
+            FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0                                                                                   \
+    }
+
+typedef struct fa_context fa_context;  /* device, compiler, cache and the table of prepared kernels */
+typedef struct CUstream_st *fa_stream; /* = CUstream and cudaStream_t; NULL is the legacy default stream */
+
+typedef enum fa_log_level { FA_LOG_ERROR = 0, FA_LOG_WARN = 1, FA_LOG_INFO = 2, FA_LOG_DEBUG = 3 } fa_log_level;
+typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called from any thread; must not call fagen */
+
+/* Bundles: kernels that were compiled beforehand, in a C file that `fagen emit --bundle` writes. A context that is given one launches its
+ * kernels without NVRTC, without templates and without a disk cache.
+ *
+ * A program needs nothing but the name of what the file defines, and links the file:
+ *
+ *     extern const fa_bundle attention;
+ *     const fa_bundle *const bundles[] = { &attention, NULL };
+ *     options.bundles = bundles;
+ *
+ * Which kernel runs: a bundle's of the very arch and problem class comes before records, shipped winners and the model; of several
+ * lengths the nearest. Where there is none, the kernel is chosen and compiled as without bundles. Where that is ruled out, by bundle_only
+ * or because there is no NVRTC, any kernel of a bundle runs that can: one for rows that start at multiples of less, one that was
+ * compiled for an older chip of the same major version, PTX of an older chip, which the driver compiles. fa_explain() tells.
+ *
+ * A bundle is bytes: a head with a format number, the size and checksums; tables of the problems, the images (cubins and PTX) and how each
+ * is launched; the images. It holds no pointers, and numbers are little-endian, as on every host of CUDA. All that a program ever sees of
+ * it is an address: what fa_bundle is made of is fagen's own affair.
+ *
+ * What is checked: fa_create() looks at the head, at the checksum of the tables, and at every number and offset in them. It refuses
+ * (FA_INVALID, with bundle, row or image, field, value and what is accepted) a bundle of another format, a damaged one, one with a field
+ * that this library does not know, and one whose kernels take other parameters than this library passes. The remedy is to emit it anew.
+ * An image is held against its checksum when it is first used. A checksum is no signature: whatever made a bundle decides what runs.
+ *
+ * Formats: this library reads bundles of the format below. In one of an earlier fagen, a field that came later is 0 and means what was
+ * before it; one of a later fagen is read as long as it needs nothing that this library does not know. C files of format 1 and 2 defined
+ * structs of an older fagen.h: with this one they end in #error, and fa_create() refuses objects that were compiled before.
+ *
+ * A bundle is read only. It outlives every context that it was given to, and any number of contexts and threads share it.
+ *
+ * libfagen_launch.a is all of this library that a program needs for bundles: no template, compiler, tuner or disk cache is in it. It
+ * has every function below but fa_tune(), and bundle_only is always 1. */
+#define FA_BUNDLE_FORMAT 3
+typedef struct fa_bundle fa_bundle;
+
+/* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. A bucket is a step of log2 in each of sq, sk,
+ * b * hq and the window, so that lengths from 725 to 1448 share one. */
+typedef enum fa_on_miss {
+    FA_MISS_COMPILE = 0, /* as fa_prepare() in the call: milliseconds to a second; FA_CAPTURE under capture */
+    FA_MISS_NEAREST = 1, /* runs the kernel at once that is prepared for the nearest bucket of the class; see below */
+    FA_MISS_FAIL = 2     /* FA_NO_KERNEL, under capture too; nothing is compiled or loaded but by fa_prepare() and fa_prepare_range() */
+} fa_on_miss;
+
+/* FA_MISS_NEAREST. Every kernel of a class computes all of its shapes; another bucket's is only slower. One thread of the context chooses,
+ * compiles and loads the better kernel meanwhile, and later launches of the bucket run that one. It works in the CUDA context that was
+ * current at the miss, which is to be kept until fa_destroy(), and takes no signals.
+ * - A kernel of the same class serves, and one for rows that start at multiples of less.
+ * - Where none is prepared, and for problems with FA_FEATURE_BATCH_INVARIANT, the miss is as with FA_MISS_COMPILE: prepare one length.
+ * - Under capture the nearest kernel is launched as well, and is what the graph runs for ever: prepare what is to be captured.
+ * - At most 64 buckets wait to be compiled. A launch of one more runs the nearest kernel, and a later launch asks again.
+ * - A kernel that cannot be compiled is told to the log and by fa_explain(). The nearest one goes on; only fa_prepare() tries again.
+ * - With bundle_only, and in libfagen_launch, nothing is compiled: the thread loads what the bundles have.
+ * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. */
+
+/* How a context is made. Every pointer may be NULL; strings are copied. */
+typedef struct fa_options {
+    uint32_t size;                   /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
+    const char *device;              /* NULL: FAGEN_DEVICE, else the current CUDA device; "cuda:N"; "sim:sm_80": the CPU simulator */
+    const char *cache_dir;           /* NULL: FAGEN_CACHE_DIR, else $XDG_CACHE_HOME/fagen, else ~/.cache/fagen; "" = no disk cache */
+    const char *template_dir;        /* NULL: FAGEN_TEMPLATE_DIR, else the templates in the library; overrides file by file */
+    const char *nvrtc;               /* NULL: FAGEN_NVRTC, else searched; path of libnvrtc.so */
+    fa_log_fn log;                   /* NULL: silent, or standard error where FAGEN_LOG names a level */
+    void *log_user;                  /* handed to log */
+    int32_t log_level;               /* most verbose level handed to log */
+    int32_t sram_budget;             /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
+    const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
+    int32_t bundle_only;             /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
+    int32_t in_order;                /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
+    int64_t cache_limit;             /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
+    int32_t on_miss;                 /* fa_on_miss */
+    /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
+     * value): lengths that are negative or beyond sq, sk or the rows that are there, cu_seqlens that descend or pass total_q or total_k,
+     * page numbers outside [0, pages) of keys that some row sees. 1: always, for debugging: each launch waits for its stream, and is
+     * FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never. Unchecked, kernels stay inside the
+     * memory that the arguments describe: lengths are cut to what there is, and pages that do not exist read as zeros. */
+    int32_t check_device_data;
+} fa_options;
+#define FA_OPTIONS_INIT                                                        \
+    {                                                                          \
+        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0 \
+    }
+
+/* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
+ * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
+ * compiled. *out is NULL on failure. */
+FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
+
+/* A bundle out of `size` bytes that are in memory already, such as a mapped file of `fagen emit --bundle --raw`. They may lie at any
+ * address, are not copied, and stay as they are for as long as a context has the bundle. Looks at all that fa_create() looks at, at the
+ * size, and at the bytes of every image: what is damaged, cut short or too long is FA_INVALID, and *out is NULL. FA_NOMEM. Nothing is
+ * allocated that outlives the call, so nothing is to be closed. Thread-safe. Bundles that are linked in need no call. */
+FA_API fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size);
+
+/* Frees everything the context holds. NULL is fine. No launch of it may still be running in another thread's call;
+ * kernels already on a stream are waited for by the caller. With FA_MISS_NEAREST it waits for the kernel that is being compiled, and leaves
+ * the others; call it before the process ends. */
+FA_API void fa_destroy(fa_context *ctx);
+
+/* FA_OK when a kernel family computes the problem on this device; else FA_UNSUPPORTED, FA_INVALID or FA_NO_FIT with the
+ * reason. Compiles nothing. */
+FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
+
+/* Compiles, or loads from the cache, the kernel that fa_launch() would use, and keeps it. Idempotent. Afterwards launches
+ * of the same problem and shape bucket are legal under graph capture; strides that TMA cannot take are of the problem with align 8.
+ * Some kernels count in device memory, of the CUDA context that is current here: prepare in the one that will launch, and keep it
+ * until fa_destroy(). Launches that a graph captured keep 4 bytes of it each, 65,536 at most (FA_CAPTURE); graphs instantiated twice
+ * from one capture must not run at the same time. */
+FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
+
+/* Prepares every shape bucket between two problems of one class, so that no launch in between is a miss. b, sq, sk and, with
+ * FA_MASK_WINDOW, window go from lo's value to hi's; every other field is the same in both. A field that is 0 in both is unset as in
+ * fa_prepare(): then sq and sk go together. *kernels (may be NULL) is how many different kernels that took: buckets share most. At most
+ * 4096 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are 18. Idempotent. On failure the message names the shape, what was
+ * prepared before it stays, and *kernels counts that. */
+FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
+
+/* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
+ * given it, fa_launch() finds. align is what the strides allow, and the addresses where q (or part) has one; at most 8 where TMA cannot
+ * take them, on chips without TMA too. Thread-safe, needs no context. */
+FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
+
+/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
+ * kernel which the shape's bucket has: a larger shape may need less, so that a workspace for several is the most of theirs. On a miss with
+ * FA_MISS_NEAREST it is the most that the better kernel and any that is prepared for the class need: ask again after preparing more of
+ * them. */
+FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
+
+/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is
+ * given it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless.
+ * One workspace serves one stream at a time. Legal while the stream is captured. */
+FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
+
+/* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
+ * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
+ * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain()
+ * says so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
+ * way, and then has to wait likewise. The option in_order turns that off. */
+FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
+
+/* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written
+ * to buf as text lines, cut at n - 1 bytes, always with a NUL at the end. 4096 bytes are enough for most. Compiles nothing. Addresses
+ * are checked where q (or part) has one. The line "table" says whether a launch is a hit, and what a miss does; "better" which kernel takes
+ * the nearest one's place, and whether it waits, is being compiled, or failed and why. */
+FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
+
+/* The bytes that fa_explain() needs for the whole text, its NUL counted: a smaller buf cuts it. The text changes when the kernel is
+ * prepared, by this thread or another. */
+FA_API fa_status fa_explain_size(fa_context *ctx, const fa_problem *p, const fa_args *args, size_t *bytes);
+
+/* Device memory for tools, tests and examples, so that a program of this header alone runs on a GPU and on the simulator
+ * alike. An engine passes pointers and streams of its own. Not legal while a stream is captured. */
+typedef enum fa_copy_kind { FA_TO_DEVICE = 0, FA_FROM_DEVICE = 1 } fa_copy_kind;
+
+/* bytes > 0 of device memory, 256-byte aligned; *out is NULL on failure, FA_NOMEM where there is none left. */
+FA_API fa_status fa_alloc(fa_context *ctx, void **out, size_t bytes);
+
+/* Of fa_alloc(), before fa_destroy(). NULL is fine. No work on it may still be running. */
+FA_API fa_status fa_free(fa_context *ctx, void *ptr);
+
+/* Between host and device memory. Waits first for all work on the device's context, on any stream, then for the copy. */
+FA_API fa_status fa_copy(fa_context *ctx, void *to, const void *from, size_t bytes, fa_copy_kind kind);
+
+/* How fa_tune() searches. */
+typedef struct fa_tune_options {
+    uint32_t size;   /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
+    int32_t limit;   /* listed candidates that are tried, best by the model first; 0 = 48; -1 = every config that fits. What ships or won
+                        elsewhere, and at most as many neighbours of the fastest, or 48, come on top */
+    double seconds;  /* time budget; 0 = none */
+    int32_t threads; /* compile threads; 0 = one per core, at most 16 */
+    int32_t reserved;
+    int (*progress)(void *user, const char *line, double done); /* non-zero return stops the search; NULL = none */
+    void *user;
+} fa_tune_options;
+#define FA_TUNE_OPTIONS_INIT                      \
+    {                                             \
+        sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 \
+    }
+
+/* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so
+ * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: what the
+ * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the
+ * problem's tensors, several times over. FA_INTERRUPTED keeps results. */
+FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
+
+/* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
+ * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. */
+FA_API const char *fa_last_error(void);
+
+/* "FA_INVALID" and so on; never NULL. */
+FA_API const char *fa_status_name(fa_status s);
+
+/* major * 10000 + minor * 100 + patch of the library that runs. */
+FA_API uint32_t fa_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
