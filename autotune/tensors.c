@@ -208,6 +208,8 @@ static fa_status follow(fa_tensors *t)
     a = t->args;
     a.op = after->op;
     a.flags &= after->flags;
+    if (t->args.flags & FA_DETERMINISTIC) /* what is computed of them has the same bits on any chip only where they have */
+        a.flags |= FA_BATCH_INVARIANT;
     for (int i = 0; i < t->op->n; i++)
         if (fa_operand_index(after, t->op->operand[i].name) < 0)
             fa_operand_set(&t->op->operand[i], &a, NULL, 0, 0, 0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #define HOOK_EVERY 100                  /* instructions between two looks at the limits */
 #define CHURN_BYTES ((size_t)512 << 20) /* allocated in one run, freed or not: bounds the time spent inside copies */
@@ -17,6 +18,7 @@
 #define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
 #define STEPS_PER_BYTE 4                /* of text that is compiled */
 #define STEPS_PER_BYTE_KEPT 1           /* of text that was compiled before: of what it makes when it runs */
+#define CHUNKS_MOST 512                 /* compiled texts that a state keeps: twice those of the library */
 #define DEEP_EVERY (64 * HOOK_EVERY)    /* instructions between two looks at that, which take longer */
 
 /* The last resort against scripts of others, for work that is neither steps nor memory (comparing long strings, passing long lists on):
@@ -174,23 +176,51 @@ static void place(lua_State *L, int env)
     lua_pop(L, 1);
 }
 
+/* Pushes the table of chunks: a new one where it has as many as that. */
+static void push_chunks(lua_State *L)
+{
+    lua_Integer n = CHUNKS_MOST;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks) == LUA_TTABLE) {
+        lua_rawgeti(L, -1, 1);
+        n = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    if (n < CHUNKS_MOST)
+        return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks);
+}
+
+/* Keeps the chunk at the top of the stack in the table at index at, by the key, and counts it at 1. */
+static void keep_chunk(lua_State *L, int at, const char *key, size_t n)
+{
+    at = lua_absindex(L, at);
+    lua_pushlstring(L, key, n);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, at);
+    lua_rawgeti(L, at, 1);
+    lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+    lua_rawseti(L, at, 1);
+    lua_pop(L, 1);
+}
+
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
+    XXH128_hash_t hash = XXH3_128bits_withSeed(text, n, XXH3_64bits(chunkname, strlen(chunkname)));
+    char key[sizeof hash];
+    memcpy(key, &hash, sizeof key);
     env = lua_absindex(L, env);
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks) != LUA_TTABLE) {
-        lua_pop(L, 1);
-        lua_newtable(L);
-        lua_pushvalue(L, -1);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks);
-    }
-    if (lua_rawgetp(L, -1, text) == LUA_TFUNCTION) {
+    push_chunks(L);
+    lua_pushlstring(L, key, sizeof key);
+    if (lua_rawget(L, -2) == LUA_TFUNCTION) {
         fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
         place(L, env);
     } else {
         lua_pop(L, 1);
         compile(L, env, text, n, chunkname);
-        lua_pushvalue(L, -1);
-        lua_rawsetp(L, -3, text);
+        keep_chunk(L, -2, key, sizeof key);
     }
     lua_remove(L, -2);
 }
