@@ -317,7 +317,7 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "the same");
         a.q.ptr = AT(20 + i);
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "another address");
-        *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= 1ll << 63;
+        *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= INT64_MIN;
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0, "change %d of what lies there is seen", i);
     }
     words[100] = 1; /* behind it */
