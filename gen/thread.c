@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 64
-
 typedef struct block {
     struct block *next, **link;
     void *slot;        /* the address of a pointer, of whichever type */
@@ -108,12 +106,12 @@ static bool watch(void)
 
 static void *payload(block *b)
 {
-    return (void *)(((uintptr_t)(b + 1) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    return (void *)(((uintptr_t)(b + 1) + FA_THREAD_ALIGN - 1) & ~(uintptr_t)(FA_THREAD_ALIGN - 1));
 }
 
 void *fa_thread_keep(void *slot, size_t bytes)
 {
-    block *b = calloc(1, sizeof *b + ALIGN + bytes);
+    block *b = calloc(1, sizeof *b + FA_THREAD_ALIGN + bytes);
     if (!b)
         return NULL;
     pthread_mutex_lock(&mutex);

@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A block of zeros, aligned to 64 bytes. slot is the address of a thread-local pointer, NULL so far: it points to the block from here on,
+#define FA_THREAD_ALIGN 128 /* bytes, of a block: a CUtensorMap asks for 64 or 128, by the version of cuda.h */
+
+/* A block of zeros. slot is the address of a thread-local pointer, NULL so far: it points to the block from here on,
  * and is NULL again once the block is freed; a later call in the same thread gets a new one. NULL: memory or the process's keys ran out. */
 void *fa_thread_keep(void *slot, size_t bytes);
 

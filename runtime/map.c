@@ -25,7 +25,7 @@ typedef struct recipe {
 _Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 2 * 2 + 4, "no padding");
 
 typedef struct cached_map {
-    CUtensorMap map; /* aligned to 64 bytes by its type */
+    CUtensorMap map; /* aligned by its type, to 64 bytes or 128 */
     recipe of;       /* driver NULL: empty */
     uint64_t stamp;  /* how often it was encoded */
 } cached_map;
@@ -41,6 +41,7 @@ typedef struct maps {
     recent recents[LINES][FA_STEP_MAPS];
 } maps;
 _Static_assert(sizeof(maps) <= 108 << 10, "as said above");
+_Static_assert(_Alignof(maps) <= FA_THREAD_ALIGN, "a thread's block holds them");
 
 /* This thread's; NULL: no memory. */
 static maps *own(void)

@@ -159,7 +159,8 @@ nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *n)
 
 nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *to)
 {
-    memcpy(to, p->ptx, p->size);
+    if (p->size)
+        memcpy(to, p->ptx, p->size);
     return NVRTC_SUCCESS;
 }
 

@@ -90,6 +90,32 @@ Test(runtime_call, an_empty_batch_is_said_by_its_lengths)
     }
 }
 
+/* Rows that are allocated, and where each sequence's begin: of queries and of keys, both or neither. */
+Test(runtime_call, totals_and_bounds_come_together)
+{
+    static const struct {
+        bool bounds_q, bounds_k;
+        int32_t total_q, total_k;
+        const char *told; /* NULL: it is right */
+    } rows[] = { { true, true, 10, 14, NULL },
+                 { true, true, -1, 14, "total_q is -1; accepted: rows" },
+                 { true, true, 10, INT_MIN, "total_k is -2147483648; accepted: rows" },
+                 { false, false, -10, 0, "total_q is -10; accepted: rows" },
+                 { false, true, 10, 14, "total_q is 10 and cu_seqlens_q is NULL" },
+                 { true, false, 10, 1, "total_k is 1 and cu_seqlens_k is NULL" },
+                 { true, false, 10, 0, NULL },
+                 { false, true, 0, 14, NULL } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        a.sq = 5, a.sk = 7;
+        a.cu_seqlens_q = rows[i].bounds_q ? AT(6) : NULL, a.total_q = rows[i].total_q;
+        a.cu_seqlens_k = rows[i].bounds_k ? AT(7) : NULL, a.total_k = rows[i].total_k;
+        fa_call c;
+        cr_expect_eq(fa_check_args(&c, &a, true), rows[i].told ? FA_INVALID : FA_OK, "row %zu: %s", i, fa_last_error());
+        cr_expect(!rows[i].told || strstr(fa_last_error(), rows[i].told), "row %zu: %s", i, fa_last_error());
+    }
+}
+
 Test(runtime_call, strides_and_defaults)
 {
     fa_args a = good();
@@ -264,6 +290,12 @@ Test(runtime_call, a_workspace_lies_beside_the_tensors)
             if (rows[i].told)
                 cr_expect(strstr(fa_last_error(), rows[i].told), "row %zu: %s", i, fa_last_error());
         }
+    for (int by = 0; by < 2; by++) { /* its last byte, too */
+        fa_args a = good();
+        fa_call c;
+        a.workspace = (char *)AT(2) - BYTES, a.workspace_size = BYTES + (size_t)by;
+        cr_expect_eq(fa_check_args(&c, &a, true), by ? FA_INVALID : FA_OK, "%d: %s", by, fa_last_error());
+    }
 }
 
 /* The size of a window, as configs are chosen by it. */
@@ -330,8 +362,20 @@ Test(runtime_call, a_page_table_ends_with_its_last_row)
     a.page_table_stride = -1;
     cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "page_table_stride is -1") && strstr(fa_last_error(), "FA_BROADCAST"), "%s", fa_last_error());
+    a.page_table_stride = INT32_MAX + 1ll;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "page_table_stride is 2147483648; accepted with sk=50 and page_size=16: 4 to 2^31 - 1"), "%s",
+              fa_last_error());
     a.b = INT32_MAX, a.page_table_stride = INT32_MAX;
     cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID, "more bytes than there are addresses");
+    a.b = 2, a.o = (fa_tensor){ AT(4), 0, 0, 0 };
+    for (int by = -1; by < 2; by++) { /* three whole pages, and a token less or more */
+        a.sk = 48 + by, a.page_table_stride = 3;
+        cr_expect_eq(fa_check_args(&c, &a, true), by > 0 ? FA_INVALID : FA_OK, "sk=%d: %s", a.sk, fa_last_error());
+        a.page_table_stride = 0;
+        cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(c.values.page_table_stride, by > 0 ? 4 : 3, "sk=%d: %d", a.sk, c.values.page_table_stride);
+    }
 }
 
 Test(runtime_call, a_workspace_is_made_once)

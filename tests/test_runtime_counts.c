@@ -187,6 +187,14 @@ Test(runtime_counts, counters_are_zero_before_and_after, .timeout = 300)
         cr_expect_eq(ran, option < 0 ? 4 : 2, "what is refused is not launched: %g", ran);
         told(launch_leaving(ctx, &a, 1, 0, 0, NULL), left, "counter 16383 at");
         told(launch_leaving(ctx, &a, 2, 0, 0, NULL), left, "counter 0 at");
+        static uint32_t words[FA_COUNTER_WORDS];
+        float then;
+        memset(words, 3, sizeof words); /* whichever word a launch is given */
+        OK(fa_copy(ctx, (void *)(uintptr_t)atomic_load(&ctx->counters)->words, words, sizeof words, FA_TO_DEVICE));
+        OK(fa_copy(ctx, &ran, at[2], sizeof ran, FA_FROM_DEVICE));
+        told(launch_leaving(ctx, &a, 0, 0, 0, NULL), left, "counter 0 at");
+        OK(fa_copy(ctx, &then, at[2], sizeof then, FA_FROM_DEVICE));
+        cr_expect_eq(then - ran, option < 0 ? 1 : 0, "nothing is launched with a word that is not 0: %g", then - ran);
         fa_destroy(ctx);
     }
     toy_remove(dir, NULL);

@@ -5,6 +5,8 @@
 #include "test_full.h"
 #include "test_maps_toy.h"
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct once {
     const fa_plan *plan;
@@ -315,7 +317,7 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "the same");
         a.q.ptr = AT(20 + i);
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1, "another address");
-        *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= 1ll << 63;
+        *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= INT64_MIN;
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0, "change %d of what lies there is seen", i);
     }
     words[100] = 1; /* behind it */
@@ -326,6 +328,12 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
         r->kernel = 1;
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0);
     }
+    words[100] = 0, words[232] = 1;
+    for (a.kv_dtype = 232; a.kv_dtype < 234; a.kv_dtype++) /* 2048 bytes with the values before them, which is as many as are kept; more */
+        for (int i = 0; i < 2; i++) {
+            r->kernel = 1;
+            cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == (i && a.kv_dtype == 232), "%d words, call %d", a.kv_dtype, i);
+        }
     a.kv_dtype = 0, a.grad_lse = (const float *)(const void *)more, a.parts = 64;
     for (int i = 0; i < 2; i++, more[63].scalar = 2) {
         cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
@@ -335,4 +343,34 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
     a.kv_dtype = 1; /* counted, and nowhere */
     a.part_lse = NULL;
     cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
+}
+
+/* A launch without a workspace may settle for a kernel that needs none: for itself, not for the next one. */
+Test(runtime_repeat, what_a_launch_settled_for_does_not_stay)
+{
+    fa_args a = whole(FA_FORWARD);
+    fa_repeat *r;
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
+        cr_expect(!(r->call.problem.features & FA_FEATURE_NO_WORKSPACE) && !(r->key.features & FA_FEATURE_NO_WORKSPACE), "call %d", i);
+        r->call.problem.features |= FA_FEATURE_NO_WORKSPACE, r->key.features |= FA_FEATURE_NO_WORKSPACE;
+    }
+}
+
+/* Of a struct of an older header no byte behind its end is looked at, though the call before had them. */
+Test(runtime_repeat, a_shorter_struct_behind_a_whole_one_is_read_to_its_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = offsetof(fa_args, workspace);
+    char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(p != MAP_FAILED && mprotect(p + page, page, PROT_NONE) == 0);
+    fa_args a = whole(FA_FORWARD), *old = (void *)(p + page - bytes);
+    memcpy(old, &a, bytes);
+    old->size = (uint32_t)bytes;
+    fa_repeat *r;
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
+        r->kernel = 1;
+        cr_expect(fa_repeat_check(&r, old) == FA_OK && r->kernel == 0, "%s", fa_last_error());
+    }
+    munmap(p, 2 * page);
 }
