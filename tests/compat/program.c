@@ -264,6 +264,7 @@ static void recorded(const char *cache)
     options.cache_dir = cache;
     options.log = say;
     check("fa_create", fa_create(&ctx, &options));
+    args.sq = args.sk = 128; /* of the record: for another bucket it would be one candidate of several */
     explained(ctx, &args, "measured record: measured 3.33 us on Simulated sm_80");
     explained(ctx, &args, "flash1_fwd:br=32,bc=32");
     fa_destroy(ctx);
