@@ -269,8 +269,8 @@ Test(cli_explore, reference_times)
 /* What `fagen tune` leaves without a GPU: compiled registers, of the very text that is rendered today, and no time. */
 Test(cli_explore, modelled_records)
 {
-    json_decref(cli_json("tune -d 64 --causal -n 1024 --heads 4 --arch sm_80 --limit 6 -q --json", 0));
-    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    json_decref(cli_json("tune -d 128 --causal -n 1024 --heads 4 --arch sm_80 --limit 1 -q --json", 0));
+    json_t *doc = cli_json("explore -d 128 --causal -n 1024 --heads 4 --arch sm_80 --simulate 0 --json", 0);
     cr_assert_eq(json_array_size(json_object_get(doc, "records")), 1);
     cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "source")), "model");
     cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "kernel")), "same");
