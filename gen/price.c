@@ -18,6 +18,9 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
+/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.7. */
+#define MEET 0.6
+#define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.09
 
@@ -54,7 +57,8 @@ static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, 
     return fa_row_tiles_count(&tiles);
 }
 
-/* K and V of the heads at work come from HBM once as far as they fit the L2, and again for each row tile beyond it. */
+/* K and V of the heads at work come from HBM once as far as they fit the L2. Beyond it they come again for each row tile, but for the share
+ * that tiles which walk a head side by side meet in the L2. */
 static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, bool shares)
 {
     const fa_traffic *t = &cost->traffic;
@@ -67,7 +71,7 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
-    double hit = fmin(1, (double)a->l2_bytes / fmax(1, heads * head));
+    double hit = fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 
@@ -109,6 +113,15 @@ static double first_sm(double n, double sms, double at_once, double longest, dou
     return sum;
 }
 
+/* No order of n tiles, the longest first, ends before this: of the first k * sms + 1 one SM has k + 1, each at least as long as the last. */
+static double last_round(double n, double sms, double longest, double shortest)
+{
+    double most = 0;
+    for (double k = 0; k < ROUNDS_MOST && k * sms < n; k++)
+        most = fmax(most, (k + 1) * (longest - (longest - shortest) * k * sms / n));
+    return most;
+}
+
 /* Clocks of the chip for blocks of scores, and how long each unit is busy. */
 static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_turns in)
 {
@@ -128,8 +141,10 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Groups walk side by side: alone each takes its own part of a block, and one whose mask ends early leaves the SM to the others. */
     double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
     double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
-    double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem) * walked;
-    double alone = (fmax((matrix + other) / groups, smem) + w->latency) / sharing;
+    /* A warp has the matrix unit and the issue slots of its own scheduler: fewer warps than schedulers leave the others idle. */
+    double lone = fmax(1, SCHEDULERS / (s->threads / 32.0)), together = fmax(1, lone / sharing);
+    double busy = fmax((fmax(matrix, other) + shows * fmin(matrix, other)) * together, smem) * walked;
+    double alone = (fmax((matrix + other) * lone / groups, smem) + w->latency) / sharing;
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
@@ -150,9 +165,11 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
-    double turn = owners * tiles / turns;
-    double clocks = v.longest == v.shortest ? turns * ceil(turn / a->sm_count) * longest
-                                            : fmax(mean, turns * first_sm(turn, a->sm_count, sharing, longest, v.shortest * block + tile));
+    double turn = owners * tiles / turns, shortest = v.shortest * block + tile;
+    double clocks = v.longest == v.shortest
+                        ? turns * ceil(turn / a->sm_count) * longest
+                        : fmax(mean, turns * fmax(first_sm(turn, a->sm_count, sharing, longest, shortest),
+                                                  last_round(turn, a->sm_count, longest, shortest)));
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 
