@@ -62,6 +62,11 @@ def tunables(row):
     return {name: int(value) for name, value in (field.split("=") for field in row["config"].split(":")[1].split(","))}
 
 
+def place(tile):
+    """Row and column of the map."""
+    return [16, 32, 64, 128, 256].index(tile[0]), [16, 32, 48, 64, 80, 96, 112, 128].index(tile[1])
+
+
 def best_of_tiles(rows, column, **held):
     best = {}
     for row in rows:
@@ -114,12 +119,13 @@ def check_model_page(browser, url, rows, text, document, downloads):
     browser.hover(".cell[data-y='2'][data-x='3']")
     tip = browser.js(TIP)
     check(tip.startswith("Br = 64, Bc = 64") and "TFLOP/s" in tip and "bytes" in tip, "tooltip under the mouse: " + tip)
-    browser.hover(".cell[data-y='1'][data-x='3']")
+    y, x = place(min(best, key=best.get))
+    browser.hover(f".cell[data-y='{y}'][data-x='{x}']")
     check("as the model has; 0 bank conflicts" in browser.js(TIP), "counters of the best tile: " + browser.js(TIP))
     browser.hover("h1")
     check(browser.js(TIP) == "", "the tooltip stays when the mouse is gone")
     pruned = next(c for c in browser.js(CELLS) if "pruned" in c["label"])
-    y, x = [16, 32, 64, 128, 256].index(pruned["br"]), [16, 32, 48, 64, 80, 96, 112, 128].index(pruned["bc"])
+    y, x = place((pruned["br"], pruned["bc"]))
     browser.hover(f".cell[data-y='{y}'][data-x='{x}']")
     tip = browser.js(TIP)
     check(pruned["why"] in tip and ">" in tip, "tooltip of a pruned tile: " + tip)

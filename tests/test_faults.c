@@ -27,7 +27,8 @@ static void prepare(void)
     scratch_make_light();
     snprintf(ptx_file, sizeof ptx_file, "%s/kernel.ptx", scratch);
     setenv("FAKE_NVRTC_PTX", ptx_file, 1);
-    cr_assert(tiny_record(&tuned, "flash_fwd_ffma:br=16,bc=32,warps=1,pack=0"), "%s", fa_last_error());
+    /* what the model chooses, too: a fault may hide the record, and the false compiler knows one kernel */
+    cr_assert(tiny_record(&tuned, "flash_fwd_ffma:br=16,bc=32,warps=2,pack=0"), "%s", fa_last_error());
     cr_assert(tiny_ptx(ptx_file, below("real"), &tuned, &r), "%s", r.said);
     for (int i = 0; i < 2; i++) { /* what is allocated once per process is allocated now */
         r = once(below("warm"));
