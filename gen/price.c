@@ -113,7 +113,8 @@ static double first_sm(double n, double sms, double at_once, double longest, dou
     return sum;
 }
 
-/* No order of n tiles, the longest first, ends before this: of the first k * sms + 1 one SM has k + 1, each at least as long as the last. */
+/* No order of n tiles, the longest first, ends before this: of the first k * sms + 1 one SM has k + 1, each at least as long as the last.
+ */
 static double last_round(double n, double sms, double longest, double shortest)
 {
     double most = 0;
@@ -166,10 +167,9 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
     double turn = owners * tiles / turns, shortest = v.shortest * block + tile;
-    double clocks = v.longest == v.shortest
-                        ? turns * ceil(turn / a->sm_count) * longest
-                        : fmax(mean, turns * fmax(first_sm(turn, a->sm_count, sharing, longest, shortest),
-                                                  last_round(turn, a->sm_count, longest, shortest)));
+    double clocks = v.longest == v.shortest ? turns * ceil(turn / a->sm_count) * longest
+                                            : fmax(mean, turns * fmax(first_sm(turn, a->sm_count, sharing, longest, shortest),
+                                                                      last_round(turn, a->sm_count, longest, shortest)));
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 

@@ -107,7 +107,7 @@ Test(tune_sim, a_family_of_two_files, .init = scratch_make, .fini = scratch_remo
 {
     char dir[256];
     fa_problem p;
-    fa_search_options opt = { .limit = 12, .family = "rowwise" };
+    fa_search_options opt = { .limit = 30, .family = "rowwise" };
     fa_tuning t;
     put("rowwise.lua", rowwise_lua);
     put("rowwise.cu", rowwise_cu);
