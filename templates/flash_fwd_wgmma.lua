@@ -340,8 +340,8 @@ return {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = 490
-    if c.stages_v == 1 then latency = latency + 1440 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
-    if c.cluster > 1 then latency = latency + 1640 end
+    if c.stages_v == 1 then latency = latency + 800 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.cluster > 1 then latency = latency + 500 end
     if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
@@ -349,6 +349,8 @@ return {
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
+    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 24 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 24
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -357,8 +359,8 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      -- Rows of 64 and of 32 bytes feed the products slower: measured on an H100 at d = 136 to 208.
-      efficiency = ({ [64] = 1, [32] = 0.9, [16] = 0.5 })[c.box],
+      -- Rows of 32 bytes feed the products at half the rate: measured on an H100 at d = 136, 152 and 176.
+      efficiency = c.box == 16 and 0.5 or 1,
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
       issue = issue * more,
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
