@@ -10,7 +10,10 @@
 
 #define FIELD(f) .at = offsetof(tune_args, f)
 static const cli_option grid_options[] = {
-    { .name = "workload", .type = &cli_text, FIELD(workload), .value = "FILE",
+    { .name = "workload",
+      .type = &cli_text,
+      FIELD(workload),
+      .value = "FILE",
       .help = "what programs launched, as FAGEN_WORKLOAD has them write it: the most time first" },
     { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets of problems; with --grid NAME the problems of one" },
     { .name = NULL },
@@ -211,7 +214,8 @@ static int run(cli *c, const void *args, int n, char **words)
 const cli_command cli_tune = {
     .name = "tune",
     .summary = "finds the fastest config by measuring, and remembers it",
-    .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME | --workload FILE  [--budget TIME] [--arch ARCH | --devices LIST]",
+    .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME | --workload FILE  [--budget TIME] [--arch ARCH | "
+             "--devices LIST]",
     .about = "Prunes the space by the hard constraints and the model, compiles, verifies and times what is left, and records every outcome "
              "as it comes: "
              "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. "
