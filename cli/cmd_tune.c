@@ -10,6 +10,11 @@
 
 #define FIELD(f) .at = offsetof(tune_args, f)
 static const cli_option grid_options[] = {
+    { .name = "workload",
+      .type = &cli_text,
+      FIELD(workload),
+      .value = "FILE",
+      .help = "what programs launched, as FAGEN_WORKLOAD has them write it: the most time first" },
     { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets of problems; with --grid NAME the problems of one" },
     { .name = NULL },
 };
@@ -50,7 +55,7 @@ static const cli_option search_options[] = {
 /* clang-format on */
 static const cli_group groups[] = {
     CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: head_dim 128, length 4096, 16 heads)"),
-    { "Grids of problems", grid_options, 0 },
+    { "Sets of problems", grid_options, 0 },
     { "The search", search_options, 0 },
     CLI_WHERE(tune_args),
     CLI_COMMON,
@@ -180,7 +185,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (a->on)
         return tune_process(c, a);
     cli_interrupt_watch();
-    fa_status st = tune_list(&r.list, a);
+    fa_status st = tune_list(c, &r.list, a);
     if (st == FA_OK)
         st = devices_of(c, a, &devices);
     if (st == FA_OK && !(r.result = calloc(r.list.n, sizeof *r.result)))
@@ -209,7 +214,8 @@ static int run(cli *c, const void *args, int n, char **words)
 const cli_command cli_tune = {
     .name = "tune",
     .summary = "finds the fastest config by measuring, and remembers it",
-    .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME  [--budget TIME] [--arch ARCH | --devices LIST]",
+    .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME | --workload FILE  [--budget TIME] [--arch ARCH | "
+             "--devices LIST]",
     .about = "Prunes the space by the hard constraints and the model, compiles, verifies and times what is left, and records every outcome "
              "as it comes: "
              "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. "
@@ -218,6 +224,7 @@ const cli_command cli_tune = {
              "nothing is measured and no winner ships.",
     .examples = "fagen tune --grid default --budget 10m\nfagen tune --grid llm-prefill -d 128 --devices all\n"
                 "fagen tune --grid training --op backward -d 128 --budget 5m\n"
+                "FAGEN_WORKLOAD=day.jsonl ./server; fagen tune --workload day.jsonl --budget 30m\n"
                 "fagen tune -d 64,128 --dtype bf16 --causal --budget 60s\nfagen tune --arch sm_80 -d 64 --limit 8\n"
                 "fagen tune -d 128 -n 1024,16384 --heads 32 --kv-heads 8 --json",
     .groups = groups,

@@ -15,6 +15,7 @@ typedef struct tune_args {
     int32_t abreast; /* searches that share a device; 0 = the usual number */
     double budget;   /* seconds of the whole command; 0 = none */
     const char *arch, *family, *devices;
+    const char *workload;    /* a file of launches; NULL = none */
     const char *on;          /* of a tune process: its device */
     const char *device_lock; /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
     int32_t strategy;        /* an index of fa_strategy_at */
@@ -24,7 +25,8 @@ typedef struct tune_args {
 
 /* ---- the problems ---- */
 
-fa_status tune_list(cli_problem_list *out, const tune_args *a);
+/* With --workload what that file tells, the most time first; a note says how much. */
+fa_status tune_list(const cli *c, cli_problem_list *out, const tune_args *a);
 /* --list-grids; with --grid its problems. */
 int tune_list_grids(cli *c, const tune_args *a);
 

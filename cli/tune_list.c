@@ -3,11 +3,45 @@
 #include "gen/problem.h"
 #include "table.h"
 #include "tune.h"
+#include "workload.h"
 #include <stdlib.h>
 
-fa_status tune_list(cli_problem_list *out, const tune_args *a)
+static fa_status from_workload(const cli *c, cli_problem_list *out, const char *path)
+{
+    cli_workload w;
+    char first[256], time[64] = "of times not known; first ";
+    double seconds = 0;
+    *out = (cli_problem_list){ .n = 0 };
+    fa_status st = fa_wrap(cli_workload_read(&w, path), "--workload");
+    if (st != FA_OK)
+        return st;
+    out->row = calloc(w.n, sizeof *out->row);
+    if (!out->row)
+        st = fa_fail(FA_NOMEM, "no memory for %zu problems", w.n);
+    for (size_t i = 0; st == FA_OK && i < w.n; i++) {
+        out->row[out->n++] = (cli_grid_row){ .problem = w.row[i].problem, .why = "" };
+        seconds += cli_workload_seconds(&w.row[i]);
+    }
+    if (st == FA_OK && w.cut)
+        cli_note(c, "%s: %zu lines are cut off in the middle, and left out", path, w.cut);
+    if (st == FA_OK) {
+        fa_problem_print(first, sizeof first, &w.row[0].problem);
+        if (seconds > 0)
+            snprintf(time, sizeof time, "some %.3g s; %.0f %% of them are of ", seconds, 100 * cli_workload_seconds(&w.row[0]) / seconds);
+        cli_note(c, "%s: %zu problems, %llu launches, %s%s", path, w.n, (unsigned long long)w.launches, time, first);
+    }
+    cli_workload_free(&w);
+    return st;
+}
+
+fa_status tune_list(const cli *c, cli_problem_list *out, const tune_args *a)
 {
     static const cli_problem_lists usual = { .dv = 0 };
+    if (a->workload && (cli_problem_lists_given(&a->lists) || a->lists.op.n || a->lists.features || a->lists.page))
+        return fa_fail(FA_INVALID, "--workload %s tells the problems; accepted beside it: no option that names or narrows them",
+                       a->workload);
+    if (a->workload)
+        return from_workload(c, out, a->workload);
     return cli_problem_list_make(out, &a->lists, &usual);
 }
 
@@ -17,7 +51,7 @@ static int list_problems(cli *c, const tune_args *a)
     cli_table t;
     char text[256];
     json_t *list = json_array();
-    fa_status st = tune_list(&l, a);
+    fa_status st = tune_list(c, &l, a);
     cli_table_open(&t, "problem for");
     for (size_t i = 0; st == FA_OK && i < l.n; i++) {
         fa_problem_print(text, sizeof text, &l.row[i].problem);

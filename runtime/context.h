@@ -20,6 +20,7 @@ struct fa_context {
     fa_bundle_set bundle_set;  /* kernels of bundles */
     bool bundle_only;          /* nothing is rendered or compiled */
     bool in_order;             /* no kernel begins before what is in front of it has ended */
+    char *workload;            /* the file that tells what was launched; NULL = nobody counts */
     int32_t on_miss;           /* fa_on_miss */
     int32_t check_device_data; /* the option */
     bool checks_device_data;   /* what it means on this device */

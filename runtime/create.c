@@ -7,6 +7,7 @@
 #include "gen/error.h"
 #include "jit.h"
 #include "runtime.h"
+#include "workload.h"
 #include <stdlib.h>
 
 /* Fills the parts that do not depend on the driver; device is set. */
@@ -25,7 +26,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     fa_status st = fa_bundle_set_open(&ctx->bundle_set, o->bundles);
     if (st != FA_OK)
         return st;
-    if (!fa_table_open(&ctx->table))
+    if (!fa_workload_open(ctx, o, env) || !fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
     return fa_jit_open(ctx, o, env);
 }
@@ -95,6 +96,7 @@ void fa_destroy(fa_context *ctx)
     fa_message_keep(&before);
     const cu_driver *d = ctx->device.driver;
     fa_background_close(&ctx->background);
+    fa_workload_write(ctx);
     if (ctx->kernels && fa_context_enter(ctx, &in) == FA_OK) {
         for (fa_kernel *k = ctx->kernels, *next; k; k = next) {
             next = k->next;
@@ -105,6 +107,7 @@ void fa_destroy(fa_context *ctx)
     fa_counters_close(ctx);
     for (fa_plan *p = ctx->plans, *next; p; p = next) {
         next = p->next;
+        free(p->tally);
         free(p);
     }
     if (atomic_load(&ctx->primary))
@@ -113,6 +116,7 @@ void fa_destroy(fa_context *ctx)
         fa_table_close(&ctx->table);
     fa_jit_close(ctx);
     fa_bundle_set_close(&ctx->bundle_set);
+    fa_workload_close(ctx);
     pthread_cond_destroy(&ctx->prepared);
     pthread_mutex_destroy(&ctx->gen_mutex);
     pthread_mutex_destroy(&ctx->mutex);

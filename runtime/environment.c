@@ -10,6 +10,7 @@ fa_environment fa_environment_read(void)
         .nvrtc = secure_getenv("FAGEN_NVRTC"),
         .device = secure_getenv("FAGEN_DEVICE"),
         .log = secure_getenv("FAGEN_LOG"),
+        .workload = secure_getenv("FAGEN_WORKLOAD"),
         .cuda_home = secure_getenv("CUDA_HOME"),
         .cuda_path = secure_getenv("CUDA_PATH"),
         .virtual_env = secure_getenv("VIRTUAL_ENV"),

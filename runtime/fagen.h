@@ -368,10 +368,16 @@ typedef struct fa_options {
      * Unchecked, kernels stay inside the memory that the arguments describe: lengths are cut to what there is, and pages that do not exist
      * read as zeros. */
     int32_t check_device_data;
+    /* NULL: FAGEN_WORKLOAD, else none; "" = none. A file to which fa_destroy() appends a line of JSON for each class and bucket that
+     * fa_launch() ran: the problem that stands for them, how many launches, and their seconds as far as measured or modelled. `fagen tune
+     * --workload FILE` tunes these, the most time first. Several processes may share the file. Counting takes a launch a few ns; one that a
+     * graph captures counts once. A context that is never destroyed writes nothing, and one that launched nothing neither. A file that
+     * cannot be written is a line of the log, never an error. */
+    const char *workload;
 } fa_options;
-#define FA_OPTIONS_INIT                                                        \
-    {                                                                          \
-        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_OPTIONS_INIT                                                           \
+    {                                                                             \
+        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary

@@ -10,6 +10,7 @@
 #include "miss.h"
 #include "repeat.h"
 #include "select.h"
+#include "tally.h"
 
 /* A warp's lanes add up as many each. */
 #define MOST_SECTION_KEYS (INT32_MAX / 32)
@@ -220,6 +221,8 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
         st = plan_for(ctx, r, &in, stream, &plan);
     if (st == FA_OK)
         st = run(ctx, plan, r, &in, stream);
+    if (st == FA_OK && plan->tally)
+        fa_tally_add(plan->tally, &r->part);
     fa_context_leave(ctx, &in);
     return st;
 }

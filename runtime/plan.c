@@ -4,6 +4,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "tally.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,8 +27,12 @@ static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, 
                       const fa_plan **out)
 {
     fa_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan);
+    fa_tally *tally = plan && ctx->workload ? calloc(1, sizeof *tally) : NULL;
+    if (!plan || (ctx->workload && !tally)) {
+        free(plan);
+        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan + (ctx->workload ? sizeof *tally : 0));
+    }
+    plan->tally = tally;
     plan->key = fa_plan_key_of(p);
     plan->problem = *p;
     plan->config = *c;

@@ -16,6 +16,7 @@ typedef struct fa_repeat {
     uint64_t same;   /* a number that this thread's launches of this kernel share which differ in addresses alone */
     int64_t grid;
     int32_t tiles, total, section;
+    uint32_t part; /* of tallies, for this thread; 0 = none yet */
 } fa_repeat;
 
 /* A number that this thread has not had; not 0. */

@@ -92,6 +92,7 @@ fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_se
         fa_plan *own = (fa_plan *)(uintptr_t)*out;
         own->lacks = c->lacks;
         own->facts = c->facts;
+        own->seconds = c->seconds;
     }
     return st;
 }

@@ -338,6 +338,55 @@ Test(cli_tune, a_grid_without_a_device)
     json_decref(doc);
 }
 
+/* ---- what programs launched ---- */
+
+Test(cli_tune, a_workload_is_tuned_the_most_time_first)
+{
+    static const char run[] = "FAGEN_WORKLOAD=day run -d 32 --causal --heads 2 -q -n ",
+                      tune[] = "tune --workload day --arch sm_80 --limit 1";
+    static const int lengths[] = { 64, 128, 64 }; /* launched twice, 64 takes more time than 128 once */
+    char words[256];
+    for (int i = 0; i < 3; i++) {
+        snprintf(words, sizeof words, "%s%d", run, lengths[i]);
+        cli_result r = cli_run(words);
+        cr_assert_eq(r.code, 0, "%s", r.err);
+        cli_result_free(&r);
+    }
+    snprintf(words, sizeof words, "%s --json", tune);
+    json_t *doc = cli_json(words, 0);
+    cr_assert_eq(json_array_size(json_object_get(doc, "problems")), 2);
+    cr_assert_eq(winners(doc), 2);
+    cr_expect(strstr(json_string_value(get(doc, "problems", 0, "problem")), "hq=2,hkv=2,sq=64,sk=64"));
+    cr_expect(strstr(json_string_value(get(doc, "problems", 1, "problem")), "sq=128,sk=128"));
+    json_decref(doc);
+    cli_result r = cli_run(tune);
+    cr_expect(r.code == 0 && strstr(r.err, "day: 2 problems, 3 launches, some "), "%s", r.err);
+    cli_result_free(&r);
+}
+
+Test(cli_tune, a_workload_that_is_none)
+{
+    static const struct {
+        const char *words;
+        int code;
+        const char *says;
+    } rows[] = {
+        { "tune --workload none", 7, "--workload: none: No such file or directory; accepted: the file" },
+        { "tune --workload bad", 1, "bad, line 2: launches is no whole number from 1 on; accepted: lines" },
+        { "tune --workload bad -d 64", 1, "--workload bad tells the problems; accepted beside it: no option that" },
+        { "tune --workload bad --op backward", 1, "accepted beside it: no option that" },
+        { "tune --workload bad --grid vit", 1, "accepted beside it: no option that" },
+    };
+    static const char text[] = "{\"problem\":\"bf16,d=64\",\"launches\":1,\"seconds\":1}\n{\"problem\":\"bf16,d=64\",\"launches\":-1}\n";
+    cli_scratch_write("bad", text, sizeof text - 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cli_result r = cli_run(rows[i].words);
+        cr_expect_eq(r.code, rows[i].code, "%s: %d", rows[i].words, r.code);
+        cr_expect(strstr(r.err, rows[i].says), "%s: %s", rows[i].words, r.err);
+        cli_result_free(&r);
+    }
+}
+
 /* ---- several devices ---- */
 
 #define TWO "--devices sim:sm_80,sim:sm_80"

@@ -46,12 +46,14 @@ class Context:
     sram_budget: bytes of shared memory that a block may use; 0: what the chip offers.
     cache_limit: bytes of kernels on disk; 0: 4 GiB; -1: any amount.
     check_device_data: lengths and pages are looked at in each launch; None: on the simulator.
+    workload: file to which closing adds what was launched, for `fagen tune --workload`; None: FAGEN_WORKLOAD; "": none.
     Raises NoDriver, InvalidArgument, Unsupported.
     """
 
     def __init__(self, device: Optional[str] = None, *, cache_dir: Optional[str] = None, template_dir: Optional[str] = None,
                  nvrtc: Optional[str] = None, on_miss: str = "compile", in_order: bool = False, sram_budget: int = 0,
-                 cache_limit: int = 0, check_device_data: Optional[bool] = None) -> None:
+                 cache_limit: int = 0, check_device_data: Optional[bool] = None,
+                 workload: Optional[str] = None) -> None:
         if device is not None and not isinstance(device, str):
             raise invalid("device", repr(device), '"cuda:N", "sim:sm_80", "sim:sm_90a", or None')
         if on_miss not in ON_MISS:
@@ -65,7 +67,8 @@ class Context:
         options = _abi.Options(size=C.sizeof(_abi.Options), device=_text(device), cache_dir=_text(cache_dir),
                                template_dir=_text(template_dir), nvrtc=_text(nvrtc or _nvrtc.choose()), log_level=_abi.FA_LOG_WARN,
                                sram_budget=sram_budget, in_order=int(in_order), cache_limit=cache_limit, on_miss=ON_MISS[on_miss],
-                               check_device_data=0 if check_device_data is None else 1 if check_device_data else -1)
+                               check_device_data=0 if check_device_data is None else 1 if check_device_data else -1,
+                               workload=_text(workload))
         handle = C.c_void_p()
         check(lib.fa_create(C.byref(handle), C.byref(options)))
         self._handle = handle.value

@@ -1,6 +1,8 @@
 """What is known of problems without tensors: supported, prepare, tune, explain; contexts and messages."""
 from __future__ import annotations
 
+import json
+
 import pytest
 from conftest import CHIP, half
 
@@ -76,3 +78,12 @@ def test_use_installs_a_context():
         fagen.use(before)
     own.close()
     own.close()
+
+
+def test_a_context_that_closes_tells_its_workload(tmp_path):
+    file = tmp_path / "workload"
+    with fagen.Context(CHIP, cache_dir="", workload=str(file)) as own:
+        for _ in range(3):
+            fagen.attention(half(1, 1, 8, 2, 48), half(2, 1, 8, 2, 48), half(3, 1, 8, 2, 48), device=own)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["launches"] for line in lines] == [3] and lines[0]["problem"].startswith("fp16,d=48,")

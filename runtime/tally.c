@@ -1,0 +1,16 @@
+/* tally: which thread counts where, and the sum. */
+#include "tally.h"
+
+uint32_t fa_tally_part(void)
+{
+    static atomic_uint threads;
+    return atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % FA_TALLY_PARTS + 1;
+}
+
+uint64_t fa_tally_sum(const fa_tally *t)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < FA_TALLY_PARTS; i++)
+        n += atomic_load_explicit(&t->part[i].launches, memory_order_relaxed);
+    return n;
+}
