@@ -30,7 +30,7 @@ typedef struct fa_plan {
     fa_problem problem;
     fa_config config;
     const fa_kernel *kernel;
-    char why[256];                /* where the config comes from, a sentence */
+    char why[352];                /* where the config comes from, a sentence */
     bool lacks;                   /* of calls without a workspace: with one another kernel would run */
     uint64_t facts;               /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
     const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */

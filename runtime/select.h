@@ -8,7 +8,7 @@
 typedef struct fa_selection {
     fa_config config;
     char where[24];                             /* "bundle", "measured record", "default table", "modelled record", "model" */
-    char why[256];                              /* a sentence for people */
+    char why[352];                              /* a sentence for people */
     double seconds;                             /* of the record or the model; 0 = not known */
     const struct fa_bundle_set_row *bundle_row; /* a kernel of a bundle; NULL: one to be made */
     uint64_t facts;                             /* fa_facts.hash; 0 of a bundle */

@@ -96,11 +96,11 @@ static void say_why(const choosing *c, const fa_choosable *x, const fa_source *s
     }
     fa_problem_print(line, sizeof line, &f->problem);
     if (x->kind == FA_FACT_SHIPPED) {
-        snprintf(out->why, sizeof out->why, "shipped winner of %s at %.130s%s; not measured here", f->chip, line, price);
+        snprintf(out->why, sizeof out->why, "shipped winner of %s at %.120s%.40s; not measured here", f->chip, line, price);
         return;
     }
     bool told = f->source[0] || f->source[1], older = told && (f->source[0] != s->hash[0] || f->source[1] != s->hash[1]);
-    snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s%s", x->kind == FA_FACT_MEASURED ? "measured" : "modelled",
+    snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s%.40s", x->kind == FA_FACT_MEASURED ? "measured" : "modelled",
              f->seconds * 1e6, f->chip, line, f->date, older ? ", with an older text of the kernel" : "", price);
 }
 
