@@ -282,3 +282,136 @@ Test(files, a_folder_of_before_renders_the_same)
         fa_gen_close(g[i]);
     remove_all(dir);
 }
+
+/* The Lua of a template: what stands behind //| up to a comment, and the values. Free it. */
+static char *lua_parts(const char *s)
+{
+    char *out = malloc(strlen(s) + 1), *to = out;
+    for (bool begins = true; *s; begins = s[-1] == '\n') {
+        if (begins && !strncmp(s, "//|", 3)) {
+            for (s += 3; *s != '\n' && strncmp(s, "--", 2); s++)
+                *to++ = *s;
+            s += strcspn(s, "\n") + 1;
+            *to++ = ' ';
+        } else if (!strncmp(s, "$(", 2)) {
+            int depth = 0;
+            for (s++; *s && (depth += (*s == '(') - (*s == ')')) > 0; s++)
+                *to++ = *s;
+            *to++ = ' ';
+            s++;
+        } else {
+            s++;
+        }
+    }
+    *to = 0;
+    return out;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The words "c.lag" of s in the order of the text, with a blank in front of and behind each, each once. */
+static void add_words(char *out, size_t most, const char *s)
+{
+    for (const char *at = s; *at; at++) {
+        char word[64];
+        if ((*at != 'c' && *at != 'l') || at[1] != '.' || !is_letter(at[2]) || (at > s && (is_letter(at[-1]) || strchr(".:", at[-1]))))
+            continue;
+        size_t n = 2;
+        while (is_letter(at[n]))
+            n++;
+        snprintf(word, sizeof word, " %.*s ", (int)n, at);
+        if (!strstr(out, word)) {
+            cr_assert_lt(strlen(out) + n + 3, most);
+            strcat(out, word);
+        }
+    }
+}
+
+static void each_is_in(const char *words, const char *in, const char *file, const char *said)
+{
+    while (*words) {
+        char word[64];
+        size_t n = strcspn(words + 1, " ") + 2;
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        cr_expect(strstr(in, word), "%s:%s%s", file, word, said);
+        words += n;
+    }
+}
+
+/* A piece says in front which names of the config and the layout it reads, all of them and no others. */
+Test(files, pieces_open_with_what_they_need)
+{
+    int pieces = 0;
+    for (const fa_template_file *f = fa_template_files; f->name; f++) {
+        static char reads[4000], says[4000];
+        char lua[64];
+        bool family = false;
+        snprintf(lua, sizeof lua, "%.*s.lua", (int)strcspn(f->name, "."), f->name);
+        for (const fa_template_file *t = fa_template_files; t->name; t++)
+            family = family || !strcmp(t->name, lua);
+        if (family || !strstr(f->name, ".cu"))
+            continue;
+        const char *s = f->bytes;
+        *reads = *says = 0;
+        for (; !strncmp(s, "//| needs \"", 11); s = strchr(s, '\n') + 1) {
+            char line[200];
+            snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 11, "\""), s + 11);
+            add_words(says, sizeof says, line);
+        }
+        char *code = lua_parts(s);
+        add_words(reads, sizeof reads, code);
+        each_is_in(reads, says, f->name, "is read, and not among its needs");
+        each_is_in(says, reads, f->name, "is among its needs, and not read");
+        cr_expect(!strstr(code, "cfg.") && !strstr(code, "layout."), "%s calls c or l by another name", f->name);
+        free(code);
+        pieces += *says != 0;
+    }
+    cr_expect_gt(pieces, 40, "%d", pieces);
+}
+
+Test(files, needs_are_checked_where_a_piece_is_included)
+{
+    static const struct {
+        const char *needs, *said;
+    } rows[] = {
+        { "c.br l.bytes  c.bc", NULL },
+        { "", NULL },
+        { "c.lag? l.run?", NULL },
+        { "c.br l.run", "piece.cu:1: needs l.run, which is absent; accepted: a family whose layout() returns it" },
+        { "c.lag", "piece.cu:1: needs c.lag, which is absent; accepted: a family with this tunable" },
+        { "p.d", "needs \"p.d\"; accepted: names such as c.bc and l.run, with a ? behind what may be absent: l.pack?" },
+        { "c.", "needs \"c.\"; accepted" },
+        { "c", "needs \"c\"; accepted" },
+        { "c.br,l.run", "needs \"c.br,l.run\"; accepted" },
+        { "c.br??", "needs \"c.br??\"; accepted" },
+        { "?", "needs \"?\"; accepted" },
+    };
+    char dir[64], text[200];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_source s;
+        toy_dir(dir, "a\n//| include \"piece.cu\"\n");
+        snprintf(text, sizeof text, "//| needs \"%s\"\nb\n", rows[i].needs);
+        toy_write(dir, "piece.cu", text);
+        fa_status st = toy_render(dir, &s);
+        cr_expect_eq(st, rows[i].said ? FA_TEMPLATE : FA_OK, "%s: %s", rows[i].needs, fa_last_error());
+        if (rows[i].said)
+            cr_expect(strstr(fa_last_error(), rows[i].said), "%s: %s", rows[i].needs, fa_last_error());
+        else if (st == FA_OK)
+            cr_expect_str_eq(s.text, "a\nb\n");
+        fa_source_free(&s);
+        remove_all(dir);
+    }
+    toy_dir(dir, "a\n");
+    toy_write(dir, "toy.lua", "needs \"c.br\"\nreturn {}");
+    fa_source s;
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "undefined name 'c'"), "%s", fa_last_error());
+    remove_all(dir);
+    toy_dir(dir, "//| c = 1\n//| needs \"c.br\"\n");
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "toy.cu:2: needs c.br, where there is no config"), "%s", fa_last_error());
+    remove_all(dir);
+}

@@ -1,3 +1,4 @@
+//| needs "c.dot_lanes l.chunks_v l.col_lanes l.p"
 // ---- the rows of a warp as dot products on the FMA units ----
 // S: DOT_LANES lanes share a key. Each has every DOT_LANES-th 16-byte chunk of its row, and Q there as fp32. Where the lanes add up, they
 // halve the keys that they still hold at each step, so that at the end every lane has scores of its own. O: COL_LANES lanes share a row of

@@ -1,3 +1,4 @@
+//| needs "c.bc c.box c.cluster c.o_path l.joined? l.o_regs"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {

@@ -1,3 +1,4 @@
+//| needs "c.br c.held c.twins l.apart l.dk l.dq l.dv l.sums"
 // ---- more instructions of sm_90a: plain bulk copies, and the products of gradients ----
 
 //| for n = 2, c.twins == 1 and 1 or l.sums and l.apart and 3 or 2 do

@@ -1,3 +1,4 @@
+//| needs "l.mma? l.spill?"
 // ---- types and the machine's instructions: all PTX of this kernel is below ----
 
 typedef unsigned short u16;

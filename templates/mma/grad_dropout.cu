@@ -1,3 +1,4 @@
+//| needs "c.dq"
 // ---- dropout in the backward pass: of dP, whose kept elements are scaled, and of P as an operand of dV, which is scaled at its end ----
 
 // Which pairs of a warp of dK and dV are kept: a bit for each element of S^T as dot_rows() leaves it. A thread has queries i and i + 8

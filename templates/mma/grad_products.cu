@@ -1,3 +1,4 @@
+//| needs "c.dq"
 // ---- products of 16-bit tiles in shared memory on mma.sync ----
 
 // A tile, `on` bytes behind `base`. Tiles with a base in common have addresses in common, where `on` is a constant.

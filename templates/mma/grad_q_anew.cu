@@ -1,3 +1,4 @@
+//| needs "c.stages"
 // ---- dQ of a tile of queries: over the keys that they see ----
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];

@@ -1,3 +1,4 @@
+//| needs "c.pack"
 // ---- dropout of a block of probabilities, as the warps of the forward kernels hold them ----
 
 // What is dropped becomes 0; the scale of what is kept is O's, at the end. row: the warp's first. A thread has keys j and j + 8 of a

@@ -1,3 +1,4 @@
+//| needs "c.lag?"
 // Scores of keys that their query does not see become -inf. row: the warp's first.
 __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
                                            const Lane &at) {

@@ -1,3 +1,4 @@
+//| needs "c.q_regs? l.chunks l.vb"
 // ---- the two products on mma.sync: S = Q K^T and O += P V ----
 
 //| if p.dtype == "tf32" then

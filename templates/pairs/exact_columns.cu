@@ -1,3 +1,4 @@
+//| needs "c.rescale?"
 // ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
 
 // Whether four columns of a row of O hold what is not finite.

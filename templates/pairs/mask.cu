@@ -1,3 +1,4 @@
+//| needs "c.pack? l.pack?"
 // ---- which keys a row, a tile and a block see ----
 
 //| if (c.pack or l.pack) == 1 then

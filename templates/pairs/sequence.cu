@@ -1,3 +1,4 @@
+//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.stream? l.tma?"
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the

@@ -1,3 +1,4 @@
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0

@@ -1,3 +1,4 @@
+//| needs "l.chunks l.dots?"
 // ---- Q, straight from global memory ----
 
 // The word at `byte` of a row; zeros past the end of the row.

@@ -1,3 +1,4 @@
+//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
 // ---- D = rowsum(dO O) - dLSE, the step in front of the backward pass ----
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)

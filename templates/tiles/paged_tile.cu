@@ -1,3 +1,4 @@
+//| needs "l.run"
 // ---- tiles of K and V out of pages ----
 constexpr int RUN = $(l.run);         // keys of a block that certainly lie in one page: pages hold a multiple of $(p.page) tokens
 constexpr int RUNS = BC / RUN;

@@ -1,3 +1,4 @@
+//| needs "l.boxed? l.copier? l.copiers?"
 // ---- tiles in shared memory ----
 // A tile is ROWS dense rows of CHUNKS 16-byte chunks. Chunk c of row r lies at chunk c ^ swizzle(r): the eight rows that one
 // phase of ldmatrix reads, and the eight chunks that one phase of a copy writes, then fall into different bank groups for every

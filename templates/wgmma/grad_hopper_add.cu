@@ -1,3 +1,4 @@
+//| needs "c.held l.apart l.columns"
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----

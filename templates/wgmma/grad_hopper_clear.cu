@@ -1,3 +1,4 @@
+//| needs "l.sums"
 // One warp: zeros over rows of others, in the order in which boxes are loaded. What has no such rows it passes over.
 __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
   Ring<STAGES> ring;

@@ -1,3 +1,4 @@
+//| needs "l.sums"
 // ---- what both kernels of gradients share ----
 
 //| include "tiles/ring.cu"

@@ -1,3 +1,4 @@
+//| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
 //| if not l.sums then
 // Some of them each launch.

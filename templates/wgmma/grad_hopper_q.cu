@@ -1,3 +1,4 @@
+//| needs "l.q_consumer l.q_feeder"
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }

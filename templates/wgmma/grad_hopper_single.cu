@@ -1,3 +1,4 @@
+//| needs "c.held"
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys, int wg,

@@ -1,3 +1,4 @@
+//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late"
       // Epilogue: the last P V.
 //| if not l.o_in_q then
       release(q_empty(smem, q.at, wg));

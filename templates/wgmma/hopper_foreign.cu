@@ -1,3 +1,4 @@
+//| needs "l.joined_v?"
 // ---- rows of others ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what

@@ -1,3 +1,4 @@
+//| needs "l.interleaved l.pingpong_products l.pingpong_softmax"
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
       for (; block > keys.last; block--) {

@@ -1,3 +1,4 @@
+//| needs "l.joined l.joined_k l.joined_v l.run"
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
 constexpr int RUNS = BC / RUN;

@@ -1,3 +1,4 @@
+//| needs "c.cluster l.persistent l.pingpong_softmax"
 //| if p.has_lengths then
 // ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
 // One schedules tiles, one clears foreign rows.

@@ -1,3 +1,4 @@
+//| needs "l.joined? l.pingpong"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {

@@ -1,3 +1,4 @@
+//| needs "l.ahead l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if l.ahead and l.masked then

@@ -1,3 +1,4 @@
+//| needs "c.exp c.rescale l.interleaved l.pingpong_softmax l.relative"
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 

@@ -1,3 +1,4 @@
+//| needs "c.o_path c.rescale"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 

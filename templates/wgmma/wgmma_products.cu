@@ -1,3 +1,4 @@
+//| needs "c.bk l.chunks l.vb"
 // ---- the two products of a warpgroup on wgmma: S = Q K^T and O += P V, both with A in registers ----
 // K and V lie in shared memory as boxes of 64 columns: rows of 128 bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous
 // Warpgroup Level Matrix Shared Memory Layout"). The accumulators of a warp are those of mma.sync for its 16 rows.

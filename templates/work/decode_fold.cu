@@ -1,3 +1,4 @@
+//| needs "c.combine c.named l.parts_batch"
 // ---- how the parts of segments become one ----
 // SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. What a
 // thread block cannot add it leaves in slots of the workspace: the sum of the tile's sections, if it has the first; the sum of a section

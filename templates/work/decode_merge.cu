@@ -1,3 +1,4 @@
+//| needs "c.combine c.named l.overlay l.parts_batch"
 // ---- how a tile's parts come together ----
 // Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
 // the sum of all, each times exp(scale * (m - the largest m)).

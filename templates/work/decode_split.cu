@@ -1,3 +1,4 @@
+//| needs "c.kv_lanes l.pdl l.walk"
 // ---- which keys a thread block owns ----
 // The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
 // block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.

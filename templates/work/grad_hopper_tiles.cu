@@ -1,3 +1,4 @@
+//| needs "l.persistent"
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
 // The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the

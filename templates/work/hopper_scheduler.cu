@@ -1,3 +1,4 @@
+//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }

@@ -1,3 +1,4 @@
+//| needs "c.rescale?"
 // ---- tiles whose keys several blocks share ----
 // Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
 // the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their

@@ -1,3 +1,4 @@
+//| needs "c.pack? c.sections? l.pack? l.parts?"
 // ---- which tile a block owns ----
 
 //| if p.has_lengths then

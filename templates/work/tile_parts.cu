@@ -1,3 +1,4 @@
+//| needs "l.counts"
 // ---- parts of a tile: O relative to the maximum m of a row's own keys, and l ----
 
 // Four columns of a row of O, from `col` on.

@@ -1,3 +1,4 @@
+//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
 // ---- in which order tiles are done where every sequence has its own lengths ----
 // The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
 // belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
