@@ -1,4 +1,4 @@
-/* probe: what a chip sustains, by small kernels (templates/probe.cu, probe_wgmma.cu): products, exponentials, reads, a launch. */
+/* probe: what a chip sustains, by small kernels (templates/probes/probe.cu, probe_wgmma.cu): products, exponentials, reads, a launch. */
 #ifndef FA_AUTOTUNE_PROBE_H
 #define FA_AUTOTUNE_PROBE_H
 #include "runtime/runtime.h"

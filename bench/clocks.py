@@ -20,9 +20,9 @@ POINTS_MOST = 8000  # of a warpgroup
 WARPGROUPS = 4
 
 # (name, file, text of it that is there once, with a # where the point is)
-PRODUCTS, CONSUMER = "hopper_products.cu", "hopper_consumer.cu"
-PROLOGUE, LOOP, EPILOGUE = "hopper_prologue.cu", "hopper_main_loop.cu", "hopper_epilogue.cu"
-STORE, WRITES_LSE = "hopper_store.cu", "if (p.lse != nullptr && t == 0"
+PRODUCTS, CONSUMER = "wgmma/hopper_products.cu", "wgmma/hopper_consumer.cu"
+PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.cu", "wgmma/hopper_epilogue.cu"
+STORE, WRITES_LSE = "wgmma/hopper_store.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
     ("first S", PROLOGUE, "#      mask(block);\n"),

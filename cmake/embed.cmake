@@ -1,5 +1,6 @@
-# cmake -DOUT=templates_data.c -DDIR=templates -DNAMES="a.cu;b.lua" -DTABLE="const fa_template_file fa_template_files" -DHEADER=templates.h -P embed.cmake
-# Writes the named files of DIR as one C table, TABLE of HEADER, sorted as given: {name, bytes, size}, each NUL-terminated past its size.
+# cmake -DOUT=templates_data.c -DDIR=templates -DNAMES="pairs/a.cu;work/b.lua" -DTABLE="const fa_template_file fa_template_files" -DHEADER=templates.h -P embed.cmake
+# Writes the named files of DIR as one C table, TABLE of HEADER, sorted as given: {name, bytes, size}, each NUL-terminated past its size; of a name
+# with a folder {name, bytes, size, folder}.
 get_filename_component(folder ${DIR} NAME)
 set(text "/* Made by cmake/embed.cmake from ${folder}/. */\n#include \"${HEADER}\"\n\n")
 set(table "")
@@ -11,9 +12,15 @@ foreach(name ${NAMES})
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
   string(MAKE_C_IDENTIFIER "${name}" id)
   string(APPEND text "static const unsigned char ${id}[] = {\n${hex}0};\n\n")
-  string(APPEND table "    {\"${name}\", (const char *)${id}, ${size}},\n")
+  get_filename_component(last ${name} NAME)
+  get_filename_component(room ${name} DIRECTORY)
+  string(APPEND table "    {\"${last}\", (const char *)${id}, ${size}")
+  if(room)
+    string(APPEND table ", \"${room}\"")
+  endif()
+  string(APPEND table "},\n")
 endforeach()
-string(APPEND text "${TABLE}[] = {\n${table}    {0, 0, 0},\n};\n")
+string(APPEND text "${TABLE}[] = {\n${table}    {0},\n};\n")
 file(WRITE ${OUT}.new "${text}")
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different ${OUT}.new ${OUT})
 file(TOUCH ${OUT})

@@ -4,7 +4,7 @@
  *     key       {seed, low half; seed, high half ^ offset, high half}
  *     counter   {offset, low half; b hq + h; i / 16 * 8 + i % 8; j / 16 * 8 + j % 8}
  *     words     (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8)
- * A pair is kept where its word is at least `below`. templates/philox.cu is the same function. */
+ * A pair is kept where its word is at least `below`. templates/pairs/philox.cu is the same function. */
 #ifndef FA_GEN_DROPOUT_H
 #define FA_GEN_DROPOUT_H
 #include <stdbool.h>

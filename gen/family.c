@@ -25,7 +25,7 @@ static int function_ref(lua_State *L, const fa_family *f, const char *field, boo
         return LUA_NOREF;
     }
     if (type != LUA_TFUNCTION)
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a function", f->name, field, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: %s is a %s; accepted: a function", f->file, field, luaL_typename(L, -1));
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
@@ -44,7 +44,7 @@ static void read_features(lua_State *L, fa_family *f)
     int type = lua_getfield(L, -1, "features");
     const char *text = type == LUA_TSTRING ? lua_tostring(L, -1) : type == LUA_TNIL ? "" : NULL;
     if (!text || !fa_features_parse(&f->features, text))
-        luaL_error(L, "templates/%s.lua: features is %s; accepted: %s, joined by +", f->name, text ? text : luaL_typename(L, -1),
+        luaL_error(L, "templates/%s: features is %s; accepted: %s, joined by +", f->file, text ? text : luaL_typename(L, -1),
                    fa_feature_names());
     lua_pop(L, 1);
 }
@@ -57,7 +57,7 @@ static void read_operation(lua_State *L, fa_family *f)
         name = type == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     f->operation = fa_operation_named(name);
     if (!f->operation)
-        luaL_error(L, "templates/%s.lua: operation is \"%s\"; accepted: a name of gen/operation.c, such as forward", f->name, name);
+        luaL_error(L, "templates/%s: operation is \"%s\"; accepted: a name of gen/operation.c, such as forward", f->file, name);
     lua_pop(L, 1);
 }
 
@@ -70,7 +70,7 @@ static fa_limit read_limit(lua_State *L, const fa_family *f, const char *constra
         while (l < FA_LIMITS && strcmp(fa_limit_name(l), about))
             l++;
         if (l == FA_LIMITS)
-            luaL_error(L, "templates/%s.lua: about of constraint %s is \"%s\"; accepted: %s, %s, %s", f->name, constraint, about,
+            luaL_error(L, "templates/%s: about of constraint %s is \"%s\"; accepted: %s, %s, %s", f->file, constraint, about,
                        fa_limit_name(FA_LIMIT_RULE), fa_limit_name(FA_LIMIT_SHARED), fa_limit_name(FA_LIMIT_REGISTERS));
     }
     lua_pop(L, 1);
@@ -87,7 +87,7 @@ static void read_constraint(lua_State *L, fa_family *f)
         lua_rawgeti(L, -2, 2);
     }
     if (!name || !*name || strlen(name) >= sizeof f->constraint[0].name || !lua_isfunction(L, -1))
-        luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name, f->n_constraints + 1,
+        luaL_error(L, "templates/%s: constraint %d is not { name of at most %d letters, function }", f->file, f->n_constraints + 1,
                    (int)sizeof f->constraint[0].name - 1);
     fa_holds(name); /* luaL_error does not return */
     strcpy(f->constraint[f->n_constraints].name, name);
@@ -100,7 +100,7 @@ static void read_constraint(lua_State *L, fa_family *f)
         while (i < f->n_tunables && strcmp(f->tunable[i].name, last))
             i++;
         if (i == f->n_tunables)
-            luaL_error(L, "templates/%s.lua: upto of constraint %s is \"%s\"; accepted: the name of a tunable", f->name, name, last);
+            luaL_error(L, "templates/%s: upto of constraint %s is \"%s\"; accepted: the name of a tunable", f->file, name, last);
         f->constraint[f->n_constraints - 1].upto = i;
     }
     lua_getfield(L, -3, "search");
@@ -112,7 +112,7 @@ static void read_constraint(lua_State *L, fa_family *f)
 static void read_list(lua_State *L, fa_family *f, const char *field, int most, void (*read)(lua_State *, fa_family *))
 {
     if (lua_getfield(L, -1, field) != LUA_TTABLE || (int)lua_rawlen(L, -1) > most)
-        luaL_error(L, "templates/%s.lua: %s is not an array of at most %d entries", f->name, field, most);
+        luaL_error(L, "templates/%s: %s is not an array of at most %d entries", f->file, field, most);
     int n = (int)lua_rawlen(L, -1);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
@@ -128,14 +128,18 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     strcpy(file, f->name);
     strcat(file, ".lua");
     luaL_checkstack(L, 16, NULL);
+    int index;
+    if (fa_sandbox_reason(L, fa_files_get(&g->files, &index, file)) != FA_OK)
+        luaL_error(L, "%s", fa_last_error());
+    strcpy(f->file, g->files.file[index].name);
     fa_sandbox_env(L);
     g->none = (fa_output){ .files = &g->files, .closed = true };
     fa_template_provide(L, -1, &g->none);
     fa_template_include(L, -1, &g->none, file);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s returns a %s; accepted: the table of a family", file, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s returns a %s; accepted: the table of a family", f->file, luaL_typename(L, -1));
     if (lua_getfield(L, -1, "doc") != LUA_TSTRING)
-        luaL_error(L, "templates/%s: doc is a %s; accepted: a string of one line", file, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: doc is a %s; accepted: a string of one line", f->file, luaL_typename(L, -1));
     if (!(f->doc = strdup(lua_tostring(L, -1))))
         fa_sandbox_no_memory(L, file);
     lua_getfield(L, -2, "default");
@@ -302,7 +306,7 @@ static bool ask(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref
     lua_pushvalue(L, fr->a);
     lua_call(L, with_config ? 3 : 2, 2);
     if (!lua_isboolean(L, -2))
-        luaL_error(L, "templates/%s.lua: %s returned a %s; accepted: true, or false and a reason", f->name, name, luaL_typename(L, -2));
+        luaL_error(L, "templates/%s: %s returned a %s; accepted: true, or false and a reason", f->file, name, luaL_typename(L, -2));
     bool yes = lua_toboolean(L, -2);
     if (!yes) {
         const char *s = lua_tostring(L, -1);
@@ -335,7 +339,7 @@ int32_t fa_family_integer(lua_State *L, const fa_family *f, const char *of, cons
     else if (!lua_isnil(L, -1))
         v = lua_tointegerx(L, -1, &ok);
     if (!ok || v < 0 || v > INT32_MAX)
-        luaL_error(L, "templates/%s.lua: %s of %s is not an integer from 0 to 2^31 - 1", f->name, field, of);
+        luaL_error(L, "templates/%s: %s of %s is not an integer from 0 to 2^31 - 1", f->file, field, of);
     lua_pop(L, 1);
     return (int32_t)v;
 }
@@ -429,12 +433,12 @@ void fa_family_layout(lua_State *L, const fa_lua_args *fr, const fa_family *f, f
     lua_pushvalue(L, fr->a);
     lua_call(L, 3, 1);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: layout returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: layout returned a %s; accepted: a table", f->file, luaL_typename(L, -1));
     out->smem = fa_family_integer(L, f, "layout", "bytes", -1);
     out->threads = fa_family_integer(L, f, "layout", "threads", -1);
     out->regs = fa_family_integer(L, f, "layout", "regs", 0);
     if (!out->threads)
-        luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
+        luaL_error(L, "templates/%s: threads of layout is 0", f->file);
 }
 
 void fa_family_judge(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only)

@@ -15,7 +15,8 @@
 
 typedef struct fa_family {
     char name[24];
-    bool loaded; /* else its name is all that is known */
+    char file[sizeof((fa_file *)0)->name]; /* "families/naive.lua" */
+    bool loaded;                           /* else its name is all that is known */
     char *doc;
     bool is_default;   /* listed without being named */
     bool is_reference; /* the others are held against it */

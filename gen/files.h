@@ -12,8 +12,8 @@
                * time by the square of it */
 
 typedef struct fa_file {
-    char name[40]; /* "softmax.cu" */
-    char *path;    /* what messages call it: "templates/softmax.cu", or the override's own path */
+    char name[40]; /* "pairs/mask.cu"; "mine.cu" of a user's that is in no folder */
+    char *path;    /* what messages call it: "templates/pairs/mask.cu", or the override's own path */
     const char *bytes;
     size_t size;
     char *owned;  /* bytes, where they were read from disk */
@@ -33,10 +33,13 @@ fa_status fa_files_check(const char *dir, const char *named);
 fa_status fa_files_open(fa_files *fs, const char *dir);
 void fa_files_close(fa_files *fs);
 
-/* The index of a file in fs->file. FA_TEMPLATE when there is none of that name; FA_IO when it cannot be read. */
+/* The index of a file in fs->file. A name may have one folder in front. A plain one is looked for in all of the library's folders: no two
+ * files of the library share a name. A user's file may lie at the top of dir or in the folder. FA_TEMPLATE when there is none of that name,
+ * or two; FA_IO when it cannot be read. */
 fa_status fa_files_get(fa_files *fs, int *out, const char *name);
 
-/* The names that end in suffix, of the folder and the library together, sorted, each once. Free with fa_files_free_names. */
+/* The names that end in suffix, of the library and of dir, its top and its folders that the library has too; without their folders,
+ * sorted, each once. Free with fa_files_free_names. */
 fa_status fa_files_names(const fa_files *fs, const char *suffix, char ***out, size_t *n);
 void fa_files_free_names(char **names, size_t n);
 

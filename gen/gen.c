@@ -32,8 +32,8 @@ static fa_status check_references(const fa_gen *g)
     for (size_t i = 0; i < g->n; i++) {
         const fa_family *f = &g->family[i], *first = reference(g, f->operation->op);
         if (f->is_reference && first != f)
-            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family of %s",
-                           f->name, first->name, f->operation->name);
+            return fa_fail(FA_TEMPLATE, "templates/%s: reference is true, as in templates/%s; accepted: of one family of %s", f->file,
+                           first->file, f->operation->name);
     }
     return FA_OK;
 }

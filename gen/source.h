@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is added to messages with lines of templates, as compilers and the simulator know them: "templates/softmax.cu:12". */
+/* What is added to messages with lines of templates, as compilers and the simulator know them: "templates/tiles/softmax.cu:12". */
 #define FA_SOURCE_HINT "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
 
 #define FA_SOURCE_STEPS 8

@@ -26,7 +26,7 @@ static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
 {
     fa_space *s = j->out;
     if (s->n - listed == POINTS_MAX)
-        luaL_error(L, "templates/%s.lua: more than %d configs", f->name, POINTS_MAX);
+        luaL_error(L, "templates/%s: more than %d configs", f->file, POINTS_MAX);
     if (s->n == j->cap) {
         size_t cap = j->cap ? j->cap * 2 : 1024;
         fa_point *p = realloc(s->points, cap * sizeof *p);

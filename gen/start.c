@@ -50,14 +50,14 @@ static void read_start(lua_State *L, const job *j)
             c.tunable[i].value = (int32_t)lua_tointegerx(L, -1, &ok);
         }
         if (!ok)
-            luaL_error(L, "templates/%s.lua: start gives %s as a %s; accepted: one of its values", f->name, t->name, luaL_typename(L, -1));
+            luaL_error(L, "templates/%s: start gives %s as a %s; accepted: one of its values", f->file, t->name, luaL_typename(L, -1));
         named += type != LUA_TNIL;
         lua_pop(L, 1);
     }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         fields++;
     if (fields != named)
-        luaL_error(L, "templates/%s.lua: start gives %d fields, of which %d are tunables", f->name, fields, named);
+        luaL_error(L, "templates/%s: start gives %d fields, of which %d are tunables", f->file, fields, named);
     add(L, j, &c);
 }
 
@@ -81,14 +81,14 @@ static int run(lua_State *L)
     lua_pushvalue(L, shaped.a);
     lua_call(L, 2, 1);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: start returned a %s; accepted: an array of tables", f->name, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: start returned a %s; accepted: an array of tables", f->file, luaL_typename(L, -1));
     lua_Integer n = luaL_len(L, -1);
     if (n > FA_STARTS_MAX)
-        luaL_error(L, "templates/%s.lua: start returned %d configs; accepted: at most %d", f->name, (int)n, FA_STARTS_MAX);
+        luaL_error(L, "templates/%s: start returned %d configs; accepted: at most %d", f->file, (int)n, FA_STARTS_MAX);
     for (lua_Integer i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
         if (!lua_istable(L, -1))
-            luaL_error(L, "templates/%s.lua: start %d is a %s; accepted: a table", f->name, (int)i, luaL_typename(L, -1));
+            luaL_error(L, "templates/%s: start %d is a %s; accepted: a table", f->file, (int)i, luaL_typename(L, -1));
         read_start(L, j);
         lua_pop(L, 1);
     }

@@ -28,10 +28,10 @@ static void read_boxes(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
     m->boxes = fa_family_integer(L, f, of, "boxes", 0);
     int64_t width = fa_sizes_of(fr->problem, 0).of[f->operation->operand[m->operand].extent[3]];
     if (m->boxes && (m->boxes < 2 || m->boxes * (int64_t)m->cols != width))
-        luaL_error(L, "templates/%s.lua: boxes of %s is %d, with cols of %d; accepted: 0, or from 2 on as many as make a row of %d",
-                   f->name, of, m->boxes, m->cols, (int)width);
+        luaL_error(L, "templates/%s: boxes of %s is %d, with cols of %d; accepted: 0, or from 2 on as many as make a row of %d", f->file,
+                   of, m->boxes, m->cols, (int)width);
     if (m->boxes && m->rows % GROUP)
-        luaL_error(L, "templates/%s.lua: rows of %s is %d; accepted with boxes: a multiple of %d", f->name, of, m->rows, GROUP);
+        luaL_error(L, "templates/%s: rows of %s is %d; accepted with boxes: a multiple of %d", f->file, of, m->rows, GROUP);
 }
 
 /* The map at the top of the stack, map number i of the step. */
@@ -40,13 +40,12 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     char of[64], names[128];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->name, of,
+        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->file, of,
                    luaL_typename(L, -1));
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     m->operand = fa_operand_index(f->operation, name);
     if (m->operand < 0 || !f->operation->operand[m->operand].strided || f->operation->operand[m->operand].parts_at)
-        luaL_error(L, "templates/%s.lua: tensor of %s is \"%s\"; accepted: %s", f->name, of, name,
-                   mappable(names, sizeof names, f->operation));
+        luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     m->cols = fa_family_integer(L, f, of, "cols", -1);
     m->rows = fa_family_integer(L, f, of, "rows", -1);
@@ -54,17 +53,17 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     const fa_operand *o = &f->operation->operand[m->operand];
     int bytes = fa_operand_bytes(o, fr->problem);
     if (bytes != fa_dtype_bytes(fr->problem->dtype))
-        luaL_error(L, "templates/%s.lua: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->name, of,
+        luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
                    o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
     if (m->rows < 1 || m->rows > BOX_MAX)
-        luaL_error(L, "templates/%s.lua: rows of %s is %d; accepted: 1 to %d", f->name, of, m->rows, BOX_MAX);
+        luaL_error(L, "templates/%s: rows of %s is %d; accepted: 1 to %d", f->file, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)
-        luaL_error(L, "templates/%s.lua: cols of %s is %d; accepted: a multiple of %d up to %d", f->name, of, m->cols, TMA_UNIT / bytes,
+        luaL_error(L, "templates/%s: cols of %s is %d; accepted: a multiple of %d up to %d", f->file, of, m->cols, TMA_UNIT / bytes,
                    BOX_MAX);
     if (m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
-        luaL_error(L, "templates/%s.lua: swizzle of %s is %d; accepted: 0, 32, 64, 128", f->name, of, m->swizzle);
+        luaL_error(L, "templates/%s: swizzle of %s is %d; accepted: 0, 32, 64, 128", f->file, of, m->swizzle);
     if (m->swizzle && m->cols * bytes > m->swizzle)
-        luaL_error(L, "templates/%s.lua: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes", f->name, of,
+        luaL_error(L, "templates/%s: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes", f->file, of,
                    m->cols, m->cols * bytes, m->swizzle);
     read_boxes(L, fr, f, of, m);
 }
@@ -75,9 +74,9 @@ static void read_maps(lua_State *L, const fa_lua_args *fr, const fa_family *f, f
     int type = lua_getfield(L, -1, "maps");
     lua_Unsigned n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
     if ((type != LUA_TTABLE && type != LUA_TNIL) || n > FA_STEP_MAPS)
-        luaL_error(L, "templates/%s.lua: maps of step %s is not an array of at most %d maps", f->name, s->entry, FA_STEP_MAPS);
+        luaL_error(L, "templates/%s: maps of step %s is not an array of at most %d maps", f->file, s->entry, FA_STEP_MAPS);
     if (n && fr->arch->cc < 90)
-        luaL_error(L, "templates/%s.lua: step %s has maps; accepted on %s, which has no TMA: none", f->name, s->entry, fr->arch->name);
+        luaL_error(L, "templates/%s: step %s has maps; accepted on %s, which has no TMA: none", f->file, s->entry, fr->arch->name);
     for (s->n_maps = 0; s->n_maps < (int32_t)n; s->n_maps++) {
         lua_rawgeti(L, -1, s->n_maps + 1);
         read_map(L, fr, f, s, s->n_maps + 1, &s->map[s->n_maps]);
@@ -92,10 +91,10 @@ static fa_product read_product(lua_State *L, const fa_family *f, const char *of,
     fa_product p;
     const char *text = lua_getfield(L, -1, field) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (!text)
-        luaL_error(L, "templates/%s.lua: %s of %s is a %s; accepted: a product of extents, such as \"sq/64 hq b\"", f->name, field, of,
+        luaL_error(L, "templates/%s: %s of %s is a %s; accepted: a product of extents, such as \"sq/64 hq b\"", f->file, field, of,
                    luaL_typename(L, -1));
     if (fa_product_parse(&p, text) != FA_OK)
-        luaL_error(L, "templates/%s.lua: %s of %s: %s", f->name, field, of, fa_last_error());
+        luaL_error(L, "templates/%s: %s of %s: %s", f->file, field, of, fa_last_error());
     lua_pop(L, 1);
     return p;
 }
@@ -103,11 +102,11 @@ static fa_product read_product(lua_State *L, const fa_family *f, const char *of,
 static void read_step(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_point *defaults, fa_step *s)
 {
     if (!lua_istable(L, -1) || lua_getfield(L, -1, "entry") != LUA_TSTRING)
-        luaL_error(L, "templates/%s.lua: a step is not a table with an entry", f->name);
+        luaL_error(L, "templates/%s: a step is not a table with an entry", f->file);
     size_t n;
     const char *entry = lua_tolstring(L, -1, &n);
     if (!n || n >= sizeof s->entry)
-        luaL_error(L, "templates/%s.lua: entry \"%s\" is not a name of 1 to %d letters", f->name, entry, (int)sizeof s->entry - 1);
+        luaL_error(L, "templates/%s: entry \"%s\" is not a name of 1 to %d letters", f->file, entry, (int)sizeof s->entry - 1);
     memcpy(s->entry, entry, n + 1);
     lua_pop(L, 1);
     s->threads = fa_family_integer(L, f, "a step", "threads", defaults->threads);
@@ -118,20 +117,19 @@ static void read_step(lua_State *L, const fa_lua_args *fr, const fa_family *f, c
     s->counter = fa_family_integer(L, f, "a step", "counter", 0);
     s->pdl = fa_family_integer(L, f, "a step", "pdl", 0);
     if (s->threads < 1 || s->threads > FA_THREADS_MAX)
-        luaL_error(L, "templates/%s.lua: step %s has %d threads; accepted: 1 to %d", f->name, s->entry, s->threads, FA_THREADS_MAX);
+        luaL_error(L, "templates/%s: step %s has %d threads; accepted: 1 to %d", f->file, s->entry, s->threads, FA_THREADS_MAX);
     if (s->per_sm > PER_SM_MAX)
-        luaL_error(L, "templates/%s.lua: per_sm of step %s is %d; accepted: 0 (a block per tile) to %d", f->name, s->entry, s->per_sm,
+        luaL_error(L, "templates/%s: per_sm of step %s is %d; accepted: 0 (a block per tile) to %d", f->file, s->entry, s->per_sm,
                    PER_SM_MAX);
     if (s->cluster < 1 || s->cluster > FA_CLUSTER_MAX)
-        luaL_error(L, "templates/%s.lua: cluster of step %s is %d; accepted: 1 (none) to %d", f->name, s->entry, s->cluster,
-                   FA_CLUSTER_MAX);
+        luaL_error(L, "templates/%s: cluster of step %s is %d; accepted: 1 (none) to %d", f->file, s->entry, s->cluster, FA_CLUSTER_MAX);
     if (s->cluster > 1 && fr->arch->cc < 90)
-        luaL_error(L, "templates/%s.lua: cluster of step %s is %d; accepted on %s, which has none: 1", f->name, s->entry, s->cluster,
+        luaL_error(L, "templates/%s: cluster of step %s is %d; accepted on %s, which has none: 1", f->file, s->entry, s->cluster,
                    fr->arch->name);
     if (s->counter > 1)
-        luaL_error(L, "templates/%s.lua: counter of step %s is %d; accepted: 0, 1", f->name, s->entry, s->counter);
+        luaL_error(L, "templates/%s: counter of step %s is %d; accepted: 0, 1", f->file, s->entry, s->counter);
     if (s->pdl > (fr->arch->cc >= 90))
-        luaL_error(L, "templates/%s.lua: pdl of step %s is %d; accepted on %s: %s", f->name, s->entry, s->pdl, fr->arch->name,
+        luaL_error(L, "templates/%s: pdl of step %s is %d; accepted on %s: %s", f->file, s->entry, s->pdl, fr->arch->name,
                    fr->arch->cc >= 90 ? "0, 1" : "0, a kernel cannot wait there");
     read_maps(L, fr, f, s);
 }
@@ -153,7 +151,7 @@ void fa_family_steps(lua_State *L, const fa_lua_args *fr, const fa_family *f, in
     lua_call(L, 4, 1);
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
     if (n < 1 || n > FA_SOURCE_STEPS)
-        luaL_error(L, "templates/%s.lua: steps returned no array of 1 to %d steps", f->name, FA_SOURCE_STEPS);
+        luaL_error(L, "templates/%s: steps returned no array of 1 to %d steps", f->file, FA_SOURCE_STEPS);
     out->steps = (int32_t)n;
     for (int i = 0; i < out->steps; i++) {
         lua_rawgeti(L, -1, i + 1);
@@ -177,8 +175,7 @@ static const char *push_text(lua_State *L, const fa_lua_args *fr, const fa_famil
         lua_call(L, 4, 1);
     }
     if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a string, or a function that returns one", f->name, field,
-                   luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: %s is a %s; accepted: a string, or a function that returns one", f->file, field, luaL_typename(L, -1));
     return lua_tostring(L, -1);
 }
 
@@ -189,7 +186,7 @@ void fa_family_workspace(lua_State *L, const fa_lua_args *fr, const fa_family *f
         return;
     const char *text = push_text(L, fr, f, f->workspace, "workspace", lua_absindex(L, layout));
     if (fa_workspace_parse(&out->workspace, text) != FA_OK)
-        luaL_error(L, "templates/%s.lua: %s", f->name, fa_last_error());
+        luaL_error(L, "templates/%s: %s", f->file, fa_last_error());
     lua_pop(L, 1);
 }
 
@@ -201,8 +198,7 @@ static void read_params(lua_State *L, const fa_lua_args *fr, const fa_family *f,
     }
     const char *text = push_text(L, fr, f, f->params, "params", layout);
     if (strlen(text) >= sizeof out->params)
-        luaL_error(L, "templates/%s.lua: params has %d letters; accepted: at most %d", f->name, (int)strlen(text),
-                   (int)sizeof out->params - 1);
+        luaL_error(L, "templates/%s: params has %d letters; accepted: at most %d", f->file, (int)strlen(text), (int)sizeof out->params - 1);
     strcpy(out->params, text);
     lua_pop(L, 1);
 }
@@ -213,7 +209,7 @@ void fa_family_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, i
     char name[sizeof v.name];
     read_params(L, fr, f, lua_absindex(L, layout), out);
     if (fa_packing_of(&out->packing, f->operation, &out->workspace, out->params) != FA_OK)
-        luaL_error(L, "templates/%s.lua: %s", f->name, fa_last_error());
+        luaL_error(L, "templates/%s: %s", f->file, fa_last_error());
     lua_newtable(L);
     for (const char *at = out->params; fa_values_next(&at, name);) {
         fa_value_find(&v, f->operation, &out->workspace, name);

@@ -258,9 +258,47 @@ static int include(lua_State *L)
     return 1;
 }
 
+/* Pushes the table c or l, and the value of word, "c.lag" or "l.run", in it. False where the environment has no such table. */
+static bool push_need(lua_State *L, const char *word, size_t n)
+{
+    const char table[2] = { word[0], 0 };
+    if (lua_getfield(L, lua_upvalueindex(1), table) != LUA_TTABLE)
+        return false;
+    lua_pushlstring(L, word + 2, n - 2);
+    lua_gettable(L, -2);
+    return true;
+}
+
+/* needs "c.lag l.run l.pack?": a piece that reads c and l says what it reads; what has no ? must be there. */
+static int needs(lua_State *L)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const char *at = luaL_checkstring(L, 1);
+    fa_sandbox_charge(L, (double)strlen(at));
+    for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " "), letter = n > 2 ? strspn(at + 2, letters) + 2 : 0;
+        bool may_lack = n && at[n - 1] == '?';
+        lua_pushlstring(L, at, n < 80 ? n : 80);
+        if ((*at != 'c' && *at != 'l') || letter < 3 || at[1] != '.' || letter + may_lack != n)
+            return luaL_error(L, "needs \"%s\"; accepted: names such as c.bc and l.run, with a ? behind what may be absent: l.pack?",
+                              lua_tostring(L, -1));
+        if (!push_need(L, at, letter))
+            return luaL_error(L, "needs %s, where there is no %s", lua_tostring(L, -2), *at == 'c' ? "config" : "layout");
+        if (!may_lack && lua_isnil(L, -1))
+            return luaL_error(L, "needs %s, which is absent; accepted: %s", lua_tostring(L, -3),
+                              *at == 'c' ? "a family with this tunable" : "a family whose layout() returns it");
+        lua_settop(L, 1);
+        at += n;
+    }
+    return 0;
+}
+
 void fa_template_provide(lua_State *L, int env, fa_output *o)
 {
     env = lua_absindex(L, env);
+    lua_pushvalue(L, env);
+    lua_pushcclosure(L, needs, 1);
+    lua_setfield(L, env, "needs");
     lua_pushlightuserdata(L, o);
     lua_pushvalue(L, env);
     lua_pushcclosure(L, include, 2);

@@ -20,8 +20,8 @@ typedef struct fa_output {
 void fa_output_free(fa_output *o);
 
 /* Inside a run. Gives the environment at index env the function include(), which runs a .lua file and returns its value,
- * or, where o can take text, renders a .cu file in place. o->files must be set. A script may keep the function for as long as
- * its state lives: so long must o. */
+ * or, where o can take text, renders a .cu file in place, and needs(), which checks names of c and l. o->files must be set. A script may
+ * keep the function for as long as its state lives: so long must o. */
 void fa_template_provide(lua_State *L, int env, fa_output *o);
 /* Inside a run. Runs a file as include does; leaves one value. */
 void fa_template_include(lua_State *L, int env, fa_output *o, const char *name);

@@ -45,13 +45,13 @@ static void read_name(lua_State *L, const fa_family *f, fa_tunable *t, size_t i)
 {
     const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
     if (!is_name(name))
-        luaL_error(L, "templates/%s.lua: value %d of tunable %s has no name of 1 to %d small letters, digits and _, a letter first",
-                   f->name, (int)i + 1, t->name, FA_VALUE_NAME_MAX);
+        luaL_error(L, "templates/%s: value %d of tunable %s has no name of 1 to %d small letters, digits and _, a letter first", f->file,
+                   (int)i + 1, t->name, FA_VALUE_NAME_MAX);
     if (!t->names && !(t->names = calloc(t->n, sizeof *t->names)))
         fa_sandbox_no_memory(L, t->name);
     for (size_t j = 0; j < i; j++)
         if (t->names[j] && !strcmp(t->names[j], name))
-            luaL_error(L, "templates/%s.lua: tunable %s has two values of the name %s", f->name, t->name, name);
+            luaL_error(L, "templates/%s: tunable %s has two values of the name %s", f->file, t->name, name);
     ((const char **)(uintptr_t)t->names)[i] = copy(L, name);
 }
 
@@ -64,10 +64,10 @@ static int32_t read_value(lua_State *L, const fa_family *f, fa_tunable *t, size_
         lua_rawgeti(L, -1, 1);
     lua_Integer v = lua_tointegerx(L, -1, &ok);
     if (!ok || v < INT32_MIN || v > INT32_MAX)
-        luaL_error(L, "templates/%s.lua: value %d of tunable %s is not an integer of 32 bits", f->name, (int)i + 1, t->name);
+        luaL_error(L, "templates/%s: value %d of tunable %s is not an integer of 32 bits", f->file, (int)i + 1, t->name);
     for (size_t j = 0; j < i; j++)
         if (t->values[j] == v)
-            luaL_error(L, "templates/%s.lua: tunable %s lists %d twice", f->name, t->name, (int)v);
+            luaL_error(L, "templates/%s: tunable %s lists %d twice", f->file, t->name, (int)v);
     if (named) {
         lua_rawgeti(L, -2, 2);
         read_name(L, f, t, i);
@@ -85,7 +85,7 @@ static int32_t read_step(lua_State *L, const fa_family *f, const fa_tunable *t)
     if (type == LUA_TSTRING && !strcmp(lua_tostring(L, -1), "any"))
         v = FA_STEP_ANY;
     else if (type != LUA_TNIL && (!(v = lua_tointegerx(L, -1, &ok)) || !ok || v < 1 || v > FA_VALUES_MAX))
-        luaL_error(L, "templates/%s.lua: step of tunable %s is neither \"any\" nor a number of places from 1 to %d", f->name, t->name,
+        luaL_error(L, "templates/%s: step of tunable %s is neither \"any\" nor a number of places from 1 to %d", f->file, t->name,
                    FA_VALUES_MAX);
     lua_pop(L, 1);
     return (int32_t)v;
@@ -107,15 +107,15 @@ void fa_tunable_read(lua_State *L, fa_family *f)
     }
     size_t len = name ? strlen(name) : 0, most = sizeof((fa_config *)0)->tunable[0].name - 1;
     if (!len || len > most || !doc || !lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
-        luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name, f->n_tunables + 1,
+        luaL_error(L, "templates/%s: tunable %d is not { name of at most %d letters, { values }, doc }", f->file, f->n_tunables + 1,
                    (int)most);
     fa_holds(name);                                        /* luaL_error does not return */
     if (!strcmp(name, "family") || !strcmp(name, "named")) /* fields of the config's table */
-        luaL_error(L, "templates/%s.lua: tunable %d has the name %s; accepted: any but family, named", f->name, f->n_tunables + 1, name);
+        luaL_error(L, "templates/%s: tunable %d has the name %s; accepted: any but family, named", f->file, f->n_tunables + 1, name);
     if (number_of(f, name) >= 0)
-        luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
+        luaL_error(L, "templates/%s: tunable %s is declared twice", f->file, name);
     if (lua_rawlen(L, -1) > FA_VALUES_MAX)
-        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name, (LUAI_UACINT)lua_rawlen(L, -1),
+        luaL_error(L, "templates/%s: tunable %s has %I values; accepted: at most %d", f->file, name, (LUAI_UACINT)lua_rawlen(L, -1),
                    FA_VALUES_MAX);
     f->n_tunables++; /* from here on fa_family_free frees what is there */
     t->n = lua_rawlen(L, -1);
@@ -155,7 +155,7 @@ void fa_tile_read(lua_State *L, fa_family *f)
         lua_pop(L, 1);
     }
     if (type != LUA_TNIL && (f->axis[0] < 0 || f->axis[1] < 0 || f->axis[0] == f->axis[1]))
-        luaL_error(L, "templates/%s.lua: tile is not the names of two tunables, { rows, columns }", f->name);
+        luaL_error(L, "templates/%s: tile is not the names of two tunables, { rows, columns }", f->file);
     lua_pop(L, 1);
 }
 
@@ -166,7 +166,7 @@ static void read_move(lua_State *L, fa_family *f, int number)
     lua_Integer by, named = 0;
     *m = (fa_move){ .n = 0 };
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: move %d is a %s; accepted: { tunable = places, ... }", f->name, number, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: move %d is a %s; accepted: { tunable = places, ... }", f->file, number, luaL_typename(L, -1));
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         named++;
     for (int i = 0; i < f->n_tunables; i++) {
@@ -174,14 +174,14 @@ static void read_move(lua_State *L, fa_family *f, int number)
         if (lua_getfield(L, -1, f->tunable[i].name) != LUA_TNIL && m->n < FA_MOVE_PARTS) {
             by = lua_tointegerx(L, -1, &ok);
             if (!ok || by == 0 || by < -FA_VALUES_MAX || by > FA_VALUES_MAX)
-                luaL_error(L, "templates/%s.lua: %s of move %d is not a number of places, up or down", f->name, f->tunable[i].name, number);
+                luaL_error(L, "templates/%s: %s of move %d is not a number of places, up or down", f->file, f->tunable[i].name, number);
             m->part[m->n].tunable = i;
             m->part[m->n++].by = (int32_t)by;
         }
         lua_pop(L, 1);
     }
     if (m->n != named || m->n < 2)
-        luaL_error(L, "templates/%s.lua: move %d does not name 2 to %d tunables of the family", f->name, number, FA_MOVE_PARTS);
+        luaL_error(L, "templates/%s: move %d does not name 2 to %d tunables of the family", f->file, number, FA_MOVE_PARTS);
     f->n_moves++;
 }
 
@@ -190,7 +190,7 @@ void fa_moves_read(lua_State *L, fa_family *f)
     int type = lua_getfield(L, -1, "moves");
     lua_Unsigned n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
     if ((type != LUA_TTABLE && type != LUA_TNIL) || n > FA_MOVES_MAX)
-        luaL_error(L, "templates/%s.lua: moves is not an array of at most %d entries", f->name, FA_MOVES_MAX);
+        luaL_error(L, "templates/%s: moves is not an array of at most %d entries", f->file, FA_MOVES_MAX);
     for (lua_Unsigned i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, (lua_Integer)i);
         read_move(L, f, (int)i);

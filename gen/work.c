@@ -14,7 +14,7 @@ static double number(lua_State *L, const fa_family *f, const char *field, double
     }
     double v = lua_tonumberx(L, -1, &ok);
     if (!ok || !(v >= 0) || isinf(v))
-        luaL_error(L, "templates/%s.lua: %s of work is not a number >= 0", f->name, field);
+        luaL_error(L, "templates/%s: %s of work is not a number >= 0", f->file, field);
     lua_pop(L, 1);
     return v;
 }
@@ -25,7 +25,7 @@ static void text(lua_State *L, const fa_family *f, const char *field, const char
     if (lua_getfield(L, -1, field) != LUA_TNIL)
         s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
     if (!*s || strlen(s) >= n)
-        luaL_error(L, "templates/%s.lua: %s of work is not a short string", f->name, field);
+        luaL_error(L, "templates/%s: %s of work is not a short string", f->file, field);
     memcpy(out, s, strlen(s) + 1);
     lua_pop(L, 1);
 }
@@ -46,7 +46,7 @@ static const fa_algorithm *algorithm(lua_State *L, const fa_family *f, const fa_
             return a;
         at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", a->name);
     }
-    luaL_error(L, "templates/%s.lua: algorithm of work is \"%s\"; accepted: %s", f->name, name, names);
+    luaL_error(L, "templates/%s: algorithm of work is \"%s\"; accepted: %s", f->file, name, names);
     return NULL;
 }
 
@@ -77,17 +77,17 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     bool streams = w->cols == 0 && (w->algorithm ? w->rows >= 1 : w->bytes > 0);
     if ((w->cols < 1 && !streams) || (w->rows < 1 && w->cols >= 1) || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 ||
         w->l2_speed <= 0)
-        luaL_error(L, "templates/%s.lua: rows, cols, efficiency or l2_speed of work is out of range", f->name);
+        luaL_error(L, "templates/%s: rows, cols, efficiency or l2_speed of work is out of range", f->file);
     if (w->algorithm && w->bytes > 0)
-        luaL_error(L, "templates/%s.lua: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->name, w->algorithm->name);
+        luaL_error(L, "templates/%s: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->file, w->algorithm->name);
     if (w->group != 0 && (w->cols < 1 || w->group < 1 || fmod(w->rows, w->group) != 0))
-        luaL_error(L, "templates/%s.lua: group of work is no part of its rows, or beside no cols", f->name);
+        luaL_error(L, "templates/%s: group of work is no part of its rows, or beside no cols", f->file);
     w->rate = -1;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(units[i].name, w->unit))
             w->rate = units[i].rate;
     if (w->rate < 0)
-        luaL_error(L, "templates/%s.lua: unit of work is \"%s\"; accepted: mma16, mma_tf32, wgmma16, ffma", f->name, w->unit);
+        luaL_error(L, "templates/%s: unit of work is \"%s\"; accepted: mma16, mma_tf32, wgmma16, ffma", f->file, w->unit);
 }
 
 int fa_work_ask(lua_State *L, const fa_lua_args *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
@@ -100,17 +100,16 @@ int fa_work_ask(lua_State *L, const fa_lua_args *fr, int shaped, const fa_family
     lua_pushvalue(L, layout);
     lua_call(L, 4, 1);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: work returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: work returned a %s; accepted: a table", f->file, luaL_typename(L, -1));
     int n = (int)lua_rawlen(L, -1);
     if (n && n != steps)
-        luaL_error(L,
-                   "templates/%s.lua: work returned %d entries for %d steps; accepted: one for each step, or a table that stands for all",
-                   f->name, n, steps);
+        luaL_error(L, "templates/%s: work returned %d entries for %d steps; accepted: one for each step, or a table that stands for all",
+                   f->file, n, steps);
     if (!n)
         read_work(L, f, p, fr->arch, &out[0]);
     for (int i = 0; i < n; i++) {
         if (lua_rawgeti(L, -1, i + 1) != LUA_TTABLE)
-            luaL_error(L, "templates/%s.lua: entry %d of work is a %s; accepted: a table", f->name, i + 1, luaL_typename(L, -1));
+            luaL_error(L, "templates/%s: entry %d of work is a %s; accepted: a table", f->file, i + 1, luaL_typename(L, -1));
         read_work(L, f, p, fr->arch, &out[i]);
         lua_pop(L, 1);
     }

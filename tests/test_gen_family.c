@@ -172,7 +172,7 @@ Test(family, faults_of_a_declaration)
         { WITH(FIVE, "moves = { { a = 1, b = 'x' } }"), "b of move 1 is not a number of places" },
         { WITH(FIVE, "moves = 3"), "moves is not an array of at most 16" },
         { WITH(FIVE, "rank = -1"), "rank of the family is not an integer" },
-        { WITH(FIVE, "reference = true"), "reference is true, as in templates/naive.lua; accepted: of one family of forward" },
+        { WITH(FIVE, "reference = true"), "reference is true, as in templates/families/naive.lua; accepted: of one family of forward" },
         { "return { doc = 'x', tunables = {}, constraints = { { 'k', function() return true end, about = 'luck' } }, " BASE "}\n",
           "about of constraint k is \"luck\"; accepted: rules, shared memory, registers" },
     };

@@ -131,9 +131,9 @@ Test(runtime_context, a_report_says_where_templates_are)
 {
     cu_driver d = *fake_driver();
     d.detail = tell_detail;
-    detail = "out of bounds at templates/tile.cu:12";
+    detail = "out of bounds at templates/tiles/tile.cu:12";
     cr_assert_eq(fa_driver_check(&d, CUDA_ERROR_LAUNCH_FAILED, "cuCtxSynchronize"), FA_DEVICE);
-    cr_assert(strstr(fa_last_error(), "templates/tile.cu:12\n(templates/ is built into fagen"), "%s", fa_last_error());
+    cr_assert(strstr(fa_last_error(), "templates/tiles/tile.cu:12\n(templates/ is built into fagen"), "%s", fa_last_error());
     detail = "out of bounds at kernel.ptx:12";
     cr_assert_eq(fa_driver_check(&d, CUDA_ERROR_LAUNCH_FAILED, "cuCtxSynchronize"), FA_DEVICE);
     cr_assert(!strstr(fa_last_error(), "built into"), "%s", fa_last_error());

@@ -1,5 +1,6 @@
-/* templates/sequence.cu is all that a kernel knows of its sequence: another one, in which each sequence of the batch has its own number of
- * keys and its own diagonal, gives for each the very bits of a launch with that sequence alone. No other template reads what may differ. */
+/* templates/pairs/sequence.cu is all that a kernel knows of its sequence: another one, in which each sequence of the batch has its own
+ * number of keys and its own diagonal, gives for each the very bits of a launch with that sequence alone. No other template reads what
+ * may differ. */
 #include "gen/templates.h"
 #include "runtime/plan.h"
 #include "test_cache_scratch.h"

@@ -1,6 +1,0 @@
-// fagen $(version), attention of few query rows on wgmma, keys split over all blocks: O = softmax(scale Q K^T, masked) V and LSE.
-//   problem  $(problem_text)
-//   config   $(config_text)
-//   again    $(command)
-
-//| include "decode_kernel.cu"

@@ -1,0 +1,221 @@
+-- What the families of split-KV attention of few query rows have in common, to be put into their tables.
+-- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
+-- only where a tile of rows ends.
+
+local round_up = include "families/round_up.lua"
+
+local decode = { rows_sm = 128, round_up = round_up }
+
+-- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
+local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 128
+local HELD = 4  -- segments at most after which the groups of a block meet
+
+-- Binary digits of x behind the first.
+local function digits(x) return x > 1 and 1 + digits(x // 2) or 0 end
+
+-- Tunables behind those of the tile.
+decode.shares = {
+  { "stages", { 2, 3, 4, 5, 6 }, "buffers of K and V of a group", step = "any" },
+  { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
+  { "kv_lanes", { 1, 8 }, "neighbouring key/value heads that blocks walk side by side" },
+  { "combine", { { 0, "last_block" }, { 1, "second_kernel" } },
+    "what adds up the parts of a tile: the block that comes last, or a second kernel" },
+  { "sm_shares", { 1, 2, 4 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
+  { "min_turns", { 1, 4 }, "least turns (bk * key_warps keys) that a block takes" },
+}
+
+-- Bytes of a key's rows of K and V in shared memory.
+local function row_bytes(p) return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes end
+
+-- Batch invariance: bytes of a sum of segments in shared memory, O and two places of (m, l).
+local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
+
+decode.constraints = {
+  { "page", function(p, c)
+    if p.page == 0 or c.bk <= 32 * p.page then return true end
+    return false, "bk = " .. c.bk .. " keys lie in more pages than a warp has lanes"
+  end },
+  { "warps", function(p, c)
+    local warps = c.row_warps * c.key_warps
+    if warps <= 8 and warps * c.ctas <= 16 then return true end
+    return false, warps .. " warps in each of " .. c.ctas .. " blocks"
+  end, upto = "ctas", about = "registers" },
+  -- Parts of tiles take as much workspace whatever the config: a better one may take over between launches.
+  { "parts", function(p, c)
+    local rows = c.br * c.ctas * c.sm_shares
+    if rows <= decode.rows_sm then return true end
+    return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
+  end },
+  { "combined", function(p, c)
+    if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
+    return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
+  end, search = true },
+  { "blocks_fit", function(p, c, a)
+    local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
+    if p.has_batch_invariant then bytes = bytes + 2 * sum_bytes(p, c) end
+    if bytes * c.ctas <= a.smem_sm then return true end
+    return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
+  end, upto = "ctas", about = "shared memory" },
+  { "flight", function(p, c)
+    local bytes = row_bytes(p) * c.bk * c.key_warps * (c.stages - 1) * c.ctas
+    if bytes >= 24 << 10 then return true end
+    return false, "only " .. bytes .. " bytes of an SM under way"
+  end, upto = "ctas", search = true },
+}
+
+-- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
+function decode.layout(p, c, a)
+  local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90, stream = true }
+  l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
+  l.threads = l.warps * 32
+  l.chunks = round_up(p.d, 8) * p.bytes // 16
+  l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
+  l.vb = round_up(p.dv, 8) // 8
+  l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
+  local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
+  local exchange = c.br * l.vb * 8 * 4
+  l.stage = k + v
+  l.group = c.stages * l.stage
+  -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
+  l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
+  l.bytes = c.key_warps * l.group
+  if not l.overlay then
+    l.exchange, l.exchange_stride = l.bytes, exchange
+    l.bytes = l.bytes + c.key_warps * exchange
+  end
+  l.states = l.bytes
+  l.words = l.states + c.key_warps * c.br * 8
+  l.used = l.words + 16
+  l.walk, l.next = "Walk", "next_tile"
+  if p.has_batch_invariant then
+    l.walk, l.next = "SegmentWalk", "next"
+    l.section, l.segments_digits, l.segment_digits = SECTION, digits(SEGMENTS), digits(SEGMENT_KEYS // (c.bk * c.key_warps))
+    l.slots = SEGMENTS // SECTION + SECTION
+    l.found = l.used
+    l.sums = round_up(l.found + SEGMENTS * 8, 16)
+    l.used = l.sums + 2 * sum_bytes(p, c)
+    -- Where there is room, the groups meet after several segments.
+    local part = exchange + c.br * 8
+    local room = math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) - l.used
+    if c.dot_lanes then room = room - c.br * c.bk * c.key_warps * 4 - 16 end
+    l.held = math.max(1, math.min(HELD, room // (c.key_warps * part)))
+    if l.held > 1 then
+      l.overlay, l.exchange, l.exchange_stride = false, l.used, exchange
+      l.states = l.exchange + l.held * c.key_warps * exchange
+      l.used = l.states + l.held * c.key_warps * c.br * 8
+    end
+  end
+  l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
+  -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
+  l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
+  l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
+  if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
+  l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
+  -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
+  local mb = c.br // c.row_warps // 16
+  l.regs = mb * (l.chunks // 2) * 4 + mb * l.vb * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  return l
+end
+
+function decode.steps(p, c, a, l)
+  local grid = ("rows/%d hkv b keys/%d"):format(c.br, c.bk * c.key_warps)
+  local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
+  if c.combine == c.named.combine.last_block then return { first } end
+  -- As many blocks for each slice of rows as the first step has.
+  return { first, {
+    entry = "fa_decode_merge", threads = l.merge_threads, smem = 0, per_sm = c.ctas * c.sm_shares * l.slices, pdl = l.pdl,
+    grid = ("%s %d"):format(grid, l.slices),
+  } }
+end
+
+-- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
+function decode.workspace(p, c, a, l)
+  -- Batch invariance: the config follows from the class, and no other takes over.
+  if p.has_batch_invariant then
+    local rows = c.br * c.ctas * c.sm_shares * l.slots
+    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+      rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
+  end
+  return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+    2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
+end
+
+-- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
+-- turn: its clocks beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
+-- (docs/experiments.md, "Decoding"). sq: queries of each sequence, where they are not p.sq.
+function decode.stream(p, c, a, turn, sq)
+  sq = sq or p.sq
+  local rows = sq * (p.hq // p.hkv)
+  local keys = p.sk
+  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + sq) end
+  local row = row_bytes(p)
+  local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
+  local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
+  local blocks = a.sm_count * c.ctas * c.sm_shares
+  local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
+  local parts = turns > share and turns // share + 1 or 1
+  local kv = tiles * keys * row
+  local seconds = kv / (a.hbm_gbs * 1e9)
+  local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
+  local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
+  local stream = seconds / math.min(1, flight / 49152) / balance ^ 0.83
+  local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
+  local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
+  local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
+  local partial = parts * math.min(rows, c.br) * p.dv * 4
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or 6660) end
+  local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
+  if c.combine == c.named.combine.last_block then return { first } end
+  return { first, { bytes = math.max(1, tiles * partial) } }
+end
+
+function decode.work(p, c, a, l, sq)
+  -- The chain of latencies from the arrival of a turn's keys to its last product, or the products themselves.
+  local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
+  local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
+  if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
+  return decode.stream(p, c, a, math.max(chain, c.ctas * products), sq)
+end
+
+function decode.params(p, c)
+  local names = "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
+    .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+  if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+  if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+  if p.has_pages then names = names .. "page_table " end
+  names = names .. "scale scale_log2 b hq hkv group sq sk "
+  if p.has_lengths then names = names .. "total_q total_k relative shift_lo shift_hi " else names = names .. "diag_lo diag_hi " end
+  if p.has_pages then names = names .. "page_size pages page_table_stride " end
+  return names
+end
+
+-- Configs of these tiles with buffers, blocks and shares as they mostly win.
+function decode.starts(tiles, combine)
+  local list = {}
+  for _, tile in ipairs(tiles) do
+    for _, shares in ipairs({ { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }) do
+      local to = {}
+      for _, k in ipairs(sorted(tile)) do to[k] = tile[k] end
+      to.stages, to.ctas, to.kv_lanes = shares[1], shares[2], shares[3]
+      to.combine, to.sm_shares, to.min_turns = combine, 1, 1
+      list[#list + 1] = to
+    end
+  end
+  return list
+end
+
+-- The table of a family: `t`, with what all have behind its own tunables and constraints.
+function decode.family(t)
+  local function append(to, from)
+    to = to or {}
+    for _, x in ipairs(from) do to[#to + 1] = x end
+    return to
+  end
+  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides", { "br", "bk" }
+  t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
+  t.layout = t.layout or decode.layout
+  t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work
+  return t
+end
+
+return decode

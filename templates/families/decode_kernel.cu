@@ -1,0 +1,240 @@
+//| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
+//| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
+//| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+//| if p.bytes == 2 then
+typedef unsigned short element;  // $(p.dtype)
+//| else
+typedef float element;  // $(p.dtype)
+//| end
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);         // query rows of a tile: queries x heads of a group
+constexpr int BC = $(c.bk);         // keys of a block of keys, which a group of warps takes at a time
+constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / ROW_WARPS rows
+constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
+constexpr int STAGES = $(c.stages);     // buffers of a group
+constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
+constexpr int MIN_TURNS = $(c.min_turns);  // least turns of a thread block
+//| if p.has_batch_invariant then
+constexpr int SEGMENTS_DIGITS = $(l.segments_digits), SEGMENTS = 1 << SEGMENTS_DIGITS;  // of a tile at most
+constexpr int SEGMENT_DIGITS = $(l.segment_digits);                // turns of each at least: 1 << SEGMENT_DIGITS
+constexpr int SECTION = $(l.section);      // segments that are added up first
+//| end
+//| if c.kv_lanes > 1 then
+constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
+//| end
+
+// ---- what follows from them ----
+constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
+//| if not l.dots then
+constexpr int MB = BR / ROW_WARPS / 16;  // blocks of 16 rows per warp
+constexpr int NB = BC / 8;               // blocks of 8 keys
+constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
+//| end
+constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
+constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
+constexpr int VB = $(l.vb);        // blocks of 8 columns of O
+constexpr int COLS = VB * 8;     // of O, rounded up
+//| if c.combine == c.named.combine.second_kernel then
+constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
+//| end
+constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
+// Offsets in dynamic shared memory, $(l.bytes) bytes in all: the buffers of the groups; where each leaves its O; (m, l) of their rows;
+// words that the block shares.
+constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
+constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+//| if p.has_batch_invariant then
+constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
+constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two places each
+constexpr int HELD = $(l.held);           // segments whose parts groups leave before they meet
+constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
+//| end
+
+//| include "machine/prelude.cu"
+
+//| include "tiles/tile.cu"
+
+//| include "pairs/sequence.cu"
+
+//| include "pairs/mask.cu"
+
+//| include "tiles/softmax.cu"
+
+//| include "work/decode_split.cu"
+
+//| if l.boxed then
+//|   include "wgmma/wgmma_products.cu"
+//| elseif l.dots then
+constexpr bool PAIRS_V = false;
+//| else
+//|   include "mma/products.cu"
+//| end
+
+//| include "tiles/decode_loader.cu"
+
+//| include "work/decode_merge.cu"
+
+//| include "tiles/decode_query.cu"
+
+//| if l.dots then
+//|   include "machine/decode_dots.cu"
+//| else
+//|   include "mma/mma_softmax.cu"
+
+//|   include "mma/decode_fragments.cu"
+//| end
+
+// Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the turn before.
+__device__ __forceinline__ void group_arrived(int group) {
+  cp_async_wait<STAGES - 2>();
+//| if l.boxed then
+  fence_async();
+//| end
+//| if c.row_warps == 1 then
+  __syncwarp();
+//| else
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p) {
+  extern __shared__ __align__($(l.boxed and 1024 or 128)) unsigned char smem[];
+//| if not p.has_lengths then
+  const Split split = split_of(p);
+//| end
+//| if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//| end
+//| if p.has_pages then
+  prefetch_table(p);
+//| end
+//| if l.pdl then
+//|   if not p.has_lengths then
+  prefetch(p, split);
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//|   end
+//| end
+//| if p.has_lengths then
+  const Split split = split_of_launch(p, [&](const Split &seeming) {
+//|   if l.pdl and not p.has_batch_invariant then
+    prefetch(p, seeming);
+//|   end
+  });
+//| end
+  const int group = threadIdx.x / GROUP_THREADS;
+  const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
+  Loader loader(p, split.walk, group);
+#pragma unroll 1
+  for (int s = 0; s < STAGES - 1; s++) {
+    loader.load(buffers + s * STAGE);
+    cp_async_commit();
+  }
+  WarpRows rows(smem);
+  int stage = 0, free_stage = STAGES - 1;
+//| if c.combine == c.named.combine.second_kernel then
+  bool goes_on = false;  // a tile that began here ends elsewhere
+//| end
+#pragma unroll 1
+  for ($(l.walk) walk = split.walk; walk.left > 0; walk.$(l.next)(p)) {
+    const Sequence sequence = sequence_of(p, walk.batch);
+    const Tile tile = tile_of(p, sequence, walk);
+    rows.begin(p, sequence, tile);
+//| if p.has_batch_invariant then
+//|   if c.combine == c.named.combine.last_block then
+    const int home = walk.whole_tile() ? 0 : split.home_of(walk);
+//|   end
+    int turn = walk.turn, held = 0;  // held: segments whose parts lie in shared memory
+#pragma unroll 1
+    for (int segment = walk.first; segment < walk.upto; segment++) {
+    rows.fresh();
+//| end
+    int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last turn
+#pragma unroll 1
+//| local begin, turns = "int turn = walk.turn", "turn < walk.end"
+//| if p.has_batch_invariant then begin, turns = "const int end = walk.cuts.begin_of(segment + 1)", "turn < end" end
+    for ($(begin); $(turns); turn++) {
+      group_arrived(group);
+      loader.load(buffers + free_stage * STAGE);
+      cp_async_commit();
+      const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
+      const int block = tile.first_block + turn * GROUPS + group;
+      if (block >= tile.range.block_lo && block <= tile.range.block_hi)
+        rows.attend(p, sequence, tile, block, block >= tile.range.full_hi || block <= tile.range.full_lo, k_tile, v_tile);
+      last = free_stage = stage;
+      stage = stage == STAGES - 1 ? 0 : stage + 1;
+    }
+//| if c.combine == c.named.combine.second_kernel then
+//|   local begins = p.has_batch_invariant and "(walk.first == 0 && !walk.whole_tile())" or "(walk.turn == 0 && walk.end < walk.turns)"
+    goes_on = goes_on || $(begins);
+//| end
+//| if l.overlay and c.row_warps > 1 then
+    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
+//| elseif l.overlay then
+    __syncwarp();  // K and V are read
+//| end
+//| if p.has_batch_invariant then
+    rows.leave(part_of_group(smem, last, held * GROUPS + group), states_of_group(smem, held * GROUPS + group), rows_in(tile));
+    held++;
+    if (held == HELD || segment + 1 == walk.upto) {
+      store_segments(p, sequence, tile, walk, segment + 1 - held, held, smem, last);
+      held = 0;
+    }
+    }  // of segments
+//|   if c.combine == c.named.combine.last_block then
+    if (!walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, home, smem);
+//|   else
+    if (threadIdx.x == 0 && walk.first == 0 && !walk.whole_tile()) open_tile(p, walk, split);
+//|   end
+//| else
+    rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
+    store_tile(p, sequence, tile, walk, split, smem, last);
+//| end
+  }
+  store_keyless(p);
+//| if p.has_lengths then
+  if (blockIdx.x == 0 && threadIdx.x < 32) keep_lengths_in_l2(p);
+//| end
+//| if c.combine == c.named.combine.second_kernel then
+  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[$(p.has_batch_invariant and "2 * " or "")blockIdx.x] = make_int4(0, 0, 0, 0);
+//| end
+}
+//| if c.combine == c.named.combine.second_kernel then
+
+// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
+//|   if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//|   end
+  const int block = (int)blockIdx.x / SLICES, slice = (int)blockIdx.x % SLICES;
+  const int4 open = __ldcg((const int4 *)p.tiles_open + $(p.has_batch_invariant and "2 * " or "")block);
+  if (open.w == 0) return;
+  const Sequence sequence = sequence_of(p, open.x);
+  Walk walk;
+  walk.kv_head = open.y;
+  walk.tile = open.z;
+  const Tile tile = tile_of(p, sequence, walk);
+  const int rows = rows_in(tile);
+//|   if p.has_batch_invariant then
+  if (slice * MERGE_THREADS >= rows * (COLS / 4)) return;
+  __shared__ Found list[SEGMENTS];
+  __shared__ int parts;
+  if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
+  __syncthreads();
+//|   end
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
+//|   if p.has_batch_invariant then
+    add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
+//|   else
+    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+//|   end
+}
+//| end

@@ -1,0 +1,44 @@
+-- decode_mma: few query rows against many keys, split over all SMs, with mma.sync and cp.async, for sm_80 and later.
+-- The query heads of a group and the queries of a sequence share the rows of a tile (FlashDecoding, Dao et al. 2023; stream-K, Osama et
+-- al. 2023).
+
+local decode = include "families/decode_family.lua"
+
+return decode.family {
+  doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
+  tunables = {
+    { "br", { 16, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile" },
+    { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
+    { "row_warps", { 1, 2, 4 }, "warps of a group, each with B_r / row_warps rows" },
+    { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
+  },
+  constraints = {
+    { "rows", function(p, c)
+      local rows = c.br // c.row_warps
+      if rows == 16 or rows == 32 then return true end
+      return false, "B_r / row_warps = " .. rows .. ", not 16 or 32"
+    end, upto = "row_warps" },
+  },
+
+  start = function(p, a)
+    local rows, br, tiles = p.sq * (p.hq // p.hkv), 16, {}
+    while br < 64 and br < rows do br = 2 * br end
+    for _, bk in ipairs({ 16, 32 }) do
+      for _, warps in ipairs({ 4, 8 }) do
+        tiles[#tiles + 1] = { br = br, bk = bk, row_warps = br // 16 > 2 and 2 or 1, key_warps = br > 16 and warps // 2 or warps }
+      end
+    end
+    return decode.starts(tiles, "last_block")
+  end,
+
+  supports = function(p, a)
+    if p.dtype == "fp32" then return false, "fp32 needs FMA units" end
+    return true
+  end,
+
+  layout = function(p, c, a)
+    local l = decode.layout(p, c, a)
+    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
+    return l
+  end,
+}

@@ -1,0 +1,268 @@
+-- flash_bwd_wgmma: the gradients of attention with wgmma and TMA, for sm_90a, in five products. Blocks of a kernel own keys: warpgroups of
+-- 64 keys each compute S^T, dP^T, dV and dK with P and dS as operands straight out of registers. dQ = scale dS K comes about in one of two
+-- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
+-- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
+-- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
+-- is the chip's. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
+-- in the boxes that reach beyond a sequence's end.
+
+local backward = include "families/backward_family.lua"
+local hopper = include "families/hopper_family.lua"
+
+local round_up = include "families/round_up.lua"
+
+local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
+local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
+
+-- Registers per thread: at the launch, and what others have after the warpgroup of copies kept `feeder` (setmaxnreg).
+local function registers(a, groups, feeder)
+  local launch = math.min(a.regs_thread, a.regs_sm // (128 * (groups + 1)) // 8 * 8)
+  return launch, math.max(launch, math.min(240, (launch * (groups + 1) - feeder) // groups // 8 * 8))
+end
+
+local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
+
+-- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to a twin, LSE and D lie
+-- in shared memory, behind them the barriers, and tiles that were drawn.
+local function places_kv(p, c)
+  local row = c.box * 2
+  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c) }
+  l.v = c.bc * boxes * row
+  l.q = l.v + c.bc * boxes_v * row
+  l.grad_o = l.q + c.stages * c.br * boxes * row
+  l.ds = l.grad_o + c.stages * c.br * boxes_v * row
+  l.p = l.ds + c.ds_bufs * 2 * SMEM_TILE
+  -- Half of the columns of dQ, in whole boxes where there are several.
+  l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
+  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
+  l.barriers = l.rows_at + c.stages * c.br * 8
+  l.tile_barriers = 2 + 4 * c.stages + 3 * c.ds_bufs
+  -- With lengths there is one for each `full`, at the same distance.
+  l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)
+  l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 + 3 * c.stages or 0))
+  l.ended = l.slots + (c.grid > 0 and 8 or 0)
+  l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
+  return l
+end
+
+-- Of the kernel of dQ, into l: stages of a block of K and a tile of dS for each warpgroup.
+local function places_q(l, p, c)
+  l.q_groups = c.q_br // 64
+  l.q_stage = 64 * l.boxes * l.row + l.q_groups * SMEM_TILE
+  l.q_barriers = c.q_stages * l.q_stage
+  l.bytes_q = l.q_barriers + 8 * (p.has_lengths and 3 or 2) * c.q_stages
+  return l
+end
+
+-- What the gradients, S and dP, and P and dS as operands take, per thread.
+local function matrices(p, c)
+  local d, dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
+  if c.twins == 1 then return math.max(d, dv) + c.br // 2 + c.br // 4 end
+  local held = (c.held > 0 and round_up(p.d, 16) // 4 or 0) + (c.held > 1 and round_up(p.dv, 16) // 4 or 0)
+  return d + dv + c.br + c.br // 4 + held
+end
+
+-- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
+-- others need no more than 232.
+local function feeder_of(p, c)
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 <= 232 and 40 or FEEDER
+end
+
+return {
+  doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
+  operation = "backward",
+  features = backward.features,
+  tile = { "br", "bc" },
+
+  tunables = {
+    { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
+    { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
+    { "twins", { 0, 1 }, "warpgroups that have 64 keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "held", { 0, 1, 2 }, "operands of S and dP that a warpgroup keeps in registers: 1 = K, 2 = K and V" },
+    { "schedule", { { 1, "turns" }, { 0, "plain" } },
+      "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
+    { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
+    { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
+    { "dq", { { 0, "spill" }, { 1, "add" } }, "dQ: spill = out of dS in memory, add = added up in fp32" },
+    { "ds_bufs", { 0, 2, 3 }, "buffers of dS on its way to the other warpgroup; 0 where it goes to memory" },
+    { "grid", { { 2, "persistent" }, { 0, "per_tile" } },
+      "how blocks get tiles of keys: persistent = they stay and the next that is free draws one, per_tile = a block for each" },
+    { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
+    { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
+  },
+
+  -- Two warpgroups of 64 keys, or twins where the sums of one take too many registers; dS through memory, or dQ added up.
+  start = function(p, a)
+    local list = {}
+    for _, box in ipairs({ 64, 32, 16 }) do
+      for _, stages in ipairs({ 2, 4 }) do
+        for _, twins in ipairs({ 0, 1 }) do
+          list[#list + 1] = {
+            br = 64, bc = twins == 1 and 64 or 128, twins = twins, held = 0, schedule = "plain", box = box, stages = stages, dq = "spill",
+            ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4,
+          }
+        end
+        for _, held in ipairs({ 0, 2 }) do
+          list[#list + 1] = {
+            br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
+            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4,
+          }
+        end
+      end
+    end
+    return list
+  end,
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
+    if p.o ~= p.dtype then return false, "O in " .. p.o end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    return true
+  end,
+
+  constraints = {
+    { "groups", function(p, c)
+      local groups = groups_of(c)
+      if groups == 2 or groups == 1 then return true end
+      return false, groups .. " warpgroups leave each too few registers"
+    end, upto = "twins", about = "registers" },
+    { "held", function(p, c)
+      if c.held == 0 or c.twins == 0 then return true end
+      return false, "twins have no more than one product with K or V each"
+    end, upto = "held" },
+    { "accumulators", function(p, c, a)
+      local _launch, most = registers(a, groups_of(c), FEEDER)
+      local need = matrices(p, c) + 28
+      if need <= most then return true end
+      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
+    end, upto = "dq", about = "registers" },
+    { "turns", function(p, c)
+      if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
+      return false, "turns are for two warpgroups with keys of their own"
+    end, upto = "schedule" },
+    hopper.box,
+    { "add", function(p, c)
+      if c.dq == c.named.dq.spill then return true end
+      if p.has_deterministic then return false, "sums in memory have no order" end
+      if c.bc == 128 and c.twins == 0 and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
+      return false, "dQ is added up by two warpgroups with 64 keys each and blocks of 64 queries, at head_dims from 64 on that 8 divides"
+    end, upto = "dq" },
+    { "exchange", function(p, c)
+      if (c.ds_bufs == 0) == (c.dq == c.named.dq.spill) then return true end
+      return false, c.ds_bufs == 0 and "dS of one block is multiplied beside that of the next" or "dS goes to memory"
+    end, upto = "ds_bufs" },
+    { "drawing", function(p, c)
+      if c.grid == c.named.grid.per_tile or feeder_of(p, c) > FEEDER then return true end
+      if p.has_lengths then return false, "tiles that are drawn and lengths leave too few registers" end
+      if c.dq == c.named.dq.spill then return true end
+      return false, "tiles that are drawn and sums of dQ leave too few registers"
+    end, upto = "grid", about = "registers" },
+    { "buffers", function(p, c, a)
+      local need = places_kv(p, c).bytes_kv
+      if need <= a.smem_block then return true end
+      return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "grid", about = "shared memory" },
+    { "q_accumulators", function(p, c, a)
+      local launch, most = registers(a, c.q_br // 64, FEEDER)
+      local need = round_up(p.d, 8) // 2 + 28
+      if need > most then return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers" end
+      if need + 2 <= launch then return true end
+      return false, "the assembler wants " .. need + 2 .. " > " .. launch .. " registers at the launch for one product"
+    end, upto = "q_br", about = "registers" },
+    { "one", function(p, c)
+      if c.dq == c.named.dq.spill or c.q_br == 128 and c.q_stages == 4 then return true end
+      return false, "where dQ is added up no kernel multiplies dS"
+    end, upto = "q_stages" },
+    { "q_buffers", function(p, c, a)
+      local need = places_q(places_kv(p, c), p, c).bytes_q
+      if need <= a.smem_block then return true end
+      return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "q_stages", about = "shared memory" },
+    backward.workspace(64, function(c) return c.dq == c.named.dq.spill end),
+  },
+
+  layout = function(p, c, a)
+    local l = places_q(places_kv(p, c), p, c)
+    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), FEEDER
+    l.delta_pad = 128
+    l.turns = c.schedule == c.named.schedule.turns
+    l.persistent = c.grid == c.named.grid.persistent
+    l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
+    l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
+    l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
+    l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
+    -- Where dQ is added up, the kernel behind has neither buffers nor products.
+    l.regs = l.sums and l.kv_regs or math.min(l.kv_regs, l.q_regs)
+    l.threads = l.sums and l.kv_threads or math.max(l.kv_threads, l.q_threads)
+    l.bytes = l.sums and l.bytes_kv or math.max(l.bytes_kv, l.bytes_q)
+    l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
+    l.dq = l.sums and l.columns // 2 or l.dk
+    -- Whether there are registers for dQ beside dP.
+    l.apart = l.consumer - matrices(p, c) >= l.dq + 36
+    return backward.delta(l, p)
+  end,
+
+  steps = function(p, c, a, l)
+    local function map(tensor, rows) return { tensor = tensor, cols = c.box, rows = rows, swizzle = l.row } end
+    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d members units"):format(c.q_br), pdl = 1,
+      maps = { map("k", 64) } }
+    if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
+    return {
+      backward.delta_step(l),
+      { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, grid = ("sk/%d units"):format(c.bc), pdl = 1,
+        per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
+        maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } },
+      by_queries,
+    }
+  end,
+
+  workspace = function(p, c, a, l)
+    if l.sums then return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) end
+    return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096, sums_kv fp32 sliced units sk/%d %d"):format(
+      l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv))
+  end,
+
+  params = function(p, c, a, l)
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and " unit" or " key_base unit")
+      .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
+  end,
+
+  work = function(p, c, a, l)
+    local visible = p.b * p.hq * backward.visible(p)
+    local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
+    local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
+    -- What a copy takes beyond the time of the blocks in front of it. By timings on an H200, d = 64: four buffers of Q and dO in the place
+    -- of two take 292 to 357 TFLOP/s. d = 128: three in the place of two, 461 to 528.
+    local latency = ({ [2] = 900, [3] = 500 })[c.stages] or 350
+    local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)
+    -- Q and dO come again for every tile of keys, K for every tile of queries, out of the L2, which was no limit on an H200.
+    local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
+    local kv = {
+      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
+      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 150,
+      -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
+      smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 8 or 0),
+      latency = latency, tile_latency = l.persistent and 4500 or 5500,
+      bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
+      regs = l.kv_regs,
+    }
+    local q = {
+      rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
+      smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 600 // c.q_stages, tile_latency = 4000,
+      bytes = math.max(1, visible * p.sq * p.sk * 2 + 2 * p.d * (p.b * p.hkv * p.sk + p.b * p.hq * p.sq)),
+      regs = l.q_regs,
+    }
+    if l.sums then
+      -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
+      kv.matrix_flops = kv.matrix_flops + 2 * d
+      kv.issue = kv.issue + 200
+      if not l.apart then kv.latency = kv.latency + 200 end  -- dP waits for dQ
+      kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
+      kv.bytes = math.max(1, once + 2 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
+      q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
+    end
+    return { backward.delta_work(p), kv, q }
+  end,
+}

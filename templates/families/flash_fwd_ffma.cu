@@ -1,0 +1,263 @@
+// fagen $(version), flash attention forward in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+
+// ---- the config ----
+constexpr int BR = $(c.br);        // rows of Q per block
+constexpr int BC = $(c.bc);        // keys per iteration
+constexpr int WARPS = $(c.warps);  // each owns BR / WARPS rows
+constexpr int THREADS = WARPS * 32;
+
+// ---- what follows from them ----
+constexpr int RI = $(l.ri);        // rows of a lane
+constexpr int CJ = BC / 16;   // columns of S of a lane
+constexpr int VJ = $(l.vj);        // float4 of O of a lane, per row
+constexpr int CHUNKS = $(l.chunks);    // float4 of a row of Q and K
+constexpr int CHUNKS_V = $(l.chunks_v);  // float4 of a row of V
+constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p);  // offsets in dynamic shared memory
+
+//| include "machine/prelude.cu"
+
+//| include "tiles/tile.cu"
+
+//| include "pairs/sequence.cu"
+
+//| include "pairs/mask.cu"
+
+//| include "work/tile_order.cu"
+
+//| include "tiles/softmax.cu"
+
+//| if p.has_dropout then
+//|   include "pairs/philox.cu"
+
+//| end
+typedef float element;
+
+//| include "pairs/exact_rows.cu"
+
+// Over the 16 lanes that share rows.
+__device__ __forceinline__ float half_warp_max(float x) {
+#pragma unroll
+  for (int i = 8; i > 0; i /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, i));
+  return x;
+}
+__device__ __forceinline__ float half_warp_sum(float x) {
+#pragma unroll
+  for (int i = 8; i > 0; i /= 2) x += __shfl_xor_sync(~0u, x, i);
+  return x;
+}
+
+__device__ __forceinline__ float4 load_float4(u32 from) {
+  const uint4 x = load_shared_x4(from);
+  return make_float4(__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w));
+}
+__device__ __forceinline__ void fma4(float4 &sum, float x, const float4 &y) {
+  sum.x = fmaf(x, y.x, sum.x);
+  sum.y = fmaf(x, y.y, sum.y);
+  sum.z = fmaf(x, y.z, sum.z);
+  sum.w = fmaf(x, y.w, sum.w);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+  const u32 q_tile = shared_address(smem) + SMEM_Q, k_tile = shared_address(smem) + SMEM_K;
+  const u32 v_tile = shared_address(smem) + SMEM_V, p_tile = shared_address(smem) + SMEM_P;
+  const u32 thread = threadIdx.x;
+  const int x = thread % 16, half = thread / 16 % 2;
+  // Row i of this lane. The two halves of a warp take turns in groups of four rows, so that their stores of P do not collide.
+  const int warp_row = thread / 32 * (2 * RI);
+  auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
+
+  const Tile where = tile_of(p, blockIdx.x);
+  const Sequence sequence = sequence_of(p, where.batch);
+  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+  const float *const q = (const float *)p.q + sequence.q();
+  const char *const k = (const char *)((const float *)p.k + sequence.k() + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const float *)p.v + sequence.v() + where.kv_head * p.v_sh);
+
+  auto load_k = [&](int block) {
+    if (block < range.block_lo) return;
+    const long long key = block * BC;
+    load_tile<BC, CHUNKS, false, D * 4>(k_tile, k + key * p.k_ss * 4, p.k_ss * 4, range.key_lo - key, range.key_hi - key);
+  };
+  auto load_v = [&](int block) {
+    const long long key = block * BC;
+    load_tile<BC, CHUNKS_V, false, DV * 4>(v_tile, v + key * p.v_ss * 4, p.v_ss * 4, range.key_lo - key,
+                                           range.key_hi - key);
+  };
+
+  float4 o[RI][VJ];
+  RowState state[RI];
+#pragma unroll
+  for (int i = 0; i < RI; i++) {
+    state[i] = {-infinity(), 0.f};
+#pragma unroll
+    for (int j = 0; j < VJ; j++) o[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
+  }
+
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
+  int block = range.block_hi;
+  if (block >= range.block_lo) {
+//| if c.pack == 1 then
+    if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
+      for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
+        const Row at = row_of(p, where, where.row + r);
+        load_row<CHUNKS, false, D * 4>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
+                                       where.row + r < row_count(p, sequence));
+      }
+//| else
+    load_tile<BR, CHUNKS, false, D * 4>(q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * 4, 0,
+                                        row_count(p, sequence) - 1 - where.row);
+//| end
+    load_k(block);
+    cp_async_commit();
+
+    auto step = [&](auto masked) {
+      constexpr bool MASKED = decltype(masked)::value;
+      cp_async_wait<0>();
+      __syncthreads();  // K has arrived, V is free
+      load_v(block);
+      cp_async_commit();
+
+      float s[RI][CJ];
+#pragma unroll
+      for (int i = 0; i < RI; i++)
+#pragma unroll
+        for (int j = 0; j < CJ; j++) s[i][j] = 0.f;
+#pragma unroll 4
+      for (int c = 0; c < CHUNKS; c++) {
+        float4 kc[CJ];
+#pragma unroll
+        for (int j = 0; j < CJ; j++) kc[j] = load_float4(k_tile + tile_offset<CHUNKS>(x + 16 * j, c));
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const float4 qc = load_float4(q_tile + tile_offset<CHUNKS>(row_at(i), c));
+#pragma unroll
+          for (int j = 0; j < CJ; j++)
+            s[i][j] = fmaf(qc.w, kc[j].w, fmaf(qc.z, kc[j].z, fmaf(qc.y, kc[j].y, fmaf(qc.x, kc[j].x, s[i][j]))));
+        }
+      }
+      cp_async_wait<0>();
+      __syncthreads();  // V has arrived, K is free
+      load_k(block - 1);
+      cp_async_commit();
+
+#pragma unroll
+      for (int i = 0; i < RI; i++) {
+        if constexpr (MASKED) {
+          const int query = query_of(p, where.row + row_at(i));
+          const int lo = first_key(sequence, query) - block * BC, hi = last_key(sequence, query) - block * BC;
+#pragma unroll
+          for (int j = 0; j < CJ; j++)
+            if (x + 16 * j > hi || x + 16 * j < lo) s[i][j] = -infinity();
+        }
+        float m = state[i].m;
+#pragma unroll
+        for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
+        const float keep = raise(state[i], half_warp_max(m), p.scale_log2);
+        const float shift = shift_of(state[i].m, p.scale_log2);
+//| if p.has_dropout then
+        const Row own = row_of(p, where, where.row + row_at(i));
+        const int number = (int)(where.batch * p.hq + own.head);
+//| end
+#pragma unroll
+        for (int j = 0; j < CJ; j++) {
+          $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
+          state[i].l += e;
+//| if p.has_dropout then
+          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;
+//| end
+          store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
+        }
+#pragma unroll
+        for (int j = 0; j < VJ; j++) {
+          o[i][j].x *= keep;
+          o[i][j].y *= keep;
+          o[i][j].z *= keep;
+          o[i][j].w *= keep;
+        }
+      }
+      __syncwarp();  // P of the warp's rows is complete
+
+#pragma unroll 2
+      for (int c = 0; c < BC / 4; c++) {
+        float4 vc[4][VJ];
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+#pragma unroll
+          for (int j = 0; j < VJ; j++)
+            vc[n][j] = load_float4(v_tile + tile_offset<CHUNKS_V>(4 * c + n, min(x + 16 * j, CHUNKS_V - 1)));
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const float4 pc = load_float4(p_tile + tile_offset<BC / 4>(row_at(i), c));
+#pragma unroll
+          for (int j = 0; j < VJ; j++) {
+            fma4(o[i][j], pc.x, vc[0][j]);
+            fma4(o[i][j], pc.y, vc[1][j]);
+            fma4(o[i][j], pc.z, vc[2][j]);
+            fma4(o[i][j], pc.w, vc[3][j]);
+          }
+        }
+      }
+      __syncwarp();  // before the next block overwrites P
+    };
+    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
+    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
+//| if p.mask == "window" then
+    for (; block >= range.block_lo; block--) step(Constant<true>{});
+//| end
+    cp_async_wait<0>();
+  }
+
+  u32 far = 0, tainted = 0;  // rows of this lane, by bit
+  // O / l to memory, LSE = scale m + log(l). A row that saw no key has l = 0: O = 0, LSE = -inf.
+#pragma unroll
+  for (int i = 0; i < RI; i++) {
+    const float l = half_warp_sum(state[i].l);
+    const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+    const int row = where.row + row_at(i);
+    if (row >= row_count(p, sequence)) continue;
+    const Row at = row_of(p, where, row);
+    if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
+//| if p.mask ~= "none" then
+    float zero = 0.f;  // NaN where a column is not finite
+#pragma unroll
+    for (int j = 0; j < VJ; j++)
+      zero = fmaf(o[i][j].x, 0.f, fmaf(o[i][j].y, 0.f, fmaf(o[i][j].z, 0.f, fmaf(o[i][j].w, 0.f, zero))));
+    if (!(zero == 0.f)) tainted |= 1u << i;
+//| end
+    if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[i], l, p.scale);
+    float *const to = (float *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+#pragma unroll
+    for (int j = 0; j < VJ; j++) {
+      const int col = (x + 16 * j) * 4;
+      const float4 y = make_float4(o[i][j].x * inverse, o[i][j].y * inverse, o[i][j].z * inverse, o[i][j].w * inverse);
+//| if p.align >= 16 then
+      if (col < DV) *(float4 *)(to + col) = y;
+//| else
+      if (col < DV) to[col] = y.x;
+      if (col + 1 < DV) to[col + 1] = y.y;
+      if (col + 2 < DV) to[col + 2] = y.z;
+      if (col + 3 < DV) to[col + 3] = y.w;
+//| end
+    }
+  }
+  if (!__any_sync(~0u, (far | tainted) != 0)) return;
+  __syncwarp();
+#pragma unroll 1
+  for (int i = 0; i < RI; i++) {
+    const u32 is_far = __ballot_sync(~0u, far >> i & 1), lanes = is_far | __ballot_sync(~0u, tainted >> i & 1);
+#pragma unroll 1
+    for (int h = 0; h < 2; h++)
+      if ((lanes >> 16 * h & 0xffff) != 0)
+        store_again(p, sequence, row_of(p, where, where.row + warp_row + i / 4 * 8 + h * 4 + i % 4), (is_far >> 16 * h & 0xffff) != 0);
+  }
+}

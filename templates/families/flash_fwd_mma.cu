@@ -1,0 +1,296 @@
+//| if not l.few_layout then
+// fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+
+//| end
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+//| if p.bytes == 2 then
+typedef unsigned short element;  // $(p.dtype)
+//| else
+typedef float element;  // multiplied as TF32
+//| end
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);        // rows of Q per block
+constexpr int BC = $(c.bc);        // keys per iteration
+constexpr int WARPS = $(c.warps);  // each owns BR / WARPS rows
+constexpr int THREADS = WARPS * 32;
+constexpr int STAGES_K = $(c.stages_k);  // buffers of K
+constexpr int STAGES_V = $(c.stages_v);  // buffers of V
+//| if c.lag > 0 then
+// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
+// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+constexpr float LAG = $(c.lag);
+//| end
+
+// ---- what follows from them ----
+constexpr int MB = BR / WARPS / 16;  // blocks of 16 rows per warp
+constexpr int NB = BC / 8;           // blocks of 8 keys
+constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
+constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
+constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
+constexpr int VB = $(l.vb);         // blocks of 8 columns of O
+//| if l.parts then
+constexpr int COLS = VB * 8;                          // of O, rounded up
+constexpr int PART_TILES = $(l.part_tiles);     // parts of tiles that a thread block has room for in the workspace
+//| end
+constexpr int K_TILE = BC * CHUNKS * 16, V_TILE = BC * CHUNKS_V * 16;
+constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in dynamic shared memory, $(l.bytes) bytes in all
+
+//| include "machine/prelude.cu"
+
+//| include "tiles/tile.cu"
+
+//| include "pairs/sequence.cu"
+
+//| include "pairs/mask.cu"
+
+//| include "work/tile_order.cu"
+
+//| include "tiles/softmax.cu"
+
+//| if p.has_dropout then
+//|   include "pairs/philox.cu"
+
+//| end
+//| include "pairs/exact_rows.cu"
+
+//| include "tiles/epilogue.cu"
+
+//| include "mma/products.cu"
+
+//| include "mma/mma_softmax.cu"
+//| if p.has_dropout then
+
+//|   include "mma/mma_dropout.cu"
+//| end
+//| if l.parts then
+
+//|   include "work/mma_part.cu"
+//| end
+//| if p.has_pages then
+
+//|   include "tiles/paged_tile.cu"
+//| end
+
+//| if p.has_lengths then
+__device__ __forceinline__ void attend(const Params &p, const Tile &where, unsigned char *smem) {
+//| else
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+//| end
+  const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
+  const Lane at = make_lane();
+//| if not p.has_lengths then
+  const Tile where = tile_of(p, blockIdx.x);
+//| end
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
+  const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
+//| if l.parts then
+  const Range range = part_of(key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1), where);
+//| else
+  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+//| end
+
+  const element *const q = (const element *)p.q + sequence.q();
+//| if p.has_pages then
+  const char *const k = (const char *)((const element *)p.k + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const element *)p.v + where.kv_head * p.v_sh);
+  const long long k_page = sequence.k_page() * (long long)sizeof(element), v_page = sequence.v_page() * (long long)sizeof(element);
+  const int *const table = p.page_table + sequence.index * p.page_table_stride;
+//| else
+  const char *const k = (const char *)((const element *)p.k + sequence.k() + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const element *)p.v + sequence.v() + where.kv_head * p.v_sh);
+//| end
+  const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof(element);
+
+//| if p.has_pages then
+  // The pages of the blocks that are loaded next, found while the ones before are.
+  BlockPages k_pages = look_up(p, table, range.block_hi, range.key_lo, range.key_hi), v_pages = k_pages;
+
+//| end
+  auto load_k = [&](int block, int stage) {
+    if (block < range.block_lo) return;
+    const int key = block * BC;
+//| if p.has_pages then
+    load_pages<CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k_pages, k, k_page, k_stride, p.pages,
+                                                        range.key_lo - key, range.key_hi - key);
+    k_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+//| else
+    load_tile<BC, CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k + key * k_stride, k_stride,
+                                                           range.key_lo - key, range.key_hi - key);
+//| end
+  };
+  auto load_v = [&](int block, int stage) {
+    if (block < range.block_lo) return;
+    const int key = block * BC;
+//| if p.has_pages then
+    load_pages<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v_pages, v, v_page, v_stride, p.pages,
+                                                             range.key_lo - key, range.key_hi - key);
+    v_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+//| else
+    load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
+                                                                range.key_lo - key, range.key_hi - key);
+//| end
+  };
+
+  float o[MB][VB][4];
+  RowState state[MB][2];
+#pragma unroll
+  for (int m = 0; m < MB; m++) {
+    state[m][0] = state[m][1] = {-infinity(), 0.f};
+#pragma unroll
+    for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
+  }
+
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
+  int block = range.block_hi;
+  if (block >= range.block_lo) {
+//| if c.pack == 1 then
+    if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
+      for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
+        const Row at = row_of(p, where, where.row + r);
+        load_row<CHUNKS, false, D * (int)sizeof(element)>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
+                                                          where.row + r < row_count(p, sequence));
+      }
+//| else
+    load_tile<BR, CHUNKS, false, D * (int)sizeof(element)>(
+        q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * (long long)sizeof(element), 0,
+        row_count(p, sequence) - 1 - where.row);
+//| end
+
+    // Copies go in groups, in the order in which they are waited for; the constants below count the newer groups that may
+    // still be under way.
+//| local SK, SV = c.stages_k, c.stages_v
+//| local wait_k, wait_v
+//| local function before(i) return i == 0 and "block" or "block - " .. i end
+//| if c.order == 2 then
+//|   wait_k = SK - 2
+//|   for i = 0, SK - 2 do
+    load_k($(before(i)), $(i));
+    load_v($(before(i)), $(i));
+    cp_async_commit();
+//|   end
+//| else
+//|   wait_k, wait_v = 2 * (SK - 1), 2 * (SV - 1)
+//|   for i = -math.max(SK, SV - 1), -1 do
+//|     if i + SV - 1 >= 0 then
+    load_v($(before(i + SV - 1)), $(i + SV - 1));
+//|     end
+//|     if i > -math.max(SK, SV - 1) then
+    cp_async_commit();
+//|     end
+//|     if i + SK >= 0 then
+    load_k($(before(i + SK)), $(i + SK));
+    cp_async_commit();
+//|     end
+//|   end
+//| end
+
+    int stage_k = 0, stage_v = 0;  // of the block at hand
+//| if c.q_regs == 1 then
+    QFragments q_fragments;
+    cp_async_wait<$(wait_k)>();
+    __syncthreads();
+    load_q(q_fragments, q_rows, at);
+//| end
+
+    // One block of keys. The barrier at its head tells that K has arrived for everyone and that everyone is through with the
+    // buffers of the block before.
+//| if p.align >= 4 then
+    auto step = [&](auto masked) {
+      constexpr bool MASKED = decltype(masked)::value;
+//| else
+    // Loads element by element are long: the masked blocks share the code of the others.
+    auto step = [&](bool masked) {
+      constexpr bool MASKED = true;  // some row may not have seen a key yet
+//| end
+      cp_async_wait<$(wait_k)>();
+      __syncthreads();
+//| if c.order == 2 then
+      load_k(block - (STAGES_K - 1), stage_k == 0 ? STAGES_K - 1 : stage_k - 1);
+      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      cp_async_commit();
+//| else
+      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      cp_async_commit();
+//| end
+      float s[MB][NB][4];
+      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at);
+//| if c.order == 0 then
+      cp_async_wait<$(wait_v)>();
+      __syncthreads();  // V has arrived, K is free
+      load_k(block - STAGES_K, stage_k);
+      cp_async_commit();
+//| end
+//| if p.align >= 4 then
+      if constexpr (MASKED) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+//| else
+      if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+//| end
+      softmax(s, o, state, p.scale_log2);
+//| if p.has_dropout then
+      drop(s, p, dropout, where, where.row + warp_row, block, at);
+//| end
+      u32 probabilities[MB][P_STEPS][4];
+      to_fragments(probabilities, s);
+//| if c.order == 1 then
+      cp_async_wait<$(wait_v)>();
+      __syncthreads();  // V has arrived, K is free
+      load_k(block - STAGES_K, stage_k);
+      cp_async_commit();
+//| end
+      accumulate(o, probabilities, v_tiles + stage_v * V_TILE, at);
+//| if SK > 1 then
+      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;
+//| end
+//| if SV > 1 then
+      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;
+//| end
+    };
+//| if p.align >= 4 then
+    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
+    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
+//|   if p.mask == "window" then
+    for (; block >= range.block_lo; block--) step(Constant<true>{});
+//|   end
+//| else
+    for (; block >= range.block_lo; block--) step(block >= range.full_hi || block <= range.full_lo);
+//| end
+    cp_async_wait<0>();
+  }
+//| if l.parts then
+  if (where.parts > 1) {
+    store_part(p, sequence, where, o, state, at.g, at.t);
+    return;
+  }
+//| end
+  store_output(p, sequence, where, o, state, shared_address(smem), at.g, at.t);
+}
+//| if p.has_lengths then
+
+// The grid stays the same whatever the lengths. Its blocks take tiles to and fro, so that one with a long tile gets a short one next.
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+#pragma unroll 1
+  for (int round = 0;; round++) {
+    TileOrder order(p);  // made anew: its registers are needed between
+    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    if (where.row < 0) break;
+    if (round > 0) __syncthreads();  // everyone is through with the tile before
+    attend(p, where, smem);
+  }
+}
+//| end

@@ -1,0 +1,183 @@
+-- flash_fwd_mma: flash attention forward with mma.sync, ldmatrix and cp.async, for sm_80 and later.
+-- Each warp owns 16 or 32 rows of a tile of B_r rows and walks the keys in blocks of B_c (FlashAttention-2, Dao 2023).
+
+local round_up = include "families/round_up.lua"
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+local split = include "families/split_family.lua"
+
+-- Registers that a thread may have when an SM is to hold this many blocks.
+local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
+
+return {
+  doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
+  rank = 0,
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+  tile = { "br", "bc" },
+
+  tunables = {
+    { "br", { 16, 32, 64, 128, 256 }, "B_r: rows of Q per block", step = 2 },
+    { "bc", { 16, 32, 48, 64, 80, 96, 112, 128 }, "B_c: keys per iteration", step = 2 },
+    { "warps", { 1, 2, 4, 8 }, "warps per block, each with B_r / warps rows" },
+    { "stages_k", { 1, 2 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2 }, "buffers of V in shared memory" },
+    { "order", { { 0, "v_first" }, { 1, "v_last" }, { 2, "together" } },
+      "when copies are awaited and issued: v_first = V before the softmax, v_last = after it, together = K and V at once, one barrier" },
+    { "q_regs", { 0, 1 }, "Q fragments: 0 = read from shared memory each time, 1 = held in registers" },
+    { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
+    { "lag", { 0, 8 }, "how far, in log2 units, a row's maximum may lag behind before O is rescaled" },
+    { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
+  },
+
+  -- Four warps of 16 or 32 rows; of a group whose rows do not fill a tile the heads share one.
+  start = function(p, a)
+    local list = {}
+    local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
+    for _, rows in ipairs({ 16, 32 }) do
+      for _, warps in ipairs({ 1, 4 }) do
+        for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
+          for stages = 1, 2 do
+            list[#list + 1] = {
+              br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages, order = stages == 2 and "together" or "v_first",
+              q_regs = 0, pack = pack, lag = 8, ctas = 1,
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
+  supports = function(p, a)
+    if p.dtype == "fp32" then return false, "fp32 needs FMA units: flash_fwd_ffma" end
+    return true
+  end,
+
+  constraints = {
+    -- The one config of the class serves single tokens too: each would be computed in a whole tile.
+    { "tokens", function(p, c)
+      if not p.has_lengths or not p.has_batch_invariant then return true end
+      return false, "single tokens would take whole tiles"
+    end, upto = "br", search = true },
+    { "page", function(p, c)
+      if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
+      return false, "bc = " .. c.bc .. " keys lie in more runs of " .. gcd(c.bc, p.page) .. " than a warp has lanes"
+    end, upto = "bc" },
+    { "rows", function(p, c)
+      local rows = c.br // c.warps
+      if rows == 16 or rows == 32 then return true end
+      return false, "B_r / warps = " .. rows .. ", not 16 or 32"
+    end, upto = "warps" },
+    { "order", function(p, c)
+      if c.order ~= c.named.order.together or (c.stages_k == 2 and c.stages_v == 2) then return true end
+      return false, "order together needs two stages of K and of V"
+    end, upto = "order" },
+    -- A limit that leaves a thread as many registers as a smaller one compiles to the same code.
+    { "ctas", function(p, c, a)
+      local limit = register_limit(a, c.warps, c.ctas)
+      if c.ctas * c.warps > 16 then
+        return false, c.ctas .. " blocks of " .. c.warps .. " warps: " .. limit .. " registers per thread are too few"
+      end
+      if c.ctas == 1 or limit < register_limit(a, c.warps, c.ctas - 1) then return true end
+      return false, "as with ctas=" .. c.ctas - 1 .. ": " .. limit .. " registers per thread"
+    end, about = "registers" },
+  },
+
+  -- Shared memory, in bytes from its start. With Q in registers its tile lies over the last buffer of V, which is first filled
+  -- when everyone has read Q.
+  layout = function(p, c, a)
+    local l = { threads = c.warps * 32, ctas = c.ctas }
+    -- The product's depth and type of operands.
+    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
+    l.chunks = round_up(p.d, 8) * p.bytes // 16
+    l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
+    l.vb = round_up(p.dv, 8) // 8
+    if p.page > 0 then l.run = gcd(c.bc, p.page) end
+    if p.has_lengths then
+      l.part_tiles = split.rows_sm // (c.br * c.ctas)
+      l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
+      l.counts = l.parts
+    end
+    local q, k, v = c.br * l.chunks * 16, c.bc * l.chunks * 16, c.bc * l.chunks_v * 16
+    if c.q_regs == 1 then
+      l.k = 0
+      l.v = c.stages_k * k
+      l.q = l.v + (c.stages_v - 1) * v
+      l.bytes = l.q + math.max(q, v)
+    else
+      l.q = 0
+      l.k = q
+      l.v = q + c.stages_k * k
+      l.bytes = l.v + c.stages_v * v
+    end
+    if p.o_bytes == 2 and p.align >= 16 then l.bytes = math.max(l.bytes, c.br * l.chunks_v * 16) end
+    -- Registers: accumulators of O and S, fragments in flight, row states, addresses.
+    local mb = c.br // c.warps // 16
+    l.regs = mb * l.vb * 4 + mb * (c.bc // 8) * 4 + mb * 8 + 40
+    if c.q_regs == 1 then l.regs = l.regs + mb * (l.chunks // 2) * 4 end
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br)
+    local step = { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = grid }
+    if p.has_lengths then step.per_sm = c.ctas end
+    if l.parts then step.grid = step.grid .. " 8" end -- parts of a tile at most
+    return { step }
+  end,
+
+  workspace = function(p, c, a, l) return split.workspace(p, l.vb * 8) end,
+
+  params = function(p, c, a, l)
+    local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "")
+      .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+    if p.has_pages then names = names .. "page_table " end
+    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
+    names = names .. "scale scale_log2 b hq hkv group sq sk "
+    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section_keys"
+      .. (p.has_pages and " page_size pages page_table_stride" or "") end
+    return names .. "diag_lo diag_hi tiles section"
+  end,
+
+  -- What one block of B_r x B_c scores costs.
+  -- prompts: no sequence has few query rows.
+  work = function(p, c, a, l, prompts)
+    local mb = c.br // c.warps // 16
+    local k_chunks, v_chunks = l.chunks, l.chunks_v
+    local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * p.bytes // 32) * l.vb)
+    -- Fragments of K and V are read once per warp, those of Q once per warp unless they stay in registers.
+    local fragments = c.warps * c.bc * 16 * (k_chunks + v_chunks)
+    if c.q_regs == 0 then fragments = fragments + c.br * k_chunks * 16 end
+    local copies = c.bc * 16 * (k_chunks + v_chunks)
+    local elements = c.br * c.bc // 32
+    -- Philox: ten rounds of two wide products and two exclusive ors for four elements, with packed rows for two.
+    local random = p.has_dropout and elements * (c.pack > 0 and 28 or 15) or 0
+    local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
+    -- Waiting per block of keys: two barriers with the copy of V or of K behind them, or one barrier. Fitted, see gen/cost.c.
+    local latency = ({ [0] = 630, 1100, 240 })[c.order]
+    if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
+    -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
+    latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then
+      more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
+    end
+    return {
+      rows = c.br, cols = c.bc,
+      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
+      unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
+      exps = 1,
+      issue = (n_mma + elements * 3 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      smem_bytes = (fragments + copies) * 1.2 * more,
+      latency = latency,
+      tile_latency = 5500,
+      efficiency = 0.83,
+      -- The compiler takes about a quarter more than it must, to have loads under way.
+      regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
+    }
+  end,
+}

@@ -1,0 +1,173 @@
+//| if not l.few_layout then
+// fagen $(version), flash attention forward on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+
+//| end
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+typedef unsigned short element;  // $(p.dtype)
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+//| if c.cluster == 1 then
+constexpr int BR = $(c.br);   // rows of Q per block
+constexpr int BC = $(c.bc);   // keys per iteration
+constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
+//| else
+constexpr int CLUSTER = $(c.cluster);           // blocks that share K and V: each loads a part and sends it to all
+constexpr int BR = $(c.br) * CLUSTER;     // rows of Q per cluster
+constexpr int BC = $(c.bc);               // keys per iteration
+constexpr int WGS = BR / 64 / CLUSTER;  // consumer warpgroups of a block, 64 rows each
+//| end
+constexpr int THREADS = 128 * (WGS + 1);
+constexpr int STAGES_K = $(c.stages_k);  // buffers of K
+constexpr int STAGES_V = $(c.stages_v);  // buffers of V
+constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
+//| if l.consumer > l.regs then
+constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+//| end
+//| if c.rescale > 0 then
+// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
+// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+constexpr float LAG = $(c.rescale >= 2 and 8 or 0);
+//| end
+//| if c.exp > 0 then
+constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial on the FMA units
+//| end
+
+// ---- what follows from them ----
+constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in shared memory, bytes of its rows
+constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
+constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
+constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);  // offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all
+//| if l.joined then
+// Buffers of K and V hold groups of eight rows, whose boxes of columns lie side by side or, where there is no such map, rows of box after
+// box: bytes from a group to the next, and from a box to the next.
+constexpr int GROUP = 8 * ROW;
+constexpr int K_GROUP = $(l.joined_k and "BOXES * GROUP" or "GROUP"), K_BOX = $(l.joined_k and "GROUP" or "BC * ROW");
+constexpr int V_GROUP = $(l.joined_v and "BOXES_V * GROUP" or "GROUP"), V_BOX = $(l.joined_v and "GROUP" or "BC * ROW");
+//| end
+//| if c.o_path > 0 then
+constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
+//| end
+//| if c.o_path == 2 then
+constexpr int SMEM_O = $(l.o);
+//| end
+constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thread
+//| if l.parts then
+constexpr int COLS = NO * 2;                      // of O, rounded up
+constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread block has room for in the workspace
+//| end
+
+//| include "machine/prelude.cu"
+
+//| include "machine/hopper.cu"
+//| include "machine/hopper_forward.cu"
+
+//| include "pairs/sequence.cu"
+
+//| include "pairs/mask.cu"
+
+//| include "work/tile_order.cu"
+
+//| include "tiles/softmax.cu"
+
+//| include "work/hopper_scheduler.cu"
+
+//| if p.has_lengths then
+//| include "wgmma/hopper_foreign.cu"
+
+//| end
+//| include "wgmma/hopper_producer.cu"
+
+//| include "wgmma/hopper_products.cu"
+
+//| include "wgmma/hopper_mask.cu"
+
+//| include "wgmma/hopper_softmax.cu"
+
+//| if p.has_dropout then
+//|   include "pairs/philox.cu"
+
+//|   include "wgmma/hopper_dropout.cu"
+
+//| end
+//| include "pairs/exact_rows.cu"
+
+//| include "wgmma/hopper_store.cu"
+//| if l.parts then
+
+//|   include "work/hopper_part.cu"
+//| end
+
+//| include "wgmma/hopper_consumer.cu"
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
+    fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+           const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| local all = c.cluster > 1 and " * CLUSTER" or ""
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS$(all));
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS$(all));
+#pragma unroll
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
+//| if l.persistent then
+#pragma unroll
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + $(p.has_lengths and 3 or 2));
+    mbarrier_init(tile_loaded(smem), 1);
+//|   if p.has_lengths then
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_landed(smem, i), 1);
+#pragma unroll
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
+//|   end
+//| end
+    fence_barrier_init();
+  }
+//| if c.cluster > 1 then
+  cluster_sync();
+//| else
+  __syncthreads();
+//| end
+  if (warp < 4) {
+//| if l.consumer > l.regs then
+    registers_give<PRODUCER_REGISTERS>();
+//| end
+//| if p.has_pages then
+    if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
+//| else
+    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+//| end
+    if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
+//| if l.persistent then
+    if (warp == 2) schedule_tiles(p, smem, lane);
+//|   if p.has_lengths then
+    if (warp == 3) clear_foreign_rows(p, smem, lane);
+//|   end
+//| else
+    if (warp == 2) grid_over();
+//| end
+  } else {
+//| if l.consumer > l.regs then
+    registers_take<CONSUMER_REGISTERS>();
+//| end
+    grid_wait();
+    consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
+  }
+//| if c.cluster > 1 then
+  cluster_sync();  // no block leaves while another may still write or arrive here
+//| end
+}

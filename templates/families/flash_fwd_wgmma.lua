@@ -1,0 +1,375 @@
+-- flash_fwd_wgmma: flash attention forward with wgmma and TMA, for sm_90a. A producer warpgroup loads for the block through tensor maps;
+-- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
+-- kernels for the second schedule).
+
+local round_up = include "families/round_up.lua"
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+local split = include "families/split_family.lua"
+local hopper = include "families/hopper_family.lua"
+
+-- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
+local function registers(a, c)
+  local wgs = c.br // 64
+  local threads = 128 * (wgs + 1)
+  local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
+  local pool = launch * (wgs + 1) -- in units of 128
+  local consumer = math.max(launch, math.min(240, (pool - c.feeder) // wgs // 8 * 8))
+  return launch, consumer
+end
+
+-- Registers per thread that S, P and O take.
+local function matrices(p, c) return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 end
+
+-- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
+local unusual = {
+  { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
+  { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
+  { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
+  { "grid", function(c) return c.grid == c.named.grid.per_tile end },
+  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
+  { "sections", function(c) return c.sections ~= 1 end },
+  { "cluster", function(c) return c.cluster ~= 1 or c.grid == c.named.grid.static end },  -- clusters that stay have static tiles
+  { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled end },
+  { "exp", function(c) return c.exp ~= 0 end },
+  { "convert", function(c) return c.convert == c.named.convert.late end },
+  { "o_path", function(c) return c.o_path == c.named.o_path.tma_q and c.q_bufs == 1 end },  -- the next Q waits for O
+}
+
+-- Of the first `last` at most one. Asked at each of them, for what it spares: most configs fail here.
+local function departures(last)
+  local mine = unusual[last][2]
+  return { "departures", function(p, c)
+    if not mine(c) then return true end
+    for i = 1, last - 1 do
+      if unusual[i][2](c) then return false, unusual[i][1] .. " and " .. unusual[last][1] .. " are unusual, one by one is tried" end
+    end
+    return true
+  end, upto = unusual[last][1], search = true }
+end
+
+-- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.
+local function buffers(p, c)
+  local row = c.box * 2
+  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v }
+  l.k = c.q_bufs * c.br * boxes * row
+  l.v = l.k + c.stages_k * c.bc * boxes * row
+  l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
+  return l
+end
+
+-- And behind them: O where it has a place of its own, the mbarriers, what is published of tiles.
+local function places(p, c)
+  local l = buffers(p, c)
+  l.wgs = c.br // 64
+  l.o = l.bytes
+  l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
+  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
+  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs * l.wgs end
+  l.slots = round_up(l.barriers + 8 * barriers, 16)
+  -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
+  if p.has_lengths then
+    l.part_tiles = split.rows_sm // (c.br * c.ctas)
+    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
+    -- 44 configs compiled, five with ahead = 1 spilled, none with 0.
+    l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
+    l.counts = l.parts
+  end
+  l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
+  l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if p.has_lengths then -- what the scheduler searches tiles with
+    l.order = l.bytes
+    l.bytes = l.order + 32 + 32 * 16
+  end
+  return l
+end
+
+-- What a block may take, where `ctas` share an SM.
+local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
+
+return {
+  doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  tile = { "br", "bc" },
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+
+  tunables = {
+    { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
+    { "ctas", { 1, 2 }, "blocks per SM" },
+    { "feeder", { 24, 32, 40 }, "registers per thread that the producer warpgroup keeps" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
+      "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
+      "pingpong_exp = the exponentials are taken in turns" },
+    { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
+    { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
+    { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory", step = 2 },
+    { "q_bufs", { 1, 2 }, "buffers of Q" },
+    { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
+      "how blocks get tiles: persistent = they stay and the next that is free draws one, " ..
+      "static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
+    { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
+    { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
+    { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
+      "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
+    { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "convert", { { 1, "early" }, { 0, "late" } },
+      "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = behind both, which run side by side" },
+    { "o_path", { { 0, "direct" }, { 1, "tma_q" }, { 2, "tma" } },
+      "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
+  },
+
+  -- Persistent blocks in turns, two buffers, boxes as wide as save no columns; tiles by what registers hold. Where tiles are few, one
+  -- warpgroup to a block makes twice as many.
+  start = function(p, a)
+    local list = {}
+    for _, br in ipairs({ 64, 128, 192, 256 }) do
+      local feeder = br <= 128 and 40 or 32
+      local _launch, consumer = registers(a, { br = br, ctas = 1, feeder = feeder })
+      local room = math.min(br == 64 and 128 or 224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
+      local n = 0
+      for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
+        if bc <= room and n < ((br == 64 or br == 256) and 2 or 3) then
+          n = n + 1
+          for _, box in ipairs({ 64, 32, 16 }) do
+            list[#list + 1] = {
+              br = br, ctas = 1, feeder = feeder, schedule = br == 64 and "plain" or "pingpong", bc = bc, box = box, stages_k = 2,
+              stages_v = 2, q_bufs = br == 64 and 2 or 1, grid = "persistent", ahead = br == 64 and 1 or 0, sections = 1, cluster = 1,
+              rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
+    return true
+  end,
+
+  constraints = {
+    -- The one config of the class serves single tokens too: each would be computed in a whole tile.
+    { "tokens", function(p, c)
+      if not p.has_lengths or not p.has_batch_invariant then return true end
+      return false, "single tokens would take whole tiles"
+    end, upto = "br", search = true },
+    -- A block for each tile would be a grid for the longest lengths, of which most blocks may have nothing to do.
+    { "varlen_grid", function(p, c)
+      if not p.has_lengths or c.grid ~= c.named.grid.per_tile then return true end
+      return false, "how many tiles there are is known on the device alone"
+    end, upto = "grid" },
+    { "feeder", function(p, c, a)
+      if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
+      -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
+      if p.has_lengths and c.feeder < 32 then
+        return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
+      end
+      local _launch, consumer = registers(a, c)
+      for _, more in ipairs({ 40, 32 }) do
+        if more > c.feeder then
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+          if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
+        end
+      end
+      return true
+    end, upto = "feeder" },
+    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
+    -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
+    -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+    -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
+    { "accumulators", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      local others = 26
+      local masked = p.mask ~= "none" or p.has_lengths
+      if masked and p.dv > 128 then others = 30 end
+      if p.mask == "window" then others = 32 end
+      if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
+      if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
+      if p.mask == "window" and p.has_lengths then others = 38 end
+      local need = matrices(p, c) + others
+      if need <= consumer then return true end
+      return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "bc", about = "registers" },
+    { "operands", function(p, c, a)
+      local launch, need = registers(a, c), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      if need <= launch then return true end
+      return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
+    end, upto = "bc", about = "registers" },
+    hopper.box,
+    -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks. In a window each
+    -- warpgroup begins and ends a tile a block after the one below it: buffers let them.
+    { "stages", function(p, c)
+      if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
+        return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
+      end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or p.mask == "window")) then return true end
+      return false, "four are for blocks of at most 80 keys, six for windows"
+    end, upto = "stages_v" },
+    { "buffers", function(p, c, a)
+      local need, most = buffers(p, c).bytes, shared_memory(a, c)
+      if need <= most then return true end
+      return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
+    end, upto = "q_bufs", about = "shared memory" },
+    { "turns", function(p, c)
+      if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
+      return false, "one warpgroup has no other to take turns with"
+    end, upto = "schedule" },
+    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
+    departures(11),
+    { "convert", function(p, c, a)
+      if c.convert == c.named.convert.early then return true end
+      if c.schedule == c.named.schedule.pingpong_exp then
+        return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+      end
+      -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
+      local _launch, consumer = registers(a, c)
+      local need = matrices(p, c) + 30
+      if p.mask == "none" or need <= consumer then return true end
+      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "convert" },
+    { "q_bufs", function(p, c)
+      if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
+      return false, "a block with one tile has one Q"
+    end, upto = "grid" },
+    { "ahead", function(p, c)
+      if c.ahead == 0 or c.grid > 0 and c.q_bufs == 2 then return true end
+      return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
+    end, upto = "ahead" },
+    { "cluster", function(p, c)
+      if c.cluster == 1 then return true end
+      if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
+      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if c.bc % 32 == 0 then return true end
+      return false, "half of " .. c.bc .. " keys is no multiple of 16"
+    end, upto = "cluster" },
+    { "o_path", function(p, c)
+      if c.o_path == 0 then return true end
+      if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
+      if c.o_path == c.named.o_path.tma or p.dv <= round_up(p.d, c.box) then return true end
+      return false, "rows of O are longer than those of Q"
+    end, upto = "o_path" },
+    { "resident", function(p, c, a)
+      local need, most = places(p, c).bytes, shared_memory(a, c)
+      if c.ctas == 1 or need <= most then return true end
+      return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
+    end, about = "shared memory" },
+  },
+
+  layout = function(p, c, a)
+    local l = places(p, c)
+    l.tma = true
+    l.masked = p.mask ~= "none"
+    l.persistent = c.grid > 0
+    -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
+    l.published = l.persistent and (l.masked or p.has_lengths)
+    -- The first scores of a tile are issued beside the last P V of the tile before.
+    l.ahead = c.ahead == 1
+    -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
+    l.pingpong_products, l.pingpong_softmax = c.schedule == 1, c.schedule == 2
+    l.pingpong = c.schedule > 0
+    -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
+    l.interleaved = c.convert == 1
+    -- Scores of later blocks are kept as exponents relative to the rows' maxima.
+    l.relative = c.rescale == 3
+    -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
+    l.o_in_q = c.o_path == 1
+    l.q_lent = l.o_in_q and c.q_bufs == 2
+    -- Blocks at a tile's end that only other warpgroups see pass after O has left.
+    l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
+    if p.has_pages then
+      l.run = gcd(c.bc, p.page)
+      -- One box brings all columns of a run where they fill the boxes of a row.
+      l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
+      l.joined = l.joined_k or l.joined_v
+    end
+    l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
+    l.o_regs = round_up(p.dv, 8) // 2
+    l.regs, l.consumer = registers(a, c)
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local rows = p.has_pages and l.run or c.bc // c.cluster
+    local maps = {
+      { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
+      { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
+    }
+    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    return { {
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
+      grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
+      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
+    } }
+  end,
+
+  workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
+
+  params = function(p, c, a, l)
+    local names = "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+    if p.has_pages then names = names .. "page_table " end
+    names = names .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
+    names = names .. "scale scale_log2 b hq hkv group sq sk "
+    if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
+    names = names .. "total_q total_k relative shift_lo shift_hi section_keys "
+    if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
+    return names
+  end,
+
+  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
+  -- docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
+  -- prompts: no sequence has few query rows.
+  work = function(p, c, a, l, prompts)
+    local elements = c.br * c.bc // 32
+    local issue = elements * 19 // 2 + l.wgs * 200
+    -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
+    if p.has_dropout then issue = issue + elements * 15 end
+    if c.exp > 0 then issue = issue + elements * 6 // c.exp end
+    if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
+    -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
+    local latency = 490
+    if c.stages_v == 1 then latency = latency + 800 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.cluster > 1 then latency = latency + 500 end
+    if c.box < 64 then latency = latency + 640 // c.box - 10 end
+    -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
+    -- or not.
+    local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    if c.grid == 1 then tile = tile + 100 end
+    if c.q_bufs == 2 then tile = tile + 100 end
+    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 24 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 24
+    if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
+    return {
+      rows = c.br * c.cluster, cols = c.bc, group = 64,
+      matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
+      unit = "wgmma16",
+      -- Rows of 32 bytes feed the products at half the rate: measured on an H100 at d = 136, 152 and 176.
+      efficiency = c.box == 16 and 0.5 or 1,
+      exps = c.exp > 0 and 1 - 1 / c.exp or 1,
+      issue = issue * more,
+      smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
+      latency = latency,
+      tile_latency = tile,
+      -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
+      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0),
+      l2_speed = 1.8,
+      regs = l.regs,
+    }
+  end,
+}

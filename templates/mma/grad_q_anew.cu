@@ -1,0 +1,104 @@
+//| needs "c.stages"
+// ---- dQ of a tile of queries: over the keys that they see ----
+extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+//| if p.mask == "causal" then
+  // The last tiles are the longest: those of all heads go in front.
+  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
+  const int place = blockIdx.x % heads_of_launch;
+//| else
+  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
+//| end
+  const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
+  const Sequence sequence = sequence_of(p, place / p.hq);
+  const int sq = sequence.sq();
+  if (row0 >= sq) return;
+  const int warp_row = threadIdx.x / 32 * 16 * QB, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const u32 q_rows = smem + warp_row * CHUNKS * 16, grad_rows = smem + SMEM_Q_GRAD_O + warp_row * CHUNKS_V * 16;
+  const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
+  const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
+  const Range range = key_range(p, sequence, row0, min(row0 + QUERIES, sq) - 1);
+  float dq[QB][CHUNKS][4], lse[QB][2], delta[QB][2];
+#pragma unroll
+  for (int m = 0; m < QB; m++) {
+#pragma unroll
+    for (int n = 0; n < CHUNKS; n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int i = row0 + warp_row + m * 16 + h * 8 + g;
+      const float2 pair = i < sq ? ((const float2 *)p.delta)[sequence.delta(head, i)] : make_float2(infinity(), 0.f);
+      lse[m][h] = pair.x, delta[m][h] = pair.y;
+    }
+  }
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+  const int number = (int)(sequence.number() * p.hq) + head;
+//| end
+  int next = range.block_lo, next_stage = 0;
+  auto load_next = [&] {
+    if (next <= range.block_hi) {
+      const u32 to = smem + SMEM_Q_STAGES + next_stage * Q_STAGE;
+      load_rows<BC, CHUNKS, D>(to, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, next * BC, range.key_lo, range.key_hi);
+      load_rows<BC, CHUNKS_V, DV>(to + STAGE_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, next * BC, range.key_lo, range.key_hi);
+      next++;
+//| if c.stages == 2 then
+      next_stage ^= 1;
+//| end
+    }
+    cp_async_commit();
+  };
+  if (range.block_lo <= range.block_hi) {
+    load_rows<QUERIES, CHUNKS, D>(smem, p.q, sequence.q() + head * p.q_sh, p.q_ss, row0, 0, sq - 1);
+    load_rows<QUERIES, CHUNKS_V, DV>(smem + SMEM_Q_GRAD_O, p.grad_o, sequence.grad_o() + head * p.grad_o_sh, p.grad_o_ss, row0, 0, sq - 1);
+  }
+  load_next();
+  int stage = 0;
+#pragma unroll 1
+  for (int block = range.block_lo; block <= range.block_hi; block++) {
+    cp_async_wait<0>();
+    __syncthreads();  // K and V have arrived, everyone is through with the block before
+//| if c.stages == 2 then
+    load_next();
+//| end
+    const u32 tile = smem + SMEM_Q_STAGES + stage * Q_STAGE;
+    float s[QB][NB_KEYS][4], ds[QB][NB_KEYS][4];
+    dot_rows(s, {q_rows, 0}, {tile, 0}, at);
+    dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
+//| if p.has_dropout then
+    drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
+//| end
+    const bool masked = block >= range.full_hi || block <= range.full_lo;
+#pragma unroll
+    for (int m = 0; m < QB; m++)
+#pragma unroll
+      for (int n = 0; n < NB_KEYS; n++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+          ds[m][n][e] = grad_score(probability_exp2(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
+    if (masked) {
+#pragma unroll
+      for (int m = 0; m < QB; m++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int i = row0 + warp_row + m * 16 + h * 8 + g;
+          const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
+#pragma unroll
+          for (int n = 0; n < NB_KEYS; n++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+              if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
+        }
+    }
+    add_rows(dq, ds, {tile, 0}, at);
+//| if c.stages == 2 then
+    stage ^= 1;
+//| else
+    __syncthreads();
+    load_next();
+//| end
+  }
+  __syncwarp();  // the warp's rows of Q are free for what is stored
+  store_rows<QB, CHUNKS, D>(p, dq, p.scale, q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
+                            p.grad_q_ss, sq - row0 - warp_row);
+}

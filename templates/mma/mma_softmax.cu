@@ -1,0 +1,77 @@
+//| needs "c.lag?"
+// Scores of keys that their query does not see become -inf. row: the warp's first.
+__device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
+                                           const Lane &at) {
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int i = query_of(p, row + m * 16 + h * 8 + at.g);
+      const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
+#pragma unroll
+      for (int n = 0; n < NB; n++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          const int key = n * 8 + key_of_column(2 * at.t + e);
+          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
+        }
+    }
+}
+
+// One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
+// g + 8h, elements 2h and 2h + 1 of each block of eight columns.
+__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
+  float top[MB][2];
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      top[m][h] = state[m][h].m;
+#pragma unroll
+      for (int n = 0; n < NB; n++) top[m][h] = fmaxf(top[m][h], fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
+      top[m][h] = quad_max(top[m][h]);
+    }
+//| if (c.lag or 0) > 0 then
+  bool moved = false;
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) moved = moved || (top[m][h] - state[m][h].m) * scale_log2 > LAG;
+  if (__any_sync(~0u, moved)) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    bool hidden = false;
+#pragma unroll
+    for (int m = 0; m < MB; m++) hidden = hidden || state[m][0].m == -infinity() || state[m][1].m == -infinity();
+    const bool few = __any_sync(~0u, hidden);
+//| end
+#pragma unroll
+    for (int m = 0; m < MB; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+//| if (c.lag or 0) > 0 then
+        if (!few && !((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
+//| end
+        const float keep = raise(state[m][h], top[m][h], scale_log2);
+#pragma unroll
+        for (int v = 0; v < VB; v++) {
+          o[m][v][2 * h] *= keep;
+          o[m][v][2 * h + 1] *= keep;
+        }
+      }
+//| if (c.lag or 0) > 0 then
+  }
+//| end
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const float shift = shift_of(state[m][h].m, scale_log2);
+#pragma unroll
+      for (int n = 0; n < NB; n++) {
+        s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);
+        s[m][n][2 * h + 1] = probability(s[m][n][2 * h + 1], scale_log2, shift);
+        state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];
+      }
+    }
+}

@@ -1,0 +1,72 @@
+//| needs "c.rescale?"
+// ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
+
+// Whether four columns of a row of O hold what is not finite.
+__device__ __forceinline__ bool not_finite(float4 x) { return !(fmaf(x.x, 0.f, fmaf(x.y, 0.f, fmaf(x.z, 0.f, x.w * 0.f))) == 0.f); }
+
+//| if p.mask ~= "none" then
+// As reached(), of four columns from `col` on.
+__device__ __forceinline__ bool columns_reached(const Params &p, const Sequence &sequence, int head, int query, int col) {
+  const int kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
+  const int beside_lo = first_key(sequence, max(query - REACH, 0)), beside_hi = last_key(sequence, min(query + REACH, sequence.sq() - 1));
+  bool found = false;
+#pragma unroll 1
+  for (int key = beside_lo; key <= beside_hi; key++) {
+    if (key == lo) key = hi + 1;
+    if (key > beside_hi) break;
+    const element *const v = v_of(p, sequence, kv_head, key);
+#pragma unroll 1
+    for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf(element_of(v, i)) < infinity());
+  }
+  return found;
+}
+//| end
+
+// Columns col to col + 3, and m and l of a row that sees keys.
+__device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &sequence, int head, int query, int col) {
+  const int kv_head = head / p.group, hi = last_key(sequence, query);
+  const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+  Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
+#pragma unroll 1
+  for (int key = first_key(sequence, query); key <= hi; key++) {
+    const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
+    float s = 0.f;
+#pragma unroll 4
+    for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
+    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
+    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+    row.m = top;
+    row.l = fmaf(row.l, keep, e);
+//| if p.has_dropout then
+    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
+//| end
+    row.o.x = fmaf(e, element_of(v, col), row.o.x * keep);
+    if (col + 1 < DV) row.o.y = fmaf(e, element_of(v, col + 1), row.o.y * keep);
+    if (col + 2 < DV) row.o.z = fmaf(e, element_of(v, col + 2), row.o.z * keep);
+    if (col + 3 < DV) row.o.w = fmaf(e, element_of(v, col + 3), row.o.w * keep);
+  }
+  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  return row;
+}
+
+// The sum of all parts of a row, or where that cannot be right the row computed again. Columns past the last are whatever they are.
+__device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence, int head, int query, int col, const Sum &sum) {
+  if (col >= DV) return sum;
+  if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+//| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, p.scale_log2)"
+//| if p.mask ~= "none" then
+  if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {
+//| else
+  if ($(far)) {
+//| end
+    Sum row = exact_columns(p, sequence, head, query, col);
+//| if c.rescale == 3 then
+    row.m *= p.scale_log2;
+//| end
+    return row;
+  }
+  return sum;
+}

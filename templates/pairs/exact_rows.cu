@@ -1,0 +1,97 @@
+// ---- rows that are computed again, key by key ----
+// A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
+// has reached it: 0 times NaN or infinity is NaN. Both show in the result. Here a row takes the keys that it sees, and no others, and its
+// exponents are (s - m) c, exactly 0 where s = m.
+
+//| include "pairs/exact_keys.cu"
+
+// What lane 0 has, for control that is uniform. Where lanes may part, the walk around the buffers of wgmma would lose its uniform
+// registers.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
+
+// A row that sees keys, by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O. put(col, x) takes O / l.
+template <class Put>
+__device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
+  const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = uniform(last_key(sequence, query));
+  RowState row = {-infinity(), 0.f};
+  float q[(D + 31) / 32], o[(DV + 31) / 32] = {};
+#pragma unroll
+  for (int n = 0; n < (D + 31) / 32; n++)
+    q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
+#pragma unroll 1
+  for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
+    const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
+    float s = 0.f;
+#pragma unroll
+    for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
+    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
+    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+    row = {top, fmaf(row.l, keep, e)};
+//| if p.has_dropout then
+    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
+//| end
+#pragma unroll
+    for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
+  }
+  // A largest score beyond fp32, in either direction, is no weight.
+  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  const float inverse = reciprocal(row.l)$(p.has_dropout and " * p.keep_scale" or "");
+#pragma unroll
+  for (int n = 0; n < (DV + 31) / 32; n++)
+    if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
+  return row;
+}
+//| if p.mask ~= "none" then
+
+// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
+__device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
+  const int lane = threadIdx.x % 32, kv_head = head / p.group;
+  const int lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));
+  const int beside_lo = uniform(first_key(sequence, max(query - REACH, 0)));
+  const int beside_hi = uniform(last_key(sequence, min(query + REACH, sequence.sq() - 1)));
+  bool found = false;
+#pragma unroll 1
+  for (int key = beside_lo; key <= beside_hi; key++) {
+    if (key == lo) key = hi + 1;
+    if (key > beside_hi) break;
+    const element *const v = v_of(p, sequence, kv_head, key);
+#pragma unroll 1
+    for (int n = 0; n < (DV + 31) / 32; n++) found = found | !(fabsf(element_of(v, min(lane + 32 * n, DV - 1))) < infinity());
+  }
+  return __any_sync(~0u, found);
+}
+//| end
+
+// A row again, by a whole warp, over what it has stored of it. far: whatever its values are, of a row that sees keys. put(col, x) stores O.
+template <class Put>
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
+  const int head = (int)at.head, query = (int)at.query;
+  if (uniform(!sees_keys(sequence, query)) != 0) {  // O = 0; its LSE is -inf
+#pragma unroll 1
+    for (int n = 0; n < (DV + 31) / 32; n++)
+      if ((int)threadIdx.x % 32 + 32 * n < DV) put((int)threadIdx.x % 32 + 32 * n, 0.f);
+    return;
+  }
+//| if p.mask ~= "none" then
+  if (!far && !reached(p, sequence, head, query)) return;
+//| end
+  const RowState row = exact_row(p, sequence, head, query, put);
+  if (p.lse != nullptr && threadIdx.x % 32 == 0)
+    p.lse[sequence.lse(head, query)] = log_sum_exp(row, row.l, p.scale);
+}
+// To global memory.
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {
+  const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+  store_again(p, sequence, at, far, [&](int col, float x) {
+//| if p.o_bytes == 4 then
+    ((float *)p.o)[to + col] = x;
+//| else
+    ((u16 *)p.o)[to + col] = (u16)pack2(x, 0.f);
+//| end
+  });
+}

@@ -1,0 +1,238 @@
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
+// ---- how K and V come to shared memory ----
+//| local paged = p.has_pages
+//| local run = paged and math.min(p.page, c.bk) or 0
+// A group of warps copies its block of keys of every turn, rows by 16 bytes or less; rows that no query sees become zeros and are not
+// read. It runs STAGES - 1 turns ahead, across tiles.
+//| if paged then
+constexpr int RUN = $(run);            // keys of a block that certainly lie in one page
+constexpr int RUNS = BC / RUN;
+//|   if run < c.bk then
+// Lane i of each warp looks up run i, and the lanes ask each other.
+//|   end
+//| end
+struct Loader {
+  const Params &p;
+  $(l.walk) walk;
+  int group, turn;
+  // The tile at hand.
+  int first_block, key_lo, key_hi;
+  const char *k, *v;
+//| if paged then
+  long long k_page, v_page;  // elements from a page to the next
+  const int *table;  // of the sequence
+  // Of the run that this lane looked up for the turn: its first key, the entry of the table, the page, and the first token of it there.
+  int key, entry, page, token;
+  int step_entries, step_tokens;  // from a turn to the next
+//| end
+
+  __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
+    enter();
+//| if paged then
+    step_entries = (int)((u32)(GROUPS * BC) / (u32)p.page_size);
+    step_tokens = GROUPS * BC - step_entries * p.page_size;
+//| end
+  }
+
+  __device__ __forceinline__ void enter() {
+    turn = walk.turn;
+    if (walk.left <= 0) return;
+    const Sequence sequence = sequence_of(p, walk.batch);
+    const Tile tile = tile_of(p, sequence, walk);
+    first_block = tile.first_block;
+    key_lo = tile.range.key_lo;
+    key_hi = tile.range.key_hi;
+//| if paged then
+    k = (const char *)((const element *)p.k + tile.kv_head * p.k_sh);
+    v = (const char *)((const element *)p.v + tile.kv_head * p.v_sh);
+    k_page = sequence.k_page();
+    v_page = sequence.v_page();
+    table = p.page_table + (long long)walk.batch * p.page_table_stride;
+    look_up_first();
+//| else
+    k = (const char *)((const element *)p.k + sequence.k() + tile.kv_head * p.k_sh);
+    v = (const char *)((const element *)p.v + sequence.v() + tile.kv_head * p.v_sh);
+//| end
+  }
+//| if paged then
+
+  // The pages of the block of keys of the tile's first turn here, and of the turn behind that: no division. An entry is read only where
+  // one of its keys is seen, or lies between keys that are.
+  __device__ __forceinline__ void look_up_first() {
+    key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
+    entry = (int)((u32)key / (u32)p.page_size);
+    token = key - entry * p.page_size;
+    look_up();
+  }
+  __device__ __forceinline__ void look_up_next() {
+    key += GROUPS * BC;
+    entry += step_entries;
+    token += step_tokens;
+    if (token >= p.page_size) token -= p.page_size, entry++;
+    look_up();
+  }
+  __device__ __forceinline__ void look_up() { page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1; }
+//| end
+
+//| if paged then
+  // One of K and V: rows of the block whose first key is `key`. What depends on a page is few operations: the copies wait for its number.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride, long long page_stride) {
+    using S = Share<N>;
+    constexpr bool WHOLE = RUN % S::STEP == 0;  // the rows of a pass lie in one run
+    const u64 step = stride * (long long)sizeof(element), page_step = page_stride * (long long)sizeof(element);
+//|   if p.align >= 16 then
+    base += S::col() * 16;
+    const u32 own = tile + tile_offset<N, PAIRS>(S::row(), S::col());
+//|   end
+    // Passes whose row lies between keys that are seen: from the first row on.
+    const int lo = key_lo - key - S::row(), most = key_hi - key - S::row();
+    const char *from = base;
+    int hi = most;
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      const int row = S::row() + r;
+      if (!WHOLE || r % RUN == 0) {
+//|   if run == c.bk then
+        const u32 at = page, first = token;
+//|   else
+        const int source = WHOLE ? r / RUN : min(row, BC - 1) / RUN;
+        const u32 at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
+//|   end
+        from = base + at * page_step + (first + (WHOLE ? S::row() : row % RUN)) * step;
+        hi = at < (u32)p.pages ? most : -1;
+      }
+      if ((BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP))
+//|   if p.align >= 16 then
+        load_lane<N, PAIRS, ROW_BYTES>(tile, own, r, from, r >= lo && r <= hi);
+//|   else
+        load_row<N, PAIRS, ROW_BYTES>(tile, row, from, r >= lo && r <= hi);
+//|   end
+      from += S::STEP * step;
+    }
+  }
+//|   if p.align >= 16 then
+
+  // The chunks of a lane in its row of the pass at `r`, from its first one on, which lies at `own` in the first pass.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  static __device__ __forceinline__ void load_lane(u32 tile, u32 own, int r, const char *from, bool read) {
+    using S = Share<N>;
+    // Rows of a pass differ from those of the first in other bits of their number, and so do the chunks in which they lie.
+    constexpr bool BITS = $(l.boxed and "false" or "!PAIRS && N % 8 == 0 && (S::STEP & (S::STEP - 1)) == 0");
+#pragma unroll
+    for (int c = 0; c < N; c += S::WIDTH)
+      cp_async<16>(BITS ? (own ^ (u32)(r % 8 * 16)) + (u32)(r * N + c) * 16 : tile + tile_offset<N, PAIRS>(S::row() + r, S::col() + c),
+                   from + c * 16, read && (ROW_BYTES == N * 16 || (S::col() + c) * 16 < ROW_BYTES));
+  }
+//|   end
+//| else
+  // One of K and V: rows of the block whose first key is `key`.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
+    using S = Share<N>;
+    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
+    const long long step = stride * (long long)sizeof(element);
+    const char *const from = base + key * step;
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      const int row = S::row() + r;
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
+    }
+  }
+//| end
+
+  // The group's keys of the next turn, to one of its buffers. Nothing behind the last.
+  __device__ __forceinline__ void load(u32 buffer) {
+    if (walk.left <= 0) return;
+    const int key = (first_block + turn * GROUPS + group) * BC;
+    if (key <= key_hi && key + BC > key_lo) {
+//| if paged then
+      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
+      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);
+//| else
+      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss);
+      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss);
+//| end
+    }
+    if (++turn == walk.end) {
+      walk.$(l.next)(p);
+      enter();
+//| if paged then
+    } else {
+      look_up_next();
+//| end
+    }
+  }
+};
+//| if l.pdl and not p.has_lengths then
+
+// What is in front in the stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way to
+// the L2, where later writes find them.
+__device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  const Walk &walk = split.walk;
+  if (walk.left <= 0) return;
+  const Sequence sequence = sequence_of(p, walk.batch);
+  const Tile tile = tile_of(p, sequence, walk);
+  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
+  const int keys = min(KEYS, tile.range.key_hi - first + 1);
+  auto lines = [&](const void *base, long long at, long long stride, int bytes) {
+    const int each = (bytes + LINE - 1) / LINE;
+    const char *const from = (const char *)base + (at + first * stride) * (long long)sizeof(element);
+    const long long step = stride * (long long)sizeof(element);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < keys * each; i += THREADS)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
+  };
+  lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, D * (int)sizeof(element));
+  lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
+}
+//| end
+//| if l.pdl and p.has_lengths and not p.has_batch_invariant then
+
+// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its transfer
+// alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
+__device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  const Walk &walk = split.walk;
+  if (walk.left <= 0 || walk.turn >= walk.turns || split.size * (GROUPS * BC) <= 3 * KEYS) return;
+  const Sequence sequence = sequence_of<true>(p, walk.batch);
+  const Tile tile = tile_of(p, sequence, walk);
+  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
+  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.turn) * (GROUPS * BC));
+  auto row = [&](const void *base, long long at, int bytes) {
+    const char *const from = (const char *)base + at * (long long)sizeof(element);
+#pragma unroll
+    for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
+  };
+#pragma unroll 1
+  for (int i = threadIdx.x; i < keys; i += THREADS) {
+    const int key = first + i;
+//|   if paged then
+    const int entry = (int)((u32)key / (u32)p.page_size), token = key - entry * p.page_size;
+    const u32 page = word<true>(p.page_table + (long long)walk.batch * p.page_table_stride + entry);
+    if (page >= (u32)p.pages) continue;
+    row(p.k, page * sequence.k_page() + token * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
+    row(p.v, page * sequence.v_page() + token * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+//|   else
+    row(p.k, sequence.k() + key * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
+    row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+//|   end
+  }
+}
+//| end
+//| if paged then
+
+// The table on its way to the L2, while the lengths are looked up, on which the entries of the share depend: the rows of the sequences that
+// the thread block would have if all were as long, up to a line for each thread. A prefetch reads no byte: what is in front in the stream
+// may still write them.
+__device__ __forceinline__ void prefetch_table(const Params &p) {
+  constexpr int LINE = 32;  // entries
+  const int entry = (int)threadIdx.x * LINE;
+  if (!in_table(p, entry)) return;
+  const int first = (int)divide((long long)blockIdx.x * p.b, gridDim.x), last = min(first + (int)divide(p.b, gridDim.x), p.b - 1);
+#pragma unroll 1
+  for (int row = first; row <= last; row++)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p.page_table + (long long)row * p.page_table_stride + entry));
+}
+//| end

@@ -1,0 +1,117 @@
+//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
+// ---- D = rowsum(dO O) - dLSE, the step in front of the backward pass ----
+//| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
+//| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
+constexpr int DELTA_LANES = $(l.delta_lanes);    // that share a row
+constexpr int DELTA_PIECES = $(l.delta_pieces);  // of a row: $(l.delta_vec) elements, which one instruction loads
+constexpr int DELTA_ROWS = $(l.delta_rows);      // of a block
+typedef $(piece) DeltaPiece;
+
+//| if p.o ~= "fp32" then
+__device__ __forceinline__ float o_to_float(u16 x) {
+//|   if p.o == "bf16" then
+  return __uint_as_float((u32)x << 16);
+//|   else
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+//|   end
+}
+//| end
+// Element i of a tensor of the type of O.
+__device__ __forceinline__ float load_o(const char *from, long long i) {
+//| if p.o == "fp32" then
+  return ((const float *)from)[i];
+//| else
+  return o_to_float(((const u16 *)from)[i]);
+//| end
+}
+__device__ __forceinline__ float dot_words(u32 a, u32 b) {
+//| if p.o == "fp32" then
+  return __uint_as_float(a) * __uint_as_float(b);
+//| elseif l.delta_vec == 1 then
+  return o_to_float((u16)a) * o_to_float((u16)b);
+//| else
+  return fmaf(o_to_float((u16)(a >> 16)), o_to_float((u16)(b >> 16)), o_to_float((u16)a) * o_to_float((u16)b));
+//| end
+}
+__device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiece &b) {
+//| if words == 4 then
+  return dot_words(a.x, b.x) + dot_words(a.y, b.y) + (dot_words(a.z, b.z) + dot_words(a.w, b.w));
+//| elseif words == 2 then
+  return dot_words(a.x, b.x) + dot_words(a.y, b.y);
+//| else
+  return dot_words(a, b);
+//| end
+}
+
+//| if l.delta_pad or l.pairs then
+// LSE in base 2, rounded once: its product with scale_log2 / scale, which is log2(e) but for the rounding of scale_log2. With plain log2(e)
+// a large score and its LSE would end up further apart. Of scales that have no reciprocal scores are small.
+__device__ __forceinline__ float lse_log2(const Params &p, float lse) {
+  const float rest = fmaf(-LOG2E, p.scale, p.scale_log2) * reciprocal_approx(p.scale);  // of LOG2E
+  return finite_lse(fmaf(lse, LOG2E, p.scale > 1e-30f && p.scale < 1e30f ? lse * rest : 0.f));
+}
+//| end
+
+__device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
+  const int lane = threadIdx.x % DELTA_LANES;
+  const bool real = row < sequence.sq();
+  float sum = 0.f;
+  if (real) {
+    const char *const o = (const char *)p.o + (sequence.o() + row * p.o_ss + head * p.o_sh) * $(p.o_bytes);
+    const char *const grad = (const char *)p.grad_o + (sequence.grad_o() + row * p.grad_o_ss + head * p.grad_o_sh) * $(p.o_bytes);
+#pragma unroll
+    for (int i = lane; i < DELTA_PIECES; i += DELTA_LANES) sum += dot_pieces(((const DeltaPiece *)o)[i], ((const DeltaPiece *)grad)[i]);
+  }
+#pragma unroll
+  for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+//| if l.delta_pad then
+  // $(l.delta_pad) rows have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
+  // whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
+  // their columns of S^T loads them at once.
+  if (lane != 0) return;
+  const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
+  const bool sees = lse != -infinity();
+  const float extra = real && p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
+  const long long first = sequence.delta(head, row - row % $(l.delta_pad));
+  const int place = row % $(l.delta_pad) / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2;
+  float *const to = (float *)p.delta + 2 * first + place;
+  to[0] = sees ? lse_log2(p, lse) : infinity();
+  to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
+//| else
+  if (!real || lane != 0) return;
+  const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
+//|   if l.pairs then
+  // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0, and D is 0 whatever its dO is.
+  const float lse = p.lse[sequence.lse(head, row)];
+  const bool sees = lse != -infinity();
+  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(sees ? lse_log2(p, lse) : infinity(), sees ? sum - extra : 0.f);
+//|   else
+  ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
+//|   end
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
+  const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
+  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+//| if l.delta_pad then
+//|   if p.has_lengths then
+  if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no kernel behind reads of these rows
+//|   end
+#pragma unroll 4
+  for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS)
+    delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
+//|   if l.sums then
+  // dQ is added up from zeros.
+  const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
+  const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
+//| local number = p.has_lengths and "index" or "batch"
+  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(number) * p.hq + head) * blocks + first) * (64 * D / 4);
+  for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+//|   end
+//| else
+  delta_of_row(p, sequence, head, tile * DELTA_ROWS + threadIdx.x / DELTA_LANES);
+//| end
+}

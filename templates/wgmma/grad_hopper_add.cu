@@ -1,0 +1,235 @@
+//| needs "c.held l.apart l.columns"
+//| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
+//| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
+// ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
+// dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
+// been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
+constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those of the second past D are dropped
+constexpr int NQ = COLUMNS / 2;    // registers of them per thread
+
+// stored: all warps have stored their dS of a block of queries; full: wgmma may read it; empty: all have multiplied it.
+__device__ __forceinline__ u32 ds_stored(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
+__device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + DS_BUFS + buffer); }
+__device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + 2 * DS_BUFS + buffer); }
+__device__ __forceinline__ u32 ds_buffer(u32 smem, int buffer) { return smem + SMEM_DS + buffer * (2 * DS_TILE); }
+
+// One thread beside the warpgroups that multiply: fences dS from the products that read it. A fence lasts 220 clocks of its thread behind
+// stores, and no product waits for dS of the block at hand. A phase with nothing in it, behind SMEM_ENDED, ends this.
+__device__ __forceinline__ void fence_scores(u32 smem) {
+  Ring<DS_BUFS> ds;
+#pragma unroll 1
+  for (;; ds.next()) {
+    mbarrier_wait(ds_stored(smem, ds.at), ds.parity);
+    if (load_shared(smem + SMEM_ENDED)) break;
+    fence_async();
+    mbarrier_arrive(ds_full(smem, ds.at));
+  }
+}
+
+// Issues the warpgroup's columns of dS K, both by their places. zero: where no compiler can prove it to be 0, x is an operand, and the
+// additions of the block before have its registers until then. They are slow to read them.
+__device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u32 zero) {
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const u64 a = descriptor<128>(ds + across_rows(DS_TILE) + (i / 4 * DS_TILE + i % 4 * 2048) / 16);
+    const u64 b = descriptor<ROW>(keys + across_rows(64 * ROW) + (i / 4 * K_TILE + i % 4 * 16 * ROW) / 16);
+    wgmma_transposed(x, a, b, i == 0 ? zero : 1);
+  }
+}
+
+// Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
+struct GradQueries {
+  float *to;
+  int block;
+  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
+    const long long head = (long long)unit.batch * p.hq + unit.kv_head * p.group;
+    to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
+         threadIdx.x % 32 * 4;
+    block = blocks.lo;
+  }
+  static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }
+  // In front of all but the first that are real: the additions before read their address for long.
+  __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
+    to += 64 * D;
+    if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
+  }
+  __device__ __forceinline__ void add(int wg, const float (&x)[NQ]) {
+#pragma unroll
+    for (int n = 0; n < NQ / 4; n++)
+      if (n < columns(wg) / 8) add_global(to + n * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
+  }
+};
+
+template <int N>
+__device__ __forceinline__ void clear(float (&x)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i++) x[i] = 0.f;
+}
+
+__device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys_ring,
+                                             Ring<DS_BUFS> &ds, int wg, int warp) {
+  const int lane = threadIdx.x % 32, key = key0 + wg * 64;
+  const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
+//| if c.held < 2 then
+  const u32 v = base + (SMEM_V + wg * V_TILE) / 16;
+//| end
+//| if c.held < 1 then
+  const u32 k = base + wg * K_TILE / 16;
+//| end
+  const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
+  // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
+  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
+  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
+  float dk[NK], dv[NV];
+  clear(dk), clear(dv);
+  if (items > 0) {
+    GradQueries grad_q;
+    grad_q.begin(p, unit, blocks, wg, warp);
+    // Before the first block: dS of zeros, so that every turn of the loop has a product and adds it.
+    Ring<DS_BUFS> before = ds;
+    mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
+    ds.next();
+#pragma unroll
+    for (int n = lane / 16; n < 8; n += 2) store_shared(ds_buffer(smem, before.at) + ds_row + n * 16, make_uint4(0, 0, 0, 0));
+    release(ds_stored(smem, before.at));
+    float s[NS], dp[NS], dq[NQ];
+    clear(dq);
+    u32 a[NS / 2], b[NS / 2];  // P and dS as operands
+    mbarrier_wait(k_full(smem), keys_ring.parity);
+    mbarrier_wait(v_full(smem), keys_ring.parity);
+//| if c.held > 0 then
+    u32 k[(D + 15) / 16 * 4];
+    hold_rows(k, smem + wg * K_TILE);
+//| end
+//| if c.held > 1 then
+    u32 v[(DV + 15) / 16 * 4];
+    hold_rows(v, smem + SMEM_V + wg * V_TILE);
+//| end
+//| if p.has_dropout then
+    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
+    Kept kept = kept_of(p, number, key, blocks.lo * BR);
+//| end
+    mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
+    wgmma_fence();
+    issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
+    wgmma_commit();
+    issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
+    wgmma_commit();
+    int block = blocks.lo;
+    float columns[BR / 4];  // LSE, then D
+    load_columns(columns, rows_at(smem, ring));
+#pragma unroll 1
+    for (int item = 0;; item++) {
+      const u32 rows = rows_at(smem, ring);
+      wgmma_wait<1>(s);
+      probabilities(s, a, columns, p, sequence, key, block * BR);
+//| if p.has_dropout then
+      drop(a, kept);
+//| end
+      load_columns(columns, rows + BR * 4);
+      wgmma_fence(a);
+      issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
+      wgmma_commit();
+      wgmma_wait<1>(dp);
+//| if p.has_dropout then
+      drop(dp, kept, p.keep_scale);
+//| end
+      grad_scores(dp, s, columns);
+      pack_rows(b, dp);
+      mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
+#pragma unroll
+      for (int n = 0; n < BR / 8; n += 2)
+        stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
+                    b[2 * n + 3]);
+      release(ds_stored(smem, ds.at));
+//| if p.has_dropout then
+      number += block == blocks.hi;
+//| end
+      if (block++ == blocks.hi) block = blocks.lo;
+//| if p.has_dropout then
+      kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn
+//| end
+      if (item == items - 1) break;
+      if (item > 1) grad_q.next(p, blocks);
+      Ring<STAGES> next = ring;
+      next.next();
+      mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+      load_columns(columns, rows_at(smem, next));
+      turn_wait(wg);
+      wgmma_fence(b);
+      issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
+      wgmma_commit();
+      issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys, $(l.apart and "unknown_zero(ring)" or "0"));
+      wgmma_commit();
+      wgmma_wait<2>();  // dV
+      release(grad_o_empty(smem, ring.at));
+      wgmma_fence();
+      issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(next)"), q + next.at * (Q_TILE / 16));
+      wgmma_commit();
+      turn_pass(wg);
+//| if l.apart then
+      issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
+      wgmma_commit();
+      wgmma_wait<2>(dq);  // and dK
+//| else
+      wgmma_wait<1>(dq);  // and dK
+//| end
+      release(q_empty(smem, ring.at));
+      release(ds_empty(smem, before.at));
+      grad_q.add(wg, dq);
+//| if not l.apart then
+      // dP takes the registers of dQ: the wait parts the two for the assembler, too.
+      mbarrier_wait(grad_o_full(smem, next.at), next.parity);
+      wgmma_fence();
+      issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
+      wgmma_commit();
+//| end
+      ring = next, before = ds, ds.next();
+    }
+    // The last block's dK, and dQ of the last two.
+    float last[NQ];
+    clear(last);
+    turn_wait(wg);
+    mbarrier_wait(ds_full(smem, before.at), before.parity);
+    wgmma_fence(b);
+    issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
+    wgmma_commit();
+    issue_grad_q(last, ds_first + before.at * (2 * DS_TILE / 16), keys, 0);
+    wgmma_commit();
+    turn_pass(wg);
+    wgmma_wait<0>(last);
+    if (items > 2) grad_q.next(p, blocks);
+    grad_q.add(wg, last);
+    mbarrier_wait(ds_full(smem, ds.at), ds.parity);
+    wgmma_fence();
+    issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys, 0);
+    wgmma_commit();
+    wgmma_wait<0>(last);
+    if (items > 1) grad_q.next(p, blocks);
+    grad_q.add(wg, last);
+    wgmma_wait<0>(dk);
+    wgmma_wait<0>(dv);
+    release(q_empty(smem, ring.at));
+    release(grad_o_empty(smem, ring.at));
+    ring.next();
+    release(ds_empty(smem, before.at));
+    release(ds_empty(smem, ds.at));
+    ds.next();
+  }
+  keys_done(smem, keys_ring);
+  store_keys(p, dk, dv, queue, smem, wg);
+}
+
+__device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
+  Ring<STAGES> ring;
+  Ring<1> keys;
+  Ring<DS_BUFS> ds;
+  begin_turns(wg);
+  each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+    consume_tile(p, smem, unit, sequence, key0, blocks, queue, ring, keys, ds, wg, warp);
+  });
+  // Each warp has waited for all that it stored, so nothing is left to fence.
+  if (threadIdx.x % 32 == 0) store_shared(smem + SMEM_ENDED, 1u);
+  release(ds_stored(smem, ds.at));
+}

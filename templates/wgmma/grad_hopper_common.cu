@@ -1,0 +1,95 @@
+//| needs "l.sums"
+// ---- what both kernels of gradients share ----
+
+//| include "tiles/ring.cu"
+
+// A pair of a sequence and a key/value head, of the launch's.
+struct Unit {
+  int local;  // of those that the workspace holds
+  int batch, kv_head;
+};
+__device__ __forceinline__ Unit unit_of(const Params &p, int local) {
+  const int unit = p.unit + local;
+  return {local, unit / p.hkv, unit % p.hkv};
+}
+
+// ---- the order of tiles ----
+struct HeadTile {
+  int head, tile;  // of the launch's heads; of the head's tiles
+};
+//| if p.mask == "none" then
+// Head by head: all tiles take as long.
+__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
+//| else
+// Under a mask a head's first tiles take longest. Heads go in groups: first the first tile of each head in the group, then the second. Eight
+// heads share the L2, and each is read by a part of the SMs. The last group has some 512 tiles, four for each SM of a large chip: they end
+// together.
+__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
+  const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
+  const int evenly = tiles < 8 ? heads : max(heads - most, 0) / few * few;  // heads in front of the last group
+  if (index < evenly * tiles) {
+    const int group = index / (few * tiles), in_group = index - group * few * tiles;
+    return {group * few + in_group % few, in_group / few};
+  }
+  const int in_group = index - evenly * tiles, last = heads - evenly;
+  return {evenly + in_group % last, in_group / last};
+}
+//| end
+
+//| if not l.sums then
+// The first query head of the group that this launch does: p.members of it.
+__device__ __forceinline__ int first_head(const Params &p, const Unit &unit) { return unit.kv_head * p.group + p.member; }
+
+// The tile of dS of 64 queries and 64 keys, as the accumulators of dS^T hold it: for each 16 keys 2048 bytes, in them for each 16 queries
+// 512, in them 16 of each lane: 8 x 8 matrices of keys 0..7 and 8..15 with queries 0..7, and with queries 8..15. Tiles of a block of
+// queries lie side by side. member: the head's number among those of the launch.
+__device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int member, int query_block, int key_block) {
+  const long long blocks_q = (p.sq + 63) / 64, blocks_k = (p.sk + 63) / 64;
+  return (char *)p.grad_s + ((((long long)unit.local * p.members + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
+}
+
+// From a tile to that of the next 64 queries.
+__device__ __forceinline__ long long next_tile(const Params &p) { return (long long)((p.sk + 63) / 64) * DS_TILE; }
+
+//| end
+// This warp has read a buffer.
+__device__ __forceinline__ void release(u32 empty) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
+}
+
+//| if p.grad_bytes == 2 then
+//| include "tiles/gather_block.cu"
+//| end
+
+// scale * sum to the rows of `to` below `rows`: 64 rows of a warpgroup, WIDTH columns.
+template <int WIDTH, int N>
+__device__ __forceinline__ void store_rows(const Params &p, const float (&sum)[N], float scale, void *to, long long at, long long stride,
+                                           int rows) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int row = warp_row + 8 * h + g;
+    const bool real = row < rows;
+//| if p.grad_bytes == 2 then
+    u32 x[N / 4];
+#pragma unroll
+    for (int n = 0; n < N / 4; n++) x[n] = pack2(sum[4 * n + 2 * h] * scale, sum[4 * n + 2 * h + 1] * scale);
+    u16 *const line = (u16 *)to + at + row * stride;
+#pragma unroll
+    for (int n = 0; n + 4 <= N / 4; n += 4) {
+      const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
+      if (real) *(uint4 *)(line + (n + t) * 8) = block;
+    }
+#pragma unroll
+    for (int n = N / 16 * 4; n < N / 4; n++)
+      if (real) *(u32 *)(line + n * 8 + 2 * t) = x[n];
+//| else
+#pragma unroll
+    for (int n = 0; n < N / 4; n++)
+#pragma unroll
+      for (int e = 0; e < 2; e++)
+        if (real) store_gradient(p, to, at + row * stride + n * 8 + 2 * t + e, sum[4 * n + 2 * h + e] * scale);
+//| end
+  }
+}

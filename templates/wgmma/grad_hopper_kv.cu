@@ -1,0 +1,425 @@
+//| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
+//| if not l.sums then
+// Some of them each launch.
+//| end
+// Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
+__device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
+__device__ __forceinline__ u32 v_full(u32 smem) { return barrier(smem, 1); }
+__device__ __forceinline__ u32 q_full(u32 smem, int stage) { return barrier(smem, 2 + stage); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 + STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 3 * STAGES + stage); }
+
+//| if p.has_lengths then
+// Where what has rows of others lands.
+__device__ __forceinline__ u32 landed(u32 full) { return full + LANDED * 8; }
+__device__ __forceinline__ u32 landing(u32 full, bool own) { return own ? full : landed(full); }
+
+//| end
+//| include "work/grad_hopper_tiles.cu"
+
+// The tile of keys of a number.
+struct KeyTile {
+  Unit unit;
+  int key0;
+};
+__device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
+  const HeadTile at = tile_at(index, p.tiles, tiles_of_launch(p) / p.tiles);
+  return {unit_of(p, at.head), at.tile * KEYS};
+}
+//| if p.has_lengths then
+// Whether the tile begins in front of its sequence's end.
+__device__ __forceinline__ bool has_keys(const Params &p, int tile) {
+  const KeyTile at = key_tile(p, tile);
+  return at.key0 < sequence_of(p, at.unit.batch).sk();
+}
+//| end
+
+// Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
+struct QueryBlocks {
+  int lo, hi;
+};
+__device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, int key, int keys) {
+  const int first = first_query(sequence, key), last = key < sequence.sk() ? last_query(sequence, min(key + keys, sequence.sk()) - 1) : -1;
+  return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
+}
+
+//| if p.has_lengths then
+//|   include "wgmma/grad_hopper_foreign.cu"
+
+//| end
+// One thread: Q with LSE and D of its rows, and dO, block by block, head by head; behind the first block K and V, for which the tile before
+// may have to end.
+__device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
+                                               const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                               const QueryBlocks &blocks, Ring<STAGES> &ring, int round) {
+//| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
+//| if p.has_lengths then
+//|   grad_o_landing = "landing(grad_o_full(smem, ring.at), own)"
+//|   k_landing, v_landing = "landing(k_full(smem), own_keys)", "landing(v_full(smem), own_keys)"
+  const int batch = sequence.map_batch_q();
+  const bool own_keys = has_own_keys(sequence, key0);
+//| else
+  const int batch = sequence.map_batch();
+//| end
+  auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
+//| if p.has_lengths then
+    const int batch = sequence.map_batch_k();
+//| end
+    mbarrier_expect(full, KEYS / 64 * tile);
+    for (int i = 0; i < KEYS / 64; i++)
+      for (int box = 0; box < boxes; box++)
+        tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
+  };
+//| local first = l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
+#pragma unroll 1
+  for (int head = $(first); head < $(l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"); head++)
+#pragma unroll 1
+    for (int block = blocks.lo; block <= blocks.hi; block++) {
+      mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
+//| if p.has_lengths then
+      const bool own = own_queries(sequence, block).all();
+      const u32 full = landing(q_full(smem, ring.at), own);
+//| else
+      const u32 full = q_full(smem, ring.at);
+//| end
+      mbarrier_expect(full, Q_TILE + BR * 8);
+      const long long rows = sequence.delta(head, block * BR);
+      const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8, statistics, BR * 4, full);
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
+      mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect($(grad_o_landing), GRAD_O_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES_V; box++)
+        tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, $(grad_o_landing), box * BOX,
+                 sequence.map_query(block * BR), head, batch);
+      ring.next();
+      if (head > $(first) || block > blocks.lo) continue;
+      wait_for_keys(smem, round);
+      load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
+      load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
+    }
+}
+
+//| if c.twins == 0 and (c.held < 2 or l.apart) then
+// A zero that no compiler can prove to be one. Added to the places of K and V it makes their descriptors new ones for each block: those
+// that are known to stay the same are all held, in registers that the products need.
+__device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
+//| end
+// Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
+template <int COLUMNS>
+__device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others) {
+#pragma unroll
+  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
+    const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
+    const u64 ai = descriptor<ROW>(rows + ALONG_ROW + (box * 64 * ROW + in_box) / 16);
+    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (box * BR * ROW + in_box) / 16);
+    if (i == 0)
+      wgmma_dots_first(x, ai, bi);
+    else
+      wgmma_dots(x, ai, bi);
+  }
+}
+//| if c.held > 0 then
+// The same; rows: 64 that are held in registers.
+template <int COLUMNS>
+__device__ __forceinline__ void issue_dots(float (&x)[NS], const u32 (&rows)[(COLUMNS + 15) / 16 * 4], u32 others) {
+#pragma unroll
+  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
+    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (i * 16 / BOX * BR * ROW + i * 16 % BOX * 2) / 16);
+    if (i == 0)
+      wgmma_dots_first(x, rows, bi);
+    else
+      wgmma_dots(x, rows + 4 * i, bi);
+  }
+}
+// Takes 64 rows into registers, as an operand: each warp its 16.
+template <int N>
+__device__ __forceinline__ void hold_rows(u32 (&rows)[N], u32 tile) {
+  const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, swizzle = ROW == 128 ? row % 8 : ROW == 64 ? row / 2 % 4 : row / 4 % 2;
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) {
+    const int chunk = 2 * i % (BOX / 8) + threadIdx.x % 32 / 16;
+    ldmatrix_x4(rows + 4 * i, tile + 16 * i / BOX * 64 * ROW + row * ROW + (chunk ^ swizzle) * 16);
+  }
+}
+//| end
+// Issues dV += P^T dO, or dK += dS^T Q.
+template <int N>
+__device__ __forceinline__ void issue_sums(float (&x)[N], const u32 (&a)[NS / 2], u32 others) {
+#pragma unroll
+  for (int i = 0; i < BR / 16; i++) wgmma_add(x, a + 4 * i, descriptor<ROW>(others + across_rows(BR * ROW) + i * 16 * ROW / 16));
+}
+// S^T or dS^T as an operand in registers.
+__device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]) {
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) a[i] = pack2(x[2 * i], x[2 * i + 1]);
+}
+
+// Where LSE and D of a block of queries lie.
+__device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
+// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
+#pragma unroll
+  for (int i = 0; i < BR / 16; i++) {
+    const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
+    x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
+    x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
+  }
+}
+
+// S^T becomes P^T.
+__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
+#pragma unroll
+  for (int i = 0; i < NS; i++) s[i] = probability_exp2(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
+}
+// P^T of pairs that the mask hides becomes 0.
+__device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
+  const int last = sequence.sk() - 1 - key;
+//| if p.mask ~= "none" then
+  const int hi = sequence.diag_hi() - (key - row);
+//|   if p.mask == "window" then
+  const int lo = sequence.diag_lo() - (key - row);
+//|   end
+//| end
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int j = warp_key + g + h * 8;
+//| if p.mask ~= "none" then
+    const int first = j > last ? BR : j - hi - 2 * t;  // of the queries that see the key, less 2 t
+//|   if p.mask == "window" then
+    const int end = j - lo - 2 * t;  // the last of them
+//|   end
+//| end
+#pragma unroll
+    for (int i = 0; i < BR / 4; i++) {
+      const int x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2;
+//| if p.mask == "window" then
+      if (query < first || query > end) s[x] = 0.f;
+//| elseif p.mask ~= "none" then
+      if (query < first) s[x] = 0.f;
+//| else
+      if (j > last) s[x] = 0.f;
+//| end
+    }
+  }
+}
+// S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
+// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
+// packing: a branch between the two would keep them from running beside each other.
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row) {
+  const int last = sequence.sk() - 1 - key;
+//| if p.mask == "none" then
+  const bool whole = 63 <= last;
+//| else
+  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
+  const int hi = sequence.diag_hi() - (key - row);
+//|   if p.mask == "window" then
+  const int lo = sequence.diag_lo() - (key - row);
+  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
+//|   else
+  const bool whole = 63 <= min(hi, last);
+//|   end
+//| end
+  if (whole) {
+    exponentials(s, lse, p);
+    pack_rows(a, s);
+  } else {
+    exponentials(s, lse, p);
+    hide(s, sequence, key, row);
+    pack_rows(a, s);
+  }
+}
+// dP^T becomes dS^T, which is packed.
+__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
+#pragma unroll
+  for (int i = 0; i < NS; i++) dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);
+}
+
+//| if p.has_dropout then
+//|   include "pairs/philox.cu"
+
+//|   include "wgmma/grad_hopper_dropout.cu"
+
+//| end
+//| if not l.sums then
+// dS on its way to memory, out of the registers of an operand, in the order of ds_tile (grad_hopper_common.cu).
+struct GradScores {
+  char *to;  // where the thread's part of the next tile goes
+  // warp: of the warpgroup's four; member: the head's number among those of the launch; block: of BR queries; key_block: of 64.
+  __device__ __forceinline__ void begin(const Params &p, int warp, const Unit &unit, int member, int block, int key_block) {
+    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + warp * 2048 + threadIdx.x % 32 * 16;
+  }
+  __device__ __forceinline__ void store(const Params &p, int block, const u32 (&a)[NS / 2]) {
+#pragma unroll
+    for (int tile = 0; tile < BR / 64; tile++) {
+      if (tile > 0 && block * BR + tile * 64 >= p.sq) continue;
+#pragma unroll
+      for (int i = 16 * tile; i < 16 * tile + 16; i += 4)
+        store_global(to + tile * next_tile(p) + i % 16 * 128, a[i], a[i + 1], a[i + 2], a[i + 3]);
+    }
+    to += BR / 64 * next_tile(p);
+  }
+};
+
+//| end
+//| if not l.sums then
+//|   include "wgmma/grad_hopper_sums.cu"
+
+//| end
+//| if c.twins == 0 then
+//|   if l.turns then
+// Warpgroups issue dK with S and dP of the next block in turns, so that one multiplies where the other computes P and dS.
+__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
+// The first warpgroup begins.
+__device__ __forceinline__ void begin_turns(int wg) {
+  if (wg == 1) turn_pass(wg);
+}
+//|   else
+__device__ __forceinline__ void turn_wait(int) {}
+__device__ __forceinline__ void turn_pass(int) {}
+__device__ __forceinline__ void begin_turns(int) {}
+//|   end
+// What is known of the tile is looked up once more, so that no register holds it beside the products.
+__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
+                                           int wg) {
+  const KeyTile tile = key_tile(p, queue.again(smem));
+  const Unit &unit = tile.unit;
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
+//| if not l.sums then
+  if (!last_members(p)) {
+    leave_sums(p, dk, unit, key, 0);
+    leave_sums(p, dv, unit, key, NK);
+    return;
+  }
+//| end
+  if (keys <= 0) return;
+  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
+  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+}
+
+//| end
+// A warpgroup's products with K and V of a tile are over: those of the next may come.
+__device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
+//| if l.persistent then
+  // A tile that no query sees has these phases, too: without the waits its arrival and that of the next could both come before the thread
+  // that copies waits for the first.
+  mbarrier_wait(k_full(smem), keys.parity);
+  mbarrier_wait(v_full(smem), keys.parity);
+  release(keys_empty(smem));
+//| end
+  keys.next();
+}
+
+template <typename Consume>
+__device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
+  TileQueue queue;
+  int index;
+#pragma unroll 1
+  while (queue.next(smem, index)) {
+    const KeyTile tile = key_tile(p, index);
+    const Sequence sequence = sequence_of(p, tile.unit.batch);
+    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));
+    queue.done(smem);
+  }
+}
+
+//| if p.has_lengths then
+//|   include "wgmma/grad_hopper_clear.cu"
+
+//| end
+//| include(c.twins == 1 and "wgmma/grad_hopper_twins.cu" or l.sums and "wgmma/grad_hopper_add.cu" or "wgmma/grad_hopper_single.cu")
+
+extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
+    fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+               const __grid_constant__ TensorMap v_map, const __grid_constant__ TensorMap grad_o_map) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| if p.has_lengths then
+  grid_wait();
+//|   if not l.persistent then
+  if (!has_keys(p, blockIdx.x)) return;
+//|   end
+//| end
+  if (threadIdx.x == 0) {
+    mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
+//| if l.persistent then
+    mbarrier_init(keys_empty(smem), 4 * GROUPS);
+    for (int i = 0; i < 2; i++) {
+      mbarrier_init(tile_full(smem, i), 1);
+      mbarrier_init(tile_empty(smem, i), 4 * GROUPS$(p.has_lengths and " + 1" or ""));
+    }
+//| end
+#pragma unroll
+    for (int i = 0; i < STAGES; i++) {
+      mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
+      mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
+    }
+//| if l.sums then
+#pragma unroll
+    for (int i = 0; i < DS_BUFS; i++)
+      mbarrier_init(ds_stored(smem, i), 8), mbarrier_init(ds_full(smem, i), 1), mbarrier_init(ds_empty(smem, i), 8);
+    store_shared(smem + SMEM_ENDED, 0u);
+//| end
+//| if p.has_lengths then
+    mbarrier_init(landed(k_full(smem)), 1), mbarrier_init(landed(v_full(smem)), 1);
+#pragma unroll
+    for (int i = 0; i < STAGES; i++) mbarrier_init(landed(q_full(smem, i)), 1), mbarrier_init(landed(grad_o_full(smem, i)), 1);
+//| end
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (warp < 4) {
+//| if l.groups > 1 then
+    registers_give<$(l.feeder)>();
+//| end
+//| if l.sums then
+    if (warp == 1) {
+      if (lane == 0) fence_scores(smem);
+      return;
+    }
+//| end
+//| if p.has_lengths then
+    if (warp == 2) {
+      clear_foreign_rows(p, smem, lane);
+      return;
+    }
+//| end
+    if (warp == 0 && lane == 0) {
+      tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
+//| if not p.has_lengths then
+      grid_wait();
+//| end
+      Ring<STAGES> ring;
+      give_out_tiles(p, smem, [&](int index, int round) {
+        const KeyTile tile = key_tile(p, index);
+        const Sequence sequence = sequence_of(p, tile.unit.batch);
+        const QueryBlocks blocks = query_blocks(sequence, tile.key0, KEYS);
+        if (blocks.lo <= blocks.hi)
+          produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, blocks, ring, round);
+        else
+          skip_keys(smem, round);
+      });
+    }
+  } else {
+//| if l.groups > 1 then
+    registers_take<$(l.consumer)>();
+//| end
+//| if not p.has_lengths then
+    grid_wait();
+//| end
+    consume_tiles(p, smem, warp / 4 - 1, warp % 4);
+  }
+}

@@ -1,0 +1,196 @@
+//| needs "c.cluster c.o_path l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late"
+// ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
+// The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
+// one at hand. An epilogue does the last P V.
+//| if c.o_path == 0 then
+__device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
+//| else
+__device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map, u32 smem, int wg) {
+//| end
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp_row = threadIdx.x / 32 % 4 * 16;
+  Ring<Q_BUFS> q;
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  float s[NS], o[NO];
+  u32 a[NS / 2];  // P
+
+  // This warp has read a buffer.
+  auto release = [&](u32 empty) {
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(empty);
+  };
+//| if c.cluster > 1 then
+  // The same for K and V, which the copies of every block of the cluster write.
+  auto release_keys = [&](u32 empty) {
+    __syncwarp();
+    if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);
+  };
+//| end
+//| local release_keys = c.cluster > 1 and "release_keys" or "release"
+  auto release_k = [&] {
+    $(release_keys)(k_empty(smem, k.at));
+    k.next();
+  };
+  auto release_v = [&] {
+    $(release_keys)(v_empty(smem, v.at));
+    v.next();
+  };
+
+//| if l.pingpong then
+  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
+//| end
+  TileScheduler tiles;
+  Tile where;
+
+//| if l.o_in_q then
+  // O leaves from the buffer of its Q, when q is one further.
+//|   if l.q_lent then
+  // There is a second Q, so the buffer is given back only when the next tile is under way: until then it is owed.
+//|   end
+  auto q_before = [&] { return (q.at + Q_BUFS - 1) % Q_BUFS; };
+  auto return_q = [&] {
+    tma_wait_read();
+    release(q_empty(smem, q_before(), wg));
+  };
+//|   if l.q_lent then
+  bool owed = false;  // by every tile that saw keys to the next one
+//|   end
+  // O of the tile at hand to memory.
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2], bool any_keys) {
+//| else
+  // O of the tile at hand to memory.
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2]) {
+//| end
+//| if p.has_lengths then
+    const Sequence sequence = tiles.sequence(p, smem);
+//| end
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+    const int row = where.row + row_in_tile(wg);
+//| local sequence = p.has_lengths and " sequence," or ""
+//| if c.o_path == 0 then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+//|   else
+    store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
+//|   end
+//| elseif c.o_path == 1 then
+    if (any_keys) {
+//|   if p.has_lengths then
+//|     if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|     end
+      // A box would write rows of the next sequence too.
+      if (row + 64 > sequence.sq())
+        store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+      else
+        store_tile(p, o_map, where, sequence, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   else
+      store_tile(p, o_map, where, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   end
+//|   if l.q_lent then
+      owed = true;
+//|   else
+      return_q();
+//|   end
+    } else {  // a tile without keys never held a Q
+//|   if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|   end
+      store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
+    }
+//| elseif p.has_lengths then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+//|   end
+    // A box would write rows of the next sequence too.
+    if (row + 64 > sequence.sq())
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+    else
+      store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| else
+    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| end
+  };
+
+//| if l.ahead then
+  bool begun = false;  // the scores of the tile's first block are there
+//| end
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, wg);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
+    const int wg_row = where.row + row_in_tile(wg);
+//| if p.has_dropout then
+    // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
+    auto drop_block = [&](int block) {
+      const Tile tile = tiles.again(p, smem);
+      drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg) + warp_row + g, block, t);
+    };
+//| end
+    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+    float keep[2];
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] = 0.f;
+
+    // A block of keys that only other warpgroups see.
+    auto skip_k = [&] {
+      mbarrier_wait(k_full(smem, k.at), k.parity);
+      release_k();
+//| if l.pingpong then
+      pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn
+      pingpong_pass(wg);
+//| end
+    };
+    auto skip_v = [&] {
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      release_v();
+    };
+
+    if (keys.idle()) {  // no row of the problem: all that is loaded passes
+      tiles.done(smem, true);
+//| if l.q_lent then
+      if (owed) return_q();
+      owed = false;
+//| end
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      release(q_empty(smem, q.at, wg));
+      q.next();
+#pragma unroll 1
+      for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+      continue;
+    }
+    // Blocks between full_lo and full_hi need no mask.
+    auto mask = [&](int block) {
+      if (block < keys.full_hi && block > keys.full_lo) return;
+      apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+    };
+//| if l.skip_late then
+    int trailing = 0;  // blocks at the end that only others see: O leaves first
+//| end
+    if (keys.loaded_hi >= keys.loaded_lo) {
+//| include "wgmma/hopper_prologue.cu"
+
+//| include "wgmma/hopper_main_loop.cu"
+
+//| include "wgmma/hopper_epilogue.cu"
+    }
+    store(o, state$(l.o_in_q and ", keys.loaded_hi >= keys.loaded_lo" or ""));
+//| if l.skip_late then
+#pragma unroll 1
+    for (; trailing > 0; trailing--) skip_k(), skip_v();
+//| end
+  }
+//| if c.o_path > 0 then
+  tma_wait_read();
+//| end
+}

@@ -1,0 +1,71 @@
+//| needs "l.joined_v?"
+// ---- rows of others ----
+// The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
+// whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
+// a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
+
+//| include "pairs/own_rows.cu"
+// The warpgroup of a tile whose last rows are past the sequence's last query, and the first of these; -1: none. Of warpgroups behind it no
+// row counts.
+__device__ __forceinline__ int partial_rows(const Sequence &sequence, int row) { return (sequence.sq() - row) % 64; }
+__device__ __forceinline__ int partial_warpgroup(const Sequence &sequence, int row) {
+  const int rows = sequence.sq() - row;
+  return rows < BR && rows % 64 != 0 ? rows / 64 : -1;
+}
+
+//| include "tiles/clear_rows.cu"
+//| if l.joined_v then
+// The same of a buffer of V, whose boxes lie side by side.
+__device__ __forceinline__ void clear_values(u32 tile, int first, int end, int lane) {
+#pragma unroll 1
+  for (int box = 0; box < BOXES_V; box++)
+#pragma unroll 1
+    for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16)
+      store_shared(tile + at / GROUP * V_GROUP + box * V_BOX + at % GROUP, make_uint4(0, 0, 0, 0));
+}
+//| end
+
+//| local clear = l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>"
+__device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
+  Ring<Q_BUFS> q;
+  int v = 0;                        // the buffer of the next block's V
+  u32 q_parities = 0, v_parities = 0;  // a bit for each buffer's barrier
+  TileScheduler tiles;
+  Tile where;
+  // The copy to a buffer has landed at its barrier.
+  auto wait = [](u32 landed, u32 &parities, int buffer) {
+    mbarrier_wait(landed, parities >> buffer & 1);
+    parities ^= 1u << buffer;
+  };
+  auto complete = [&](u32 full) {
+    fence_async();
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(full);
+  };
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = tiles.sequence(p, smem);
+    tiles.done(smem, true);
+    if (keys.loaded_hi < keys.loaded_lo) continue;
+    const int wg = partial_warpgroup(sequence, where.row);
+    if (wg >= 0) {
+      wait(q_landed(smem, q.at, wg), q_parities, q.at * WGS + wg);
+      clear_rows<64, BOXES>(smem + (q.at * WGS + wg) * Q_TILE, partial_rows(sequence, where.row), 64, lane);
+      complete(q_full(smem, q.at, wg));
+    }
+    q.next();
+    // Of the blocks in between all rows are the sequence's own.
+#pragma unroll 1
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
+      const OwnRows own = own_rows(sequence, block);
+      if (!own.all()) {
+        const u32 tile = smem + SMEM_V + v * V_TILE;
+        wait(v_landed(smem, v), v_parities, v);
+        $(clear)(tile, 0, own.first, lane);
+        $(clear)(tile, own.end, BC, lane);
+        complete(v_full(smem, v));
+      }
+      if (++v == STAGES_V) v = 0;
+    }
+  }
+}

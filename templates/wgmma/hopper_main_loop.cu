@@ -1,0 +1,34 @@
+//| needs "l.interleaved l.pingpong_products l.pingpong_softmax"
+      // Main loop: S of the next block and P V of this one are issued side by side.
+      // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
+      for (; block > keys.last; block--) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if l.pingpong_products then
+        pingpong_wait(wg);
+//| end
+        wgmma_fence(o, a);
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence();
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+//| if l.pingpong_products then
+        pingpong_pass(wg);
+//| end
+        wgmma_wait<1>(s);
+        release_k();
+        mask(block - 1);
+//| if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, p.scale_log2);
+//| else
+        const bool moved = next_softmax(s, state, keep, p.scale_log2);
+        settle(sums(state), v_full(smem, v.at), v.parity);
+//| end
+        wgmma_wait<0>(o);
+        release_v();
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+//| if p.has_dropout then
+        drop_block(block - 1);
+//| end
+      }

@@ -1,0 +1,110 @@
+//| needs "l.joined l.joined_k l.joined_v l.run"
+// ---- K and V in pages: a warp loads them, a lane for each run of keys ----
+constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
+constexpr int RUNS = BC / RUN;
+// A lane's run, as the coordinates of its boxes. A page of -1 is none: the boxes are zeros.
+struct Run {
+  int token, page;
+};
+
+// A lane's runs of a tile's blocks, from right to left.
+struct Runs {
+  const Params &p;
+  const int *table;  // of the sequence
+  int first, last;   // the keys that its queries see: for no others an entry is read
+  int key, entry, token;
+
+  __device__ __forceinline__ Runs(const Params &p, const Sequence &sequence, int block, int lane)
+      : p(p), table(p.page_table + (long long)sequence.index * p.page_table_stride), first(first_key(sequence, 0)),
+        last(last_key(sequence, sequence.sq() - 1)) {
+    key = block * BC + lane * RUN;
+    entry = key / p.page_size;
+    token = key - entry * p.page_size;
+  }
+  __device__ __forceinline__ Run look_up() const {
+    const int page = key <= last && key + RUN > first ? table[entry] : -1;
+    return {token, (u32)page < (u32)p.pages ? page : -1};
+  }
+  // To the block in front, without a division.
+  __device__ __forceinline__ void next(int entries, int tokens) {
+    key -= BC;
+    entry -= entries;
+    token -= tokens;
+    if (token < 0) token += p.page_size, entry--;
+  }
+};
+
+//| if l.joined then
+// The boxes of the runs of a block of K or V: those of columns lie side by side, in groups of eight rows. stride: from a head to the next.
+template <int N>
+__device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 full, int bytes, const Params &p, const Run &run, int head,
+                                            long long stride, int lane) {
+  if (lane == 0) mbarrier_expect(full, bytes);
+  if (lane >= RUNS) return;
+  to += lane * RUN * N * ROW;
+  if (p.joined)  // of dimensions (column of a box, row of eight, box, group, page)
+    tma_load(to, map, full, 0, 0, head * (int)(stride / BOX), run.token / 8, run.page);
+  else  // of dimensions (column of a box, row, box, head, page)
+#pragma unroll 1
+    for (int row = 0; row < RUN; row += 8) tma_load(to + row * N * ROW, map, full, 0, run.token + row, 0, head, run.page);
+}
+//| end
+//| if not (l.joined_k and l.joined_v) then
+// The boxes of the runs of a block of K or V.
+template <int N>
+__device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full, int bytes, const Run &run, int head, int lane) {
+  if (lane == 0) mbarrier_expect(full, bytes);
+  if (lane < RUNS)
+#pragma unroll
+    for (int box = 0; box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+}
+//| end
+
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  TileScheduler tiles;
+  Tile where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
+  const int entries = BC / p.page_size, tokens = BC - entries * p.page_size;
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = tiles.sequence(p, smem);
+    tiles.done(smem, true);
+    if (keys.loaded_hi < keys.loaded_lo) {
+      if (lane == 0) mbarrier_arrive(tile_loaded(smem));
+      continue;
+    }
+    Runs runs(p, sequence, keys.loaded_hi, lane);
+    Run next = runs.look_up(), k_run = next, v_run = next;
+    // V of a block is needed when K of the next has been. Pages are looked up a block ahead of the waits.
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1; block--) {
+      v_run = k_run, k_run = next;
+      if (block > keys.loaded_lo) {
+        runs.next(entries, tokens);
+        next = runs.look_up();
+      }
+      if (block >= keys.loaded_lo) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+//| if l.joined_k then
+        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
+//| else
+        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
+//| end
+        k.next();
+        if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
+      }
+      if (block < keys.loaded_hi) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+        const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| if l.joined_v then
+        load_joined<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, p, v_run, where.kv_head, p.v_sh, lane);
+//| else
+        load_runs<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, v_run, where.kv_head, lane);
+//| end
+        v.next();
+      }
+    }
+  }
+}

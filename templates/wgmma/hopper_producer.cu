@@ -1,0 +1,109 @@
+//| needs "c.cluster l.persistent l.pingpong_softmax"
+//| if p.has_lengths then
+// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
+// One schedules tiles, one clears foreign rows.
+//| else
+// ---- the producer warpgroup: one thread for K and V, one for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
+//| end
+//| local batch_q, batch_k = "map_batch", "map_batch"
+//| local sequence, v_full = "sequence_of(p, where.batch)", "v_full(smem, v.at)"
+//| if p.has_lengths then
+//|   batch_q, batch_k = "map_batch_q", "map_batch_k"
+//|   sequence, v_full = "tiles.sequence(p, smem)", "full"
+//| end
+//| if p.has_pages then
+//| include "wgmma/hopper_pages.cu"
+//| else
+// One box of K or V; key and batch are the map's.
+__device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
+//| if c.cluster > 1 then
+  const int part = cluster_rank() * (BC / CLUSTER);
+  tma_load_for_all(to + part * ROW, map, full, column, key + part, head, batch);
+//| else
+  tma_load(to, map, full, column, key, head, batch);
+//| end
+}
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  TileScheduler tiles;
+  Tile where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, false);
+//| if l.persistent then
+    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+//| end
+    // V of a block is needed when K of the next has been.
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
+      const int key = sequence.map_key(block * BC);
+      if (block >= keys.loaded_lo) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
+                    where.kv_head, sequence.$(batch_k)());
+        k.next();
+//| if p.has_lengths then
+        if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
+//| elseif l.persistent then
+        if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+//| end
+      }
+      if (block < keys.loaded_hi) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+//| if p.has_lengths then
+        const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| end
+        mbarrier_expect($(v_full), V_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES_V; box++)
+          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, key + BC,
+                    where.kv_head, sequence.$(batch_k)());
+        v.next();
+      }
+    }
+  }
+}
+//| end
+
+__device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
+  Ring<Q_BUFS> q;
+  TileScheduler tiles;
+  Tile where;
+  tma_prefetch(q_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, false);
+    if (keys.loaded_hi < keys.loaded_lo) continue;
+//| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
+//| if p.mask == "none" or l.pingpong_softmax then
+    for (int wg = 0; wg < WGS; wg++) {
+//| else
+    // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the
+    // exponentials begin with the first rows.
+    for (int wg = WGS - 1; wg >= 0; wg--) {
+//| end
+      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
+//| if p.has_lengths then
+      if (where.row + row_in_tile(wg) >= sequence.sq()) {  // no row of the sequence
+        mbarrier_arrive(q_full(smem, q.at, wg));
+        continue;
+      }
+      const u32 full = wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at, wg) : q_full(smem, q.at, wg);
+//| end
+      mbarrier_expect($(q_full), Q_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, $(q_full), box * BOX,
+                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
+    }
+    q.next();
+  }
+}

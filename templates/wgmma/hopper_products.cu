@@ -1,0 +1,35 @@
+//| needs "l.joined? l.pingpong"
+// ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
+// Issues S = Q K^T.
+__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
+//| if l.joined then
+  const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
+//| else
+  const u64 a = descriptor_along_row(q), b = descriptor_along_row(k);
+//| end
+#pragma unroll
+  for (int i = 0; i < (D + 15) / 16; i++) {
+    const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
+    const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
+    if (i == 0)
+      wgmma_scores_first(s, qa, kb);
+    else
+      wgmma_scores(s, qa, kb);
+  }
+}
+// Issues O += P V.
+__device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {
+//| if l.joined then
+  const u64 b = descriptor_across_rows(v, V_BOX, V_GROUP);
+//| else
+  const u64 b = descriptor_across_rows(v, BC * ROW);
+//| end
+#pragma unroll
+  for (int i = 0; i < BC / 16; i++) wgmma_output(o, a + 4 * i, b + i * $(l.joined and "2 * V_GROUP" or "16 * ROW") / 16);
+}
+
+//| if l.pingpong then
+// Consumer warpgroups alternate: one may pass, then the next.
+__device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
+//| end

@@ -1,0 +1,40 @@
+//| needs "l.ahead l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+      // Prologue: S of the tile's first block, and P.
+      const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
+//| if l.ahead and l.masked then
+      int block = begun ? keys.first : keys.loaded_hi;
+//| else
+      int block = keys.loaded_hi;
+//| end
+//| if l.masked then
+#pragma unroll 1
+      for (; block > keys.first; block--) skip_k(), skip_v();
+//| end
+//| local to = l.ahead and "  " or ""
+//| if l.ahead then
+      if (!begun) {
+//| end
+      $(to)mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      $(to)mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if l.pingpong_products then
+      $(to)pingpong_wait(wg);
+//| end
+      $(to)wgmma_fence();
+      $(to)issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+      $(to)wgmma_commit();
+//| if l.pingpong_products then
+      $(to)pingpong_pass(wg);
+//| end
+      $(to)wgmma_wait<0>(s);
+      $(to)release_k();
+//| if l.ahead then
+      }
+//| end
+      mask(block);
+      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+//| if p.has_dropout then
+      drop_block(block);
+//| end
+//| if l.q_lent then
+      if (owed) return_q();
+//| end

@@ -1,0 +1,205 @@
+//| needs "c.exp c.rescale l.interleaved l.pingpong_softmax l.relative"
+// ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
+// Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
+
+//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
+//| if l.relative then
+// m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
+//| end
+// S of a tile's first block: the rows' maxima.
+__device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&state)[2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float top = -infinity();
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    state[h].m = $(quad_max)(top)$(l.relative and " * scale_log2" or "");
+  }
+}
+
+//| if l.relative then
+// S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
+// through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
+// Returns whether O must be multiplied by keep: uniform in the warp.
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
+  int top[2] = {0, 0};
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+      x = fmaf(x, scale_log2, -shift[h]);
+      y = fmaf(y, scale_log2, -shift[h]);
+      top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
+    }
+  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m < -FAR || state[1].m < -FAR);
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float rise = -infinity();
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) rise = $(larger)(rise, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      rise = $(quad_max)(rise);
+      // Else whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
+      const bool none = state[h].m < -FAR && rise != -infinity();
+      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
+      const float m = shift[h] + rise, step = m - shift[h];
+      keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
+      if (!moves) continue;
+      state[h].m = m;
+      state[h].l *= keep[h];
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;
+    }
+  }
+  return moved;
+}
+//| else
+// S of a later block: the rows' maxima. Returns whether O must be multiplied by keep: uniform in the warp.
+__device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  float top[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    top[h] = state[h].m;
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    top[h] = $(quad_max)(top[h]);
+  }
+  bool moved = true;
+//|   if c.rescale > 0 then
+//|     if c.exp > 0 then
+  moved = !((top[0] - state[0].m) * scale_log2 <= LAG && (top[1] - state[1].m) * scale_log2 <= LAG);  // NaN, too
+//|     else
+  moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
+//|     end
+  moved = __any_sync(~0u, moved);
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
+//|   end
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+//|   if c.rescale > 0 then
+      if (!few && (top[h] - state[h].m) * scale_log2 <= LAG) top[h] = state[h].m;
+//|   end
+      keep[h] = raise(state[h], top[h], scale_log2);
+    }
+//|   if c.rescale > 0 then
+  }
+//|   end
+  return moved;
+}
+//| end
+
+// The four scores at 4n become probabilities and join the sums. RELATIVE: they are exponents already.
+template <bool RELATIVE>
+__device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+    if constexpr (!RELATIVE) x = fmaf(x, scale_log2, -shift[h]), y = fmaf(y, scale_log2, -shift[h]);
+    x = exp2_approx(x);
+//| if c.exp > 0 then
+    y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
+//| else
+    y = exp2_approx(y);
+//| end
+    state[h].l += x + y;
+  }
+}
+//| -- What exponentials need: in a first block, and in a later one.
+//| local unit = l.relative and "1.f" or "scale_log2"
+//| local first_shift = "{shift_of(state[0].m, " .. unit .. "), shift_of(state[1].m, " .. unit .. ")}"
+//| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
+//| if l.interleaved then
+// All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
+template <bool RELATIVE, bool RESCALE>
+__device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
+                                             const float (&shift)[2], float scale_log2) {
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) {
+    exponentials<RELATIVE>(s, n, state, shift, scale_log2);
+    a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
+    a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
+    if constexpr (RESCALE)
+#pragma unroll
+      for (int i = 0; i < (NO + NS / 4 - 1) / (NS / 4); i++) {  // a constant count: else o may end up in local memory
+        const int at = n * NO / (NS / 4) + i;
+        if (at < (n + 1) * NO / (NS / 4)) o[at] *= keep[at / 2 % 2];
+      }
+  }
+}
+// P of a tile's first block.
+__device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
+                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+  first_maxima(s, state, p.scale_log2);
+  const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+//|   if l.pingpong_softmax then
+  pingpong_wait(wg);
+//|   end
+  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+//|   if l.pingpong_softmax then
+  pingpong_pass(wg);
+//|   end
+}
+// P of a later block, behind next_maxima() and the P V before.
+__device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
+                                                   const float (&keep)[2], bool moved,
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+  const float scale_log2 = p.scale_log2, shift[2] = $(next_shift);
+//|   if l.pingpong_softmax then
+  pingpong_wait(wg);
+//|   end
+  if (moved)
+    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2);
+  else
+    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2);
+//|   if l.pingpong_softmax then
+  pingpong_pass(wg);
+//|   end
+}
+//| else
+// Bits that depend on all exponentials.
+__device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
+__device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+  first_maxima(s, state, scale_log2);
+  const float shift[2] = $(first_shift);
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
+}
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  const bool moved = next_maxima(s, state, keep, scale_log2);
+  const float shift[2] = $(next_shift);
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials<$(l.relative)>(s, n, state, shift, scale_log2);
+  return moved;
+}
+
+// P as the first operand of the second product: a thread's own elements, in order.
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 2], const float (&s)[NS]) {
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) a[i] = pack2(s[2 * i], s[2 * i + 1]);
+}
+
+__device__ __forceinline__ void rescale(float (&o)[NO], const float (&keep)[2]) {
+#pragma unroll
+  for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+}
+
+// P of a tile's first block.
+__device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&)[NO], RowState (&state)[2],
+                                                    float (&)[2], const Params &p) {
+  first_softmax(s, state, p.scale_log2);
+  to_operand(a, s);
+}
+// P of a later block, behind next_softmax() and the P V before.
+__device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&)[2],
+                                                   const float (&keep)[2], bool moved, const Params &) {
+  if (moved) rescale(o, keep);
+  to_operand(a, s);
+}
+//| end

@@ -1,0 +1,155 @@
+//| needs "c.o_path c.rescale"
+// ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
+// A row that saw no key has l = 0: O = 0, LSE = -inf.
+
+// Of one of a thread's rows; l is the whole row's.
+//| if p.has_lengths then
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const Sequence &sequence, const RowState &state, float l,
+                                          int row, int t) {
+//| else
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l, int row, int t) {
+  const Sequence sequence = sequence_of(p, where.batch);
+//| end
+  if (p.lse != nullptr && t == 0 && row < sequence.sq())
+    p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+}
+
+// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is NaN. row:
+// the first of them.
+__device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[NO], int row,
+                                          float scale_log2) {
+  u32 again = 0;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int query = row + 8 * h;
+    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
+//| if p.mask ~= "none" then
+    int top = 0;  // as integers: a NaN that arithmetic makes is the largest
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
+    if (top > 0x7f800000) again |= 4u << h;
+//| end
+    if (query >= sequence.sq()) again &= ~(5u << h);
+  }
+  return again;
+}
+// store(i, far) for row i of the warp's sixteen that may have to be.
+template <class Store>
+__device__ __forceinline__ void store_rows_again(u32 again, Store store) {
+  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) {
+    __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < 16; i++) {
+      const int lanes = 15 << i % 8 * 4;
+      const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
+      if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
+    }
+  }
+}
+
+//| local from_registers = c.o_path < 2 or p.has_lengths
+//| local sequence = p.has_lengths and "sequence, " or ""
+//| if p.o_bytes == 2 and from_registers then
+//| include "tiles/gather_block.cu"
+
+//| end
+//| if from_registers then
+// Straight from the registers. row: this thread's first. KEYS: the tile has some.
+template <bool KEYS>
+//|   if p.has_lengths then
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
+                                           const RowState (&state)[2], int row, int t) {
+//|   else
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
+  const Sequence sequence = sequence_of(p, where.batch);
+//|   end
+  const u32 again = KEYS ? rows_again(sequence, state, o, row, p.scale_log2) : 0;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int i = row + 8 * h;
+    const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+    store_lse(p, where, $(sequence)state[h], l, i, t);
+    const bool real = i < sequence.sq();
+    output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
+//|   if p.o_bytes == 4 then
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++)
+      if (real) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+//|   else
+    u32 x[NO / 4];
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++) x[n] = pack2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+#pragma unroll
+    for (int n = 0; n + 4 <= NO / 4; n += 4) {
+      const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
+      if (real) *(uint4 *)(to + (n + t) * 8) = block;
+    }
+#pragma unroll
+    for (int n = NO / 16 * 4; n < NO / 4; n++)
+      if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
+//|   end
+  }
+  if constexpr (KEYS) store_rows_again(again, [&](int i, bool far) {
+    const int query = row - (int)threadIdx.x % 32 / 4 + i;
+    store_again(p, sequence, {query, where.head}, far);
+  });
+}
+//| end
+//| if c.o_path > 0 then
+// Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
+// row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
+//|   if p.has_lengths then
+__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
+                                           const float (&o)[NO], const RowState (&state)[2], u32 tile, int row, int wg) {
+//|   else
+__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const float (&o)[NO],
+                                           const RowState (&state)[2], u32 tile, int row, int wg) {
+//|   end
+  const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
+  float l[2], inverse[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h])$(p.has_dropout and " * p.keep_scale" or "");
+//|   if c.o_path == 2 then
+  tma_wait_read();  // of the tile before, by the thread that stored it
+//|   end
+//|   if not p.has_lengths then
+  const Sequence sequence = sequence_of(p, where.batch);
+//|   end
+  const int first = row + warp_row;
+  const u32 again = rows_again(sequence, state, o, first + lane / 4, p.scale_log2);
+  named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
+  const int r = warp_row + lane % 16;
+  const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+#pragma unroll
+  for (int n = 0; n < NO / 4; n += 2) {
+    const int block = n + lane / 16, box = block * 8 / BOX, chunk = block % (BOX / 8);
+    const u32 to = tile + box * 64 * ROW + r * ROW + (chunk ^ swizzle) * 16;
+    u32 x[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      x[i] = n + i / 2 < NO / 4 ? pack2(o[(4 * n + 2 * i) % NO] * inverse[i % 2], o[(4 * n + 2 * i + 1) % NO] * inverse[i % 2]) : 0;
+    if (n + 1 < NO / 4)
+      stmatrix_x4(to, x);
+    else
+      stmatrix_x2(to, x[0], x[1]);
+  }
+  store_rows_again(again, [&](int i, bool far) {
+    const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
+      store_shared(tile + col / BOX * 64 * ROW + r * ROW + (col % BOX / 8 ^ swizzle) * 16 + col % 8 * 2, (u16)pack2(x, 0.f));
+    });
+  });
+  fence_async();
+  named_wait(8 + wg, 128);
+  if (threadIdx.x % 128 == 0) {
+#pragma unroll
+    for (int box = 0; box < BOXES_V; box++)
+      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
+    tma_commit();
+  }
+  // Behind the fence, which would wait until memory has it.
+#pragma unroll
+  for (int h = 0; h < 2; h++)
+    if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+}
+//| end

@@ -1,0 +1,134 @@
+//| needs "c.combine c.named l.overlay l.parts_batch"
+// ---- how a tile's parts come together ----
+// Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
+// the sum of all, each times exp(scale * (m - the largest m)).
+
+//| include "work/tile_parts.cu"
+
+//| include "pairs/exact_keys.cu"
+
+//| include "pairs/exact_columns.cu"
+
+// O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
+__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col,
+                                          const Sum &sum) {
+  const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
+  const Sum s = checked(p, sequence, head, query, col, sum);
+  const float inverse = reciprocal(s.l);
+  if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
+  store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,
+                make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
+}
+//| if not p.has_batch_invariant then
+
+// Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
+// that goes on behind the block is its last, and one that began in front of it is its first.
+__device__ __forceinline__ long long place_of(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
+//| end
+
+// Eight bytes of a row of fp32 in shared memory. Four rows that lanes write together lie in different banks.
+__device__ __forceinline__ u32 exchange_offset(int row, int pair) {
+  return (u32)(row * (COLS / 2) + (COLS % 32 == 0 ? pair ^ (row & 3) << 2 : pair)) * 8;
+}
+//| if not p.has_batch_invariant then
+
+// Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
+__device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
+                                          int parts, int step) {
+  const float4 *const part_o = (const float4 *)p.part_o;
+  const float2 *const part_state = (const float2 *)p.part_state;
+  Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+  constexpr int BATCH = $(l.parts_batch);  // parts under way
+  for (int j = 0; j < parts; j += BATCH) {
+    float2 states[BATCH];
+    float4 x[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+      const long long from = place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row;
+      states[k] = load_part(part_state + from);
+      x[k] = load_part(part_o + from * (COLS / 4) + four);
+    }
+#pragma unroll
+    for (int k = 1; k < BATCH; k++)
+      if (j + k >= parts) states[k].x = -infinity();  // the last once more
+    sum.add(states, x, p.scale_log2);
+  }
+  store_row(p, sequence, tile, row, four * 4, sum);
+}
+//| end
+
+// Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last turn.
+__device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
+  return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and " + last * STAGE" or "");
+}
+__device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int group) { return (float2 *)(smem + SMEM_STATES) + group * BR; }
+
+// Rows of the tile that are there.
+__device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.rows - tile.row); }
+
+//| if p.has_batch_invariant then
+//|   include "work/decode_fold.cu"
+
+//| else
+// The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
+                                           const Split &split, unsigned char *smem, int last) {
+  int *const word = (int *)(smem + SMEM_WORDS);
+  const int rows = rows_in(tile);
+  const int first = split.first_of(walk), parts = split.parts_of(walk);
+  __syncthreads();
+
+  const long long own = place_of(blockIdx.x, first < split.index()) * BR;
+  float4 *const part_o = (float4 *)p.part_o;
+  float2 *const part_state = (float2 *)p.part_state;
+  for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
+    const int row = i / (COLS / 4), four = i % (COLS / 4);
+    Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+    float2 states_of[GROUPS];
+    float4 x[GROUPS];
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++) {
+      states_of[g] = states_of_group(smem, g)[row];
+      x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
+    }
+    sum.add(states_of, x, p.scale_log2);
+    if (parts == 1) {
+      store_row(p, sequence, tile, row, four * 4, sum);
+    } else {
+      part_o[(own + row) * (COLS / 4) + four] = sum.o;
+      if (four == 0) part_state[own + row] = make_float2(sum.m, sum.l);
+    }
+  }
+  __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
+  if (parts == 1) return;
+
+//| if c.combine == c.named.combine.last_block then
+  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
+  // is written again behind the next tile's first barrier, when all threads have read it.
+  if (threadIdx.x == 0) *word = count((u32 *)p.workspace + split.block(first), (u32)parts - 1) == (u32)parts - 1;
+  __syncthreads();
+  const bool is_last = *word != 0;
+  if (is_last)
+    for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
+      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.lanes);
+//| else
+  // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
+  if (threadIdx.x == 0 && first == split.index())
+    ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+//| end
+}
+//| end
+
+// Rows of sequences none of whose rows sees a key: O = 0, LSE = -inf.
+__device__ __forceinline__ void store_keyless(const Params &p) {
+  for (int i = blockIdx.x; i < p.b; i += gridDim.x) {
+    const Sequence sequence = sequence_of(p, i);
+    if (turns_of(sequence) > 0) continue;
+    for (int query = 0; query < sequence.sq(); query++)
+      for (int head = threadIdx.x / 32; head < p.hq; head += THREADS / 32) {
+        output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
+        for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
+        if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
+      }
+  }
+}

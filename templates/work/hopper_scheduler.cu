@@ -1,0 +1,234 @@
+//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
+// ---- what waits for what ----
+// Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
+__device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem, stage); }
+__device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
+__device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+__device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
+__device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
+//| if l.persistent then
+constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
+//| end
+
+//| local blocks, block = "gridDim.x", "blockIdx.x"
+//| if c.cluster > 1 then
+//|   blocks, block = "gridDim.x / CLUSTER", "blockIdx.x / CLUSTER"
+//| end
+// First row of a warpgroup's 64 in the tile.
+__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+
+//| include "tiles/ring.cu"
+
+// ---- which tiles this block does, in order, and what of each ----
+// In blocks of keys: all that are loaded are those from loaded_hi down to loaded_lo. A warpgroup sees those from first down to last, and
+// needs no mask between full_lo and full_hi, both left out.
+struct KeyRange {
+  int loaded_hi, loaded_lo, first, last, full_lo, full_hi;
+  // A tile's last warpgroups may have no row of the problem: they let pass all that is loaded.
+  __device__ __forceinline__ bool idle() const { return first < 0; }
+};
+//| if p.has_lengths then
+__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Sequence &sequence, const Tile &where, int wg) {
+//| else
+__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg) {
+  const Sequence sequence = sequence_of(p, where.batch);
+//| end
+  const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
+//| if l.parts then
+  const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);
+//| else
+  const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+//| end
+  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
+  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
+//| local last = "max(own.block_lo, loaded.block_lo)"
+//| if l.parts then
+//|   last = "min(max(own.block_lo, loaded.block_lo), first)"
+//| end
+  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo, own.full_hi};
+}
+
+//| if not l.persistent then
+struct TileScheduler {
+  bool first = true;
+  __device__ __forceinline__ bool next(const Params &p, u32, Tile &where) {
+    if (!first) return false;
+    first = false;
+    where = tile_of(p, $(block));
+    return true;
+  }
+  __device__ __forceinline__ Tile again(const Params &p, u32) { return tile_of(p, $(block)); }
+  __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
+  __device__ __forceinline__ void done(u32, bool) {}
+};
+//| else
+// One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that no block sits on
+// tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
+//| if p.has_lengths then
+// Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
+//| end
+//| if p.has_lengths then
+// The search takes as long as some blocks of keys: it begins when K of this one is on its way.
+__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
+//| end
+__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
+__device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
+__device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
+//|   if p.has_lengths then
+// Of boxes with rows that are not the sequence's own: they land here, and `full` is completed when those rows are zeros. Q of a tile may
+// land for one warpgroup while another one's of the tile before is still on its way: a warpgroup without rows waits for nothing.
+__device__ __forceinline__ u32 v_landed(u32 smem, int stage) { return barrier(smem, TILE_BARRIERS + 5 + stage); }
+__device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
+  return barrier(smem, TILE_BARRIERS + 5 + STAGES_V + buffer * WGS + wg);
+}
+//|   end
+__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(l.slot); }
+
+struct TileScheduler {
+  Ring<2> slot;
+  // False at the end.
+  __device__ __forceinline__ bool next(const Params &p, u32 smem, Tile &where) {
+    mbarrier_wait(tile_full(smem, slot.at), slot.parity);
+    where = again(p, smem);
+    return where.row >= 0;
+  }
+//|   if l.ahead then
+  // The tile after the one at hand.
+  __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, KeyRange &keys) {
+    TileScheduler after = *this;
+    Tile where;
+    after.slot.next();
+    const bool there = after.next(p, smem, where);
+    if (there) keys = after.keys(p, smem, wg);
+    return there;
+  }
+//|   end
+  // The tile at hand, so that no warp must keep it in registers.
+  __device__ __forceinline__ Tile again(const Params &, u32 smem) {
+    const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
+//|   if l.parts then
+    const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
+//|   else
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
+//|   end
+  }
+//|   if p.has_lengths then
+  // And its sequence.
+  __device__ __forceinline__ Sequence sequence(const Params &p, u32 smem) {
+    const u32 slot = tile_slot(smem, this->slot.at);
+    const uint4 rows = load_shared_x4(slot + 16);
+    const int index = load_shared(slot + 12);
+//|     if l.masked then
+    const uint4 diagonals = load_shared_x4(slot + 32);
+    return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w, (int)diagonals.x, (int)diagonals.y};
+//|     else
+    return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w};
+//|     end
+  }
+//|   end
+//|   if l.published then
+  __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
+    const u32 slot = tile_slot(smem, this->slot.at);
+    const uint4 loaded = load_shared_x4(slot + $(l.ranges)), own = load_shared_x4(slot + $(l.ranges + 16) + wg * 16);
+    return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
+  }
+//|   else
+  __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
+//|   end
+  // This warp, or this thread alone, needs the tile no more.
+  __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
+    if (whole_warp) __syncwarp();
+    if (!whole_warp || threadIdx.x % 32 == 0) mbarrier_arrive(tile_empty(smem, slot.at));
+    slot.next();
+  }
+};
+__device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
+  Ring<2> slot;
+  auto publish = [&](const Tile &where) {
+    const u32 to = tile_slot(smem, slot.at);
+    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
+//|   if p.has_lengths then
+    if (where.row >= 0 && lane < WGS) {
+      const Sequence sequence = sequence_of(p, where.batch);
+      const KeyRange keys = key_range_of(p, sequence, where, lane);
+      if (lane == 0) {
+        store_shared(to + 16, make_uint4(sequence.first_q, sequence.first_k, sequence.length_q, sequence.length_k));
+//|     if l.masked then
+        store_shared(to + 32, make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0));
+//|     end
+        store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      }
+      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+    }
+    __syncwarp();
+//|   elseif l.published then
+    if (where.row >= 0 && lane < WGS) {
+      const KeyRange keys = key_range_of(p, where, lane);
+      if (lane == 0) store_shared(to + 16, make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      store_shared(to + 32 + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+    }
+    __syncwarp();
+//|   end
+    if (lane == 0) {
+      store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+//|   if l.parts then
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
+//|   end
+      mbarrier_arrive(tile_full(smem, slot.at));
+    }
+    slot.next();
+  };
+  Ring<1> loaded;
+  auto wait_loaded = [&] {
+    mbarrier_wait(tile_loaded(smem), loaded.parity);
+    loaded.next();
+  };
+//|   if p.has_lengths then
+  grid_wait();
+  TileOrder order(p, smem);
+//|   end
+//|   if c.grid == 1 then
+  // To and fro over the blocks, so that a block with a long tile gets a short one next.
+//|     if not p.has_lengths then
+  for (int round = 0;; round++) {
+    const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
+    if (tile >= p.total) break;
+    publish(tile_of(p, tile));
+    wait_loaded();
+  }
+//|     else
+  // The next is found while the keys of the one before are loaded.
+  for (int round = 0;; round++) {
+    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    if (round > 0) wait_loaded();
+    if (where.row < 0) break;
+    publish(where);
+  }
+//|     end
+//|   else
+  // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
+  // puts the counter back to 0 for the next launch.
+//|     if p.has_lengths then
+  for (int tile = blockIdx.x; tile < order.total();) {
+    publish(order.tile(tile));
+    wait_loaded();
+    u32 drawn = 0;
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
+//|     else
+  for (int tile = blockIdx.x; tile < p.total;) {
+    publish(tile_of(p, tile));
+    wait_loaded();
+    u32 drawn = 0;
+    grid_wait();
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);
+//|     end
+    tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
+  }
+//|   end
+  grid_over();
+  publish({-1, 0, 0, 0});
+}
+//| end

@@ -1,0 +1,60 @@
+//| needs "c.rescale?"
+// ---- tiles whose keys several blocks share ----
+// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
+// the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their
+// number.
+
+//| include "work/tile_parts.cu"
+
+//| include "pairs/exact_columns.cu"
+
+//| local log2_scale, scale = "p.scale_log2", "p.scale"
+//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//|   log2_scale, scale = "1.f", "0.693147180559945309f"
+//| end
+// Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
+__device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
+  const float4 *const part_o = (const float4 *)p.part_o;
+  const float2 *const part_state = (const float2 *)p.part_state;
+  Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+  constexpr int BATCH = 4;  // parts under way
+  for (int j = 0; j < where.parts; j += BATCH) {
+    float2 states[BATCH];
+    float4 x[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+      const long long from = ((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row;
+      states[k] = load_part(part_state + from);
+      x[k] = load_part(part_o + from * (COLS / 4) + four);
+    }
+#pragma unroll
+    for (int k = 1; k < BATCH; k++)
+      if (j + k >= where.parts) states[k].x = -infinity();  // the last once more
+    sum.add(states, x, $(log2_scale));
+  }
+  const Row at = row_of(p, where, where.row + tile_row);
+  sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
+  const float inverse = reciprocal(sum.l)$(p.has_dropout and " * p.keep_scale" or "");
+  if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
+  store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
+                make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));
+}
+
+// Where row `tile_row` of a part lies in the workspace.
+__device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
+  return ((long long)where.number * where.parts + where.part) * BR + tile_row;
+}
+
+// This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
+__device__ __forceinline__ void part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
+  const int lane = threadIdx.x % 32;
+  u32 last = 0;
+  __syncwarp();
+  if (lane == 0) last = count((u32 *)p.workspace + where.number * (BR / ROWS_WARP) + warp, (u32)where.parts - 1) == (u32)where.parts - 1;
+  if (__shfl_sync(~0u, last, 0) == 0) return;
+  __syncwarp();
+  // Lanes without a row add up the last one once more. A lane that left the loop early would take the rings of the walk around the buffers
+  // out of uniform registers, which wgmma's descriptors are made of.
+  for (int i = 0; i < rows * (COLS / 4); i += 32)
+    add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
+}

@@ -1,0 +1,66 @@
+//| needs "c.pack? c.sections? l.pack? l.parts?"
+// ---- which tile a block owns ----
+
+//| if p.has_lengths then
+// Heads of one section run side by side and share the L2, longest tiles first.
+//| else
+// Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
+//| end
+struct Tile {
+  int row;                         // first row of the tile
+  int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
+  long long batch;
+//| if l.parts then
+  int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| end
+};
+//| if p.has_lengths then
+
+//|   include "work/varlen_order.cu"
+
+//| else
+__device__ __forceinline__ Tile tile_of(const Params &p, int index) {
+//| if (c.pack or l.pack) == 1 then
+  const int heads = p.hkv;
+//| else
+  const int heads = p.hq;
+//| end
+  const int total = heads * p.b;                           // heads of all batches
+//| if (c.sections or 1) > 1 then
+  const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
+//| else
+  const int widest = p.section;
+//| end
+  const int per_section = p.tiles * widest;
+  const int section = index / per_section, rest = index % per_section;
+  const int width = min(widest, total - section * widest);  // the last section may be narrower
+  const int tile = rest / width, at = section * widest + rest % width;
+  Tile w;
+//| if p.mask == "none" then
+  w.row = tile * BR;
+//| else
+  w.row = (p.tiles - 1 - tile) * BR;
+//| end
+  w.batch = at / heads;
+//| if (c.pack or l.pack) == 1 then
+  w.kv_head = at % heads;
+  w.head = w.kv_head * p.group;
+//| else
+  w.head = at % heads;
+  w.kv_head = w.head / p.group;
+//| end
+  return w;
+}
+//| end
+
+// The query and the head of a row.
+struct Row {
+  long long query, head;
+};
+__device__ __forceinline__ Row row_of(const Params &p, const Tile &w, int row) {
+//| if (c.pack or l.pack) == 1 then
+  return {row / p.group, w.head + row % p.group};
+//| else
+  return {row, w.head};
+//| end
+}

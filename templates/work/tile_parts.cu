@@ -1,0 +1,78 @@
+//| needs "l.counts"
+// ---- parts of a tile: O relative to the maximum m of a row's own keys, and l ----
+
+// Four columns of a row of O, from `col` on.
+__device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
+//| if p.o_bytes == 4 and p.align >= 16 then
+  if (col < DV) *(float4 *)(to + col) = x;
+//| elseif p.o_bytes == 4 and p.align >= 8 then
+  if (col < DV) *(float2 *)(to + col) = make_float2(x.x, x.y);
+  if (col + 2 < DV) *(float2 *)(to + col + 2) = make_float2(x.z, x.w);
+//| elseif p.o_bytes == 4 then
+  if (col < DV) to[col] = x.x;
+  if (col + 1 < DV) to[col + 1] = x.y;
+  if (col + 2 < DV) to[col + 2] = x.z;
+  if (col + 3 < DV) to[col + 3] = x.w;
+//| else
+  const u32 lo = pack2(x.x, x.y), hi = pack2(x.z, x.w);
+//|   if p.align >= 8 then
+  if (col < DV) *(uint2 *)(to + col) = make_uint2(lo, hi);
+//|   elseif p.align >= 4 then
+  if (col < DV) *(u32 *)(to + col) = lo;
+  if (col + 2 < DV) *(u32 *)(to + col + 2) = hi;
+//|   else
+  if (col < DV) to[col] = (u16)lo;
+  if (col + 1 < DV) to[col + 1] = (u16)(lo >> 16);
+  if (col + 2 < DV) to[col + 2] = (u16)hi;
+  if (col + 3 < DV) to[col + 3] = (u16)(hi >> 16);
+//|   end
+//| end
+}
+
+// A sum of parts on its way.
+struct Sum {
+  float m, l;
+  float4 o;
+  // Adds N parts, without a chain of exponentials from one to the next. One with m = -inf weighs nothing.
+  template <int N>
+  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], float scale_log2) {
+    float top = m;
+#pragma unroll
+    for (int k = 0; k < N; k++) top = fmaxf(top, state[k].x);
+    const float shift = shift_of(top, scale_log2), keep = weight_of(m, scale_log2, shift);
+    m = top;
+    l *= keep;
+    o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const float weight = weight_of(state[k].x, scale_log2, shift);
+      l = fmaf(weight, state[k].y, l);
+      o.x = fmaf(weight, x[k].x, o.x);
+      o.y = fmaf(weight, x[k].y, o.y);
+      o.z = fmaf(weight, x[k].z, o.z);
+      o.w = fmaf(weight, x[k].w, o.w);
+    }
+  }
+};
+
+// What other thread blocks have written. In the order of the text, so that all loads are under way before the first is awaited.
+__device__ __forceinline__ float2 load_part(const float2 *from) {
+  float2 x;
+  asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "l"(from) : "memory");
+  return x;
+}
+__device__ __forceinline__ float4 load_part(const float4 *from) {
+  float4 x;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(from) : "memory");
+  return x;
+}
+
+//| if l.counts then
+// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next
+// knows.
+__device__ __forceinline__ u32 count(u32 *counter, u32 top) {
+  u32 was;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(top) : "memory");
+  return was;
+}
+//| end

@@ -1,0 +1,268 @@
+//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
+// ---- in which order tiles are done where every sequence has its own lengths ----
+// The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
+// belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
+// one of the 32 sequences. A tile's level counts its keys in units of a tile's queries, and the number of tiles from a level up is a sum
+// over the lanes (`from`), in which the n-th tile is searched.
+//| if p.mask == "causal" then
+// Where sequences are masked causally a sequence has one tile of each level, from its first tile's on.
+//| else
+// The tiles of a sequence are all of one level.
+//| end
+
+// One sequence, as far as the order needs it.
+struct Levels {
+  int lowest, tiles;  // level of its first tile; tiles of one head
+  // Its tiles of a level and of those above.
+  __device__ __forceinline__ int from(int level) const {
+//| if p.mask == "causal" then
+    return max(min(lowest + tiles - level, tiles), 0);
+//| else
+    return level <= lowest ? tiles : 0;
+//| end
+  }
+  __device__ __forceinline__ int highest() const {
+//| if p.mask == "causal" then
+    return tiles > 0 ? lowest + tiles - 1 : 0;
+//| else
+    return tiles > 0 ? lowest : 0;
+//| end
+  }
+};
+
+//| if l.parts then
+// How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
+// rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more parts than there is
+// room for.
+__device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
+  constexpr int ALL = 840;  // a multiple of all counts up to eight
+  const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
+  if (most < 2) return 1;
+  int best = 1, least = (tiles + blocks - 1) / blocks * ALL;
+  for (int n = 2; n <= most; n++) {
+    const int time = (tiles * n + blocks - 1) / blocks * (ALL / n) * 17 / 16;
+    if (time < least) best = n, least = time;
+  }
+  return best;
+}
+
+// The blocks of keys of one part.
+__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
+  const int blocks = range.block_hi - range.block_lo + 1;
+  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
+  range.block_lo += blocks * where.part / where.parts;
+  return range;
+}
+
+//| end
+// What the search for tiles goes on with: of each lane, and of all.
+struct LaneSequence {
+  Levels levels;
+  int number;  // in the batch
+  int width;   // heads of a section, of all lanes the same
+};
+struct Counts {
+  int per_head;      // tiles of a head of the 32 sequences at hand
+  int begin, total;  // tiles of all heads, times their parts: of the sequences in front of these, of all
+  int parts;         // of each tile
+  __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads * parts; }
+};
+struct Found {
+  int section;       // of heads, the one at hand; -1: none
+  int level, above;  // the level of the tile found last in it; tiles of the levels above
+};
+
+// To be used by whole warps. Tiles are asked for in growing order.
+struct TileOrder {
+  const Params &p;
+//| if l.tma then
+  u32 smem;  // what is kept lies there: the scheduler has few registers
+  __device__ __forceinline__ LaneSequence own() const {
+    const uint4 x = load_shared_x4(smem + $(l.order + 32) + threadIdx.x % 32 * 16);
+    return {{(int)x.x, (int)x.y}, (int)x.z, (int)x.w};
+  }
+  __device__ __forceinline__ Counts counts() const {
+    const uint4 x = load_shared_x4(smem + $(l.order));
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w};
+  }
+  __device__ __forceinline__ Found found() const {
+    const uint4 x = load_shared_x4(smem + $(l.order + 16));
+    return {(int)x.x, (int)x.y, (int)x.z};
+  }
+  __device__ __forceinline__ void keep(const LaneSequence &x) {
+    store_shared(smem + $(l.order + 32) + threadIdx.x % 32 * 16, make_uint4(x.levels.lowest, x.levels.tiles, x.number, x.width));
+  }
+  __device__ __forceinline__ void keep(const Counts &n) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
+    __syncwarp();
+  }
+  __device__ __forceinline__ void keep(const Found &f) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order + 16), make_uint4(f.section, f.level, f.above, 0));
+    __syncwarp();
+  }
+//| else
+  LaneSequence own_;
+  Counts counts_;
+  Found found_;
+  __device__ __forceinline__ const LaneSequence &own() const { return own_; }
+  __device__ __forceinline__ const Counts &counts() const { return counts_; }
+  __device__ __forceinline__ const Found &found() const { return found_; }
+  __device__ __forceinline__ void keep(const LaneSequence &x) { own_ = x; }
+  __device__ __forceinline__ void keep(const Counts &n) { counts_ = n; }
+  __device__ __forceinline__ void keep(const Found &f) { found_ = f; }
+//| end
+
+  __device__ __forceinline__ int heads() const { return $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq"); }
+  // Queries of a tile.
+  __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }
+  __device__ __forceinline__ int total() const { return counts().total; }
+
+  __device__ __forceinline__ Levels levels_of(int number) const {
+    if (number >= p.b) return {0, 0};
+    const Sequence sequence = sequence_of(p, number);
+    const int tiles = (row_count(p, sequence) + BR - 1) / BR;
+//| if p.mask == "causal" then
+    return {max(sequence.diag_hi(), 0) / unit(), tiles};
+//| elseif p.mask == "window" then
+    return {max(min(last_key(sequence, sequence.sq() - 1) + 1, sequence.diag_hi() - sequence.diag_lo()), 0) / unit(), tiles};
+//| else
+    return {sequence.sk() / unit(), tiles};
+//| end
+  }
+
+  // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
+  __device__ __forceinline__ int keys_of(int number) const {
+    if (number >= p.b) return 0;
+    const Sequence sequence = sequence_of(p, number);
+//| if p.mask == "window" then
+    return min(sequence.sk(), min(sequence.diag_hi() - sequence.diag_lo() + unit(), p.section_keys));
+//| else
+    return min(sequence.sk(), p.section_keys);
+//| end
+  }
+  // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
+  __device__ __forceinline__ int width_of(int keys) const {
+    const int most = min(max(p.section_keys / max(keys, 1), 1), p.hkv), sections = (p.hkv + most - 1) / most;
+    return (p.hkv + sections - 1) / sections$((c.pack or l.pack) == 1 and "" or " * p.group");
+  }
+
+  // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
+  // token, may hold most keys of the batch: they have no say in how many heads share the L2.
+  __device__ __forceinline__ int gather(int first) {
+    const int lane = (int)(threadIdx.x % 32);
+    int n = 0, number = p.b;
+#pragma unroll 1
+    for (; first < p.b && n < 32; first += 32)
+#pragma unroll 1
+      for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
+        if (lane == n) number = first + __ffs(left) - 1;
+    const Levels levels = levels_of(number);
+    keep(LaneSequence{levels, number, width_of(__reduce_add_sync(~0u, keys_of(number)))});
+    keep(Found{-1, 0, 0});
+    return __reduce_add_sync(~0u, levels.tiles);
+  }
+
+//| if l.tma then
+  __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {
+//| else
+  __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p) {
+//| end
+    int tiles = 0, most = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < p.b; i += 32) {
+      const Levels levels = levels_of(i);
+      tiles += levels.tiles;
+      most = max(most, levels.highest());
+    }
+    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
+//| if l.parts then
+    n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)gridDim.x);
+    n.total *= n.parts;
+//| end
+    n.per_head = gather(0);
+    keep(n);
+  }
+
+  // Tiles of a head from a level up.
+  __device__ __forceinline__ static int from(const Levels &own, int level) { return __reduce_add_sync(~0u, own.from(level)); }
+  // Finds the level of the n-th tile of a head: that with n < from(level), and not above it.
+  __device__ __forceinline__ static void descend(Found &s, const Levels &own, int n) {
+    int there = from(own, s.level), below = s.level + 1, step = 1;
+    while (there <= n) {
+      below = s.level, s.above = there;
+      s.level = max(s.level - step, 0);
+      step *= 2;
+      there = from(own, s.level);
+    }
+    while (below - s.level > 1) {
+      const int middle = (s.level + below) / 2;
+      there = from(own, middle);
+      if (there > n)
+        s.level = middle;
+      else
+        below = middle, s.above = there;
+    }
+  }
+
+  // A row of -1 behind the last.
+  __device__ __forceinline__ Tile tile(int index) {
+    Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
+    if (index >= total()) return w;
+    while (index >= counts().end(heads())) {
+      const int per_head = gather(__shfl_sync(~0u, own().number, 31) + 1);
+      Counts n = counts();
+      n.begin = n.end(heads());
+      n.per_head = per_head;
+      keep(n);
+    }
+    const Counts sums = counts();
+//| if l.parts then
+    w.parts = sums.parts;
+    w.number = index / sums.parts;
+    w.part = index - w.number * sums.parts;
+    index = w.number - sums.begin / sums.parts;
+//| else
+    index -= sums.begin;
+//| end
+//| if (c.sections or 1) > 1 then
+    const int widest = (own().width + $(c.sections - 1)) / $(c.sections);
+//| else
+    const int widest = own().width;
+//| end
+    const int per_section = sums.per_head * widest, at = index / per_section, rest = index - at * per_section;
+    const int width = min(widest, heads() - at * widest);  // the last section may be narrower
+    int n = rest / width;
+    const int head = at * widest + rest - n * width;
+    const Levels levels = own().levels;
+    Found s = found();
+    if (at != s.section) s.section = at, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
+    descend(s, levels, n);
+    keep(s);
+    n -= s.above;
+    // The sequence: the n-th of those with tiles of that level, or the one whose tiles hold it.
+    const int here = levels.from(s.level) - levels.from(s.level + 1);
+    int upto = here;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const int more = __shfl_up_sync(~0u, upto, d);
+      if (threadIdx.x % 32 >= (u32)d) upto += more;
+    }
+    const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
+    w.batch = __shfl_sync(~0u, own().number, lane);
+//| if p.mask == "causal" then
+    w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
+//| else
+    w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
+//| end
+//| if (c.pack or l.pack) == 1 then
+    w.kv_head = head;
+    w.head = head * p.group;
+//| else
+    w.head = head;
+    w.kv_head = head / p.group;
+//| end
+    return w;
+  }
+};
