@@ -220,7 +220,7 @@ Test(runtime_context, a_template_directory_that_is_none)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int variable = 0; variable < 2; variable++) {
             fa_options o = FA_OPTIONS_INIT;
-            const char *dir = below(rows[i].name);
+            const char *dir = below("%s", rows[i].name);
             if (i == 2 && geteuid() == 0) /* who may list it all the same */
                 continue;
             snprintf(named, sizeof named, "%s is \"%s\": %s", variable ? "FAGEN_TEMPLATE_DIR" : "options: template_dir", dir, rows[i].why);
