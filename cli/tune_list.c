@@ -38,7 +38,7 @@ fa_status tune_list(const cli *c, cli_problem_list *out, const tune_args *a)
 {
     static const cli_problem_lists usual = { .dv = 0 };
     if (a->workload && (cli_problem_lists_given(&a->lists) || a->lists.op.n || a->lists.features || a->lists.page))
-        return fa_fail(FA_INVALID, "--workload %s tells the problems; accepted beside it: no option that names or narrows them",
+        return fa_fail(FA_INVALID, "--workload %s names the problems; accepted beside it: no other option that names or narrows them",
                        a->workload);
     if (a->workload)
         return from_workload(c, out, a->workload);

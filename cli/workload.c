@@ -36,6 +36,15 @@ static int by_time(const void *a, const void *b)
     return s != t ? (s < t) - (s > t) : m != n ? (m < n) - (m > n) : by_key(a, b);
 }
 
+static fa_status bad_number(const json_t *doc, const char *name, const char *accepted, const char *path, size_t line)
+{
+    const json_t *is = json_object_get(doc, name);
+    char *text = is ? json_dumps(is, JSON_ENCODE_ANY) : NULL;
+    fa_status st = fa_fail(FA_INVALID, "%s, line %zu: %s is %.40s; accepted: %s", path, line, name, text ? text : "absent", accepted);
+    free(text);
+    return st;
+}
+
 /* The row of one line's document. */
 static fa_status read_row(cli_workload_row *out, const json_t *doc, const char *path, size_t line)
 {
@@ -49,9 +58,9 @@ static fa_status read_row(cli_workload_row *out, const json_t *doc, const char *
     if (st != FA_OK)
         return st;
     if (!json_is_integer(launches) || json_integer_value(launches) < 1)
-        return fa_fail(FA_INVALID, "%s, line %zu: launches is no whole number from 1 on; " ACCEPTED, path, line);
+        return bad_number(doc, "launches", "a whole number from 1 on", path, line);
     if (!json_is_number(seconds) || !(s >= 0) || !isfinite(s))
-        return fa_fail(FA_INVALID, "%s, line %zu: seconds is no number from 0 on; " ACCEPTED, path, line);
+        return bad_number(doc, "seconds", "a number from 0 on", path, line);
     fa_problem_fill_shape(&p);
     *out = (cli_workload_row){ .problem = fa_problem_point(&p), .launches = (uint64_t)json_integer_value(launches), .seconds = s };
     out->key = fa_plan_key_of(&out->problem);

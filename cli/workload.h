@@ -1,4 +1,4 @@
-/* workload: what programs launched, as FAGEN_WORKLOAD's file tells it: summed, what takes the most time first. */
+/* workload: the launches in a file that FAGEN_WORKLOAD wrote, summed by class and bucket; the rows that take the most time come first. */
 #ifndef FA_CLI_WORKLOAD_H
 #define FA_CLI_WORKLOAD_H
 #include "runtime/plan.h"

@@ -40,16 +40,18 @@ static const fa_arch rows[] = {
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 60 * MIB, .clock_ghz = 1.755,
       .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
-      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560, .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9,
-        .hbm_bytes = 4394e9 }, /* `fagen doctor --probe`, 2026-11-21, at 1.66 GHz */
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560,
+      .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9, .hbm_bytes = 4394e9 },
+      /* `fagen doctor --probe`, 2026-11-21, at 1.66 GHz */
       .source = "programming guide; measured on an H200: mma.sync 600 TFLOP/s, FFMA 125 and ex2 16 per clock and SM, read "
                 "4560 GB/s; wgmma: Hopper white paper; mma_tf32 (half of mma16), l2_gbs: estimate" },
     { .name = "sm_90a", .chip = "H100 SXM", .cc = 90,
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 50 * MIB, .clock_ghz = 1.755,
       .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
-      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 3000, .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9,
-        .hbm_bytes = 2890e9 }, /* as the H200's, of which the SMs are; memory in the same proportion */
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 3000,
+      .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9, .hbm_bytes = 2890e9 },
+      /* as the H200's, of which the SMs are; memory in the same proportion */
       .source = "programming guide; H100 data sheet (50 MB L2, 3.35 TB/s); measured on an H100 SXM: copies of 3.0 TB/s, bf16 "
                 "products of 798 TFLOP/s; rates of an SM and the clock under load: the H200's" },
     { .name = "sm_100a", .chip = "B200", .cc = 100,

@@ -37,7 +37,7 @@ typedef struct fa_arch {
     double l2_gbs, hbm_gbs; /* bytes / 1e9 per second */
     double launch_seconds;  /* of a step: driver, block scheduling, the last block's drain; 0 = FA_LAUNCH_SECONDS */
     fa_rates fitted;        /* what probes gave on the chip that the model was fitted on; zeros: it was fitted on no chip of this arch */
-    const char *source;     /* where the numbers come from; a literal */
+    const char *source;     /* where the numbers come from; a literal, by whose address the row of a refined copy is found again */
 } fa_arch;
 
 #define FA_LAUNCH_SECONDS 3e-6

@@ -113,8 +113,7 @@ static double first_sm(double n, double sms, double at_once, double longest, dou
     return sum;
 }
 
-/* No order of n tiles, the longest first, ends before this: of the first k * sms + 1 one SM has k + 1, each at least as long as the last.
- */
+/* No order of n tiles ends before this: of the k * sms + 1 longest one SM has k + 1, each at least as long as the shortest of them. */
 static double last_round(double n, double sms, double longest, double shortest)
 {
     double most = 0;

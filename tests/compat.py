@@ -42,8 +42,9 @@ def self_test(header):
     longer = {name: members + [("int32_t", "more")] for name, members in structs.items()}
     shorter = {name: members[:-1] for name, members in structs.items()}
     moved = {name: members[:1] + [("int32_t", "more")] + members[1:] for name, members in structs.items()}
-    rows = [(header._replace(structs=longer), 0), (header._replace(structs=shorter), len(structs)), (header._replace(structs=moved), len(structs)),
-            (header._replace(numbers={**numbers, "FA_NEW": 1, "FA_VERSION_MINOR": 99}), 0), (header._replace(numbers={**numbers, "FA_BF16": 9}), 1),
+    rows = [(header._replace(structs=longer), 0), (header._replace(structs=shorter), len(structs)),
+            (header._replace(structs=moved), len(structs)), (header._replace(numbers={**numbers, "FA_NEW": 1, "FA_VERSION_MINOR": 99}), 0),
+            (header._replace(numbers={**numbers, "FA_BF16": 9}), 1),
             (header._replace(numbers={}), len(numbers)), (header._replace(functions={**functions, "fa_new": ("void", [])}), 0),
             (header._replace(functions={**functions, "fa_launch": ("void", [])}), 1), (header._replace(functions={}), len(functions))]
     for i, (other, expected) in enumerate(rows):
@@ -61,7 +62,8 @@ def main():
     old, new = map(parse, texts)
     self_test(old)
     found = list(faults(old, new))
-    print("\n".join(found + [f"{len(old.numbers)} numbers, {len(old.structs)} structs, {len(old.functions)} functions, {len(found)} faults"]))
+    counts = f"{len(old.numbers)} numbers, {len(old.structs)} structs, {len(old.functions)} functions"
+    print("\n".join(found + [f"{counts}, {len(found)} faults"]))
     return bool(found)
 
 

@@ -372,10 +372,10 @@ Test(cli_tune, a_workload_that_is_none)
         const char *says;
     } rows[] = {
         { "tune --workload none", 7, "--workload: none: No such file or directory; accepted: the file" },
-        { "tune --workload bad", 1, "bad, line 2: launches is no whole number from 1 on; accepted: lines" },
-        { "tune --workload bad -d 64", 1, "--workload bad tells the problems; accepted beside it: no option that" },
-        { "tune --workload bad --op backward", 1, "accepted beside it: no option that" },
-        { "tune --workload bad --grid vit", 1, "accepted beside it: no option that" },
+        { "tune --workload bad", 1, "bad, line 2: launches is -1; accepted: a whole number from 1 on" },
+        { "tune --workload bad -d 64", 1, "--workload bad names the problems; accepted beside it: no other option that" },
+        { "tune --workload bad --op backward", 1, "accepted beside it: no other option that" },
+        { "tune --workload bad --grid vit", 1, "accepted beside it: no other option that" },
     };
     static const char text[] = "{\"problem\":\"bf16,d=64\",\"launches\":1,\"seconds\":1}\n{\"problem\":\"bf16,d=64\",\"launches\":-1}\n";
     cli_scratch_write("bad", text, sizeof text - 1);

@@ -47,8 +47,8 @@ return {
   -- Tiles of dK and dV from the most rows to the fewest, with keys of dQ as memory allows.
   start = function(p, a)
     local list = {}
-    for _, t in ipairs({ { 128, 64, 128, 8, 0, 2, 256 }, { 64, 64, 64, 4, 1, 2, 64 }, { 32, 32, 64, 4, 1, 2, 128 }, { 64, 32, 64, 4, 0, 1, 64 },
-      { 64, 32, 128, 8, 0, 1, 128 } }) do
+    for _, t in ipairs({ { 128, 64, 128, 8, 0, 2, 256 }, { 64, 64, 64, 4, 1, 2, 64 }, { 32, 32, 64, 4, 1, 2, 128 },
+      { 64, 32, 64, 4, 0, 1, 64 }, { 64, 32, 128, 8, 0, 1, 128 } }) do
       for _, q_bc in ipairs({ 32, 64, 128 }) do
         for dq = 0, 1 do
           list[#list + 1] = {

@@ -39,7 +39,8 @@ return {
         for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
           for stages = 1, 2 do
             list[#list + 1] = {
-              br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages, order = stages == 2 and "together" or "v_first",
+              br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages,
+              order = stages == 2 and "together" or "v_first",
               q_regs = 0, pack = pack, lag = 8, ctas = 1,
             }
           end
