@@ -63,10 +63,10 @@ class Plan:
 
 class Fagen:
     """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named. template_dir:
-    a folder whose templates go before those of the library."""
+    a folder whose templates go before those of the library. path: the library itself, for one of another version beside this tree's."""
 
-    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None):
-        self.path = library("fagen_lever" if lever else "fagen")
+    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None, path=None):
+        self.path = path or library("fagen_lever" if lever else "fagen")
         self.lib = C.CDLL(self.path)
         self.lib.fa_last_error.restype = C.c_char_p
         self.lib.fa_version.restype = C.c_uint32
