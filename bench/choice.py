@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cells
 
+CONTEXT = 10  # shapes to a context: the captured launches of a context keep words of its memory as long as it lives
 APART = 0.02  # of the norm of O: 16-bit rounding is some 0.003, a wrong tile far more
 
 
@@ -115,7 +116,7 @@ def race(fa, fagen, text, plans, o):
         truth = result if truth is None else truth
         apart = ((result - truth).norm() / truth.norm()).item()
         if apart <= APART:
-            made[name] = graphs.capture(run, lasts=2e-3)
+            made[name] = graphs.capture(run, lasts=1e-3)
         else:
             rows.append({"peer" if name in peers else "config": name, "why": f"O differs by {apart:.3g} of its norm"})
     samples, left, first = {name: [] for name in made}, list(made), next(iter(runs))
@@ -146,16 +147,17 @@ def main():
     import fagen
     import torch
     import tournament
-    fa, shapes = fagen.Fagen(lever=True), shapes_of(o)
-    pool = ThreadPoolExecutor(16)
-    made = {(text, c): pool.submit(compiled, fa, fagen, (text, c)) for text, configs in shapes for c in configs}
+    shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
+    contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
+    made = {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c)) for i, (text, configs) in enumerate(shapes)
+            for c in configs}
     tournament.warm_up()
     begun, out, left_out = time.monotonic(), [], []
-    for text, configs in shapes:
+    for i, (text, configs) in enumerate(shapes):
         if time.monotonic() - begun > o.seconds:
             left_out.append(text)
             continue
-        rows = race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
+        rows = race(contexts[i // CONTEXT], fagen, text, {c: made[text, c].result() for c in configs}, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "variants": rows})
         print(told(text, rows, configs[0]), flush=True)
         with open(o.json, "w") as f:
