@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define RANGE_MOST 16384 /* buckets in a call */
-#define SIDE_MOST 80     /* of one side: half octaves of an int32_t, and tiles of few rows */
+#define SIDE_MOST 96     /* of one side: steps of a length or of heads, and tiles of few rows */
 #define RELATIONS 3      /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
