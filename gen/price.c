@@ -18,8 +18,8 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
-/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.7. */
-#define MEET 0.6
+/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.8. */
+#define MEET 0.75
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 1.5
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */

@@ -348,12 +348,12 @@ return {
     if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
+    local tile = 2200 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
-    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 24 bytes a clock.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // 24
+    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 32 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 32
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -362,16 +362,16 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      -- Rows of 32 bytes feed the products at half the rate: measured on an H100 at d = 136, 152 and 176.
-      efficiency = c.box == 16 and 0.62 or 1,
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
       issue = issue * more,
+      -- Rows of 32 bytes feed the products more slowly: measured on an H100 at d = 136, 152 and 176.
+      efficiency = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1,
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = (l.wgs * c.ctas == 1 and 0.7 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0)) + (c.bc - 96) / 1000,
-      l2_speed = 1.9,
+      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0)) + (c.bc - 96) / 1000,
+      l2_speed = 2,
       regs = l.regs,
     }
   end,
