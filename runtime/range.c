@@ -1,5 +1,5 @@
 /* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. What tells
- * buckets apart looks at one field alone, but for the kind of a batch, which compares sq with sk. */
+ * buckets apart looks at one field alone, but for the kind of a batch, which compares sq with sk, and for few rows. */
 #include "check.h"
 #include "context.h"
 #include "gen/bucket.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define RANGE_MOST 16384 /* buckets in a call */
-#define SIDE_MOST 80     /* of one side: half octaves of an int32_t, and tiles of few rows */
+#define SIDE_MOST 160    /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
 #define RELATIONS 3      /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
@@ -59,14 +59,15 @@ static int32_t last_alike(const fa_problem *lo, const fa_problem_field *f, int32
     return first;
 }
 
-/* The box's fields with the others out of the way: the kind of a batch then depends on b alone. */
-static fa_problem alone(const fa_problem *lo, const fa_problem_field *f)
+/* A corner of the box with the fields beside f out of the way: the kind of a batch then depends on b alone. Dense sk stays beside the
+ * corner's sq, for few rows have steps of their own. */
+static fa_problem alone(const fa_problem *corner, const fa_problem_field *f)
 {
-    fa_problem p = *lo;
+    fa_problem p = *corner;
     bool lengths = p.sq && p.sk;
     if (lengths && f != &fa_problem_fields[FA_FIELD_sk])
         p.sk = FA_MAX_LENGTH;
-    if (lengths && f == &fa_problem_fields[FA_FIELD_sk])
+    if (lengths && f == &fa_problem_fields[FA_FIELD_sk] && p.features & FA_FEATURE_LENGTHS)
         p.sq = 1;
     if (lengths && f == &fa_problem_fields[FA_FIELD_b])
         p.sq = FA_MAX_LENGTH - 1;
@@ -75,7 +76,7 @@ static fa_problem alone(const fa_problem *lo, const fa_problem_field *f)
 
 static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_problem_field *f)
 {
-    const fa_problem probe = alone(lo, f);
+    const fa_problem fewest = alone(lo, f), most = alone(hi, f);
     int32_t from = fa_problem_get(lo, f), to = fa_problem_get(hi, f);
     *s = (side){ .field = f };
     if (!to) { /* unset */
@@ -83,7 +84,7 @@ static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_pr
         return;
     }
     for (int32_t last; s->n < SIDE_MOST; from = last + 1) {
-        last = last_alike(&probe, f, from, to);
+        last = last_alike(&fewest, f, from, last_alike(&most, f, from, to));
         s->first[s->n] = from;
         s->last[s->n++] = last;
         if (last == to)

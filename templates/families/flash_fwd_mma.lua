@@ -172,11 +172,11 @@ return {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = (n_mma + elements * 3 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
-      smem_bytes = (fragments + copies) * 1.2 * more,
+      issue = (n_mma + elements * 4 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      smem_bytes = (fragments + copies) * 1.45 * more,
       latency = latency,
       tile_latency = 5500,
-      efficiency = 0.83,
+      efficiency = 0.70,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

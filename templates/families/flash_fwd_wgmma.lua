@@ -123,25 +123,28 @@ return {
       "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
   },
 
-  -- Persistent blocks in turns, two buffers, boxes as wide as save no columns; tiles by what registers hold. Where tiles are few, one
-  -- warpgroup to a block makes twice as many.
+  -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
+  -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
-    for _, br in ipairs({ 64, 128, 192, 256 }) do
-      local feeder = br <= 128 and 40 or 32
-      local _launch, consumer = registers(a, { br = br, ctas = 1, feeder = feeder })
-      local room = math.min(br == 64 and 128 or 224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
+    local function add(c, box, bc)
+      list[#list + 1] = {
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
+        stages_v = 2, q_bufs = c.br == 64 and 2 or 1, grid = "persistent", ahead = c.br == 64 and 1 or 0, sections = 1, cluster = 1,
+        rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
+      }
+    end
+    for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
+                         { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
+                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
+      local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and n < ((br == 64 or br == 256) and 2 or 3) then
+        if bc <= room and (n < c.wide or bc == 64) then
           n = n + 1
-          for _, box in ipairs({ 64, 32, 16 }) do
-            list[#list + 1] = {
-              br = br, ctas = 1, feeder = feeder, schedule = br == 64 and "plain" or "pingpong", bc = bc, box = box, stages_k = 2,
-              stages_v = 2, q_bufs = br == 64 and 2 or 1, grid = "persistent", ahead = br == 64 and 1 or 0, sections = 1, cluster = 1,
-              rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
-            }
-          end
+          add(c, 64, bc)
+          if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc) end
         end
       end
     end
@@ -340,17 +343,17 @@ return {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = 490
-    if c.stages_v == 1 then latency = latency + 800 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
-    if c.cluster > 1 then latency = latency + 500 end
+    if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.cluster > 1 then latency = latency + 100 end
     if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
+    local tile = 2200 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
-    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 24 bytes a clock.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // 24
+    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 32 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 32
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -359,16 +362,16 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      -- Rows of 32 bytes feed the products at half the rate: measured on an H100 at d = 136, 152 and 176.
-      efficiency = c.box == 16 and 0.5 or 1,
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
       issue = issue * more,
+      -- Rows of 32 bytes feed the products more slowly: measured on an H100 at d = 136, 152 and 176.
+      efficiency = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1,
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0),
-      l2_speed = 1.8,
+      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0)) + (c.bc - 96) / 1000,
+      l2_speed = 2,
       regs = l.regs,
     }
   end,
