@@ -2,7 +2,7 @@
 #include "measure.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "tensors.h"
+#include "verify/operands/tensors.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #define FA_AUTOTUNE_MEASURE_H
 #include "runtime/runtime.h"
 #include "samples.h"
-#include "sequences.h"
+#include "verify/operands/sequences.h"
 
 typedef struct fa_bench fa_bench;
 

@@ -2,8 +2,8 @@
 #include "probe.h"
 #include "gen/error.h"
 #include "gen/files.h"
-#include "random.h"
 #include "samples.h"
+#include "verify/operands/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

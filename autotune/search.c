@@ -6,7 +6,7 @@
 #include "gen/problem.h"
 #include "searching.h"
 #include "seeds.h"
-#include "work.h"
+#include "verify/operands/work.h"
 #include <stdio.h>
 #include <stdlib.h>
 

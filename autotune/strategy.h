@@ -3,7 +3,7 @@
 #ifndef FA_AUTOTUNE_STRATEGY_H
 #define FA_AUTOTUNE_STRATEGY_H
 #include "neighbours.h"
-#include "random.h"
+#include "verify/operands/random.h"
 
 typedef struct fa_search_state fa_search_state;
 

@@ -2,7 +2,7 @@
 #ifndef FA_AUTOTUNE_TOURNAMENT_H
 #define FA_AUTOTUNE_TOURNAMENT_H
 #include "measure_backend.h"
-#include "random.h"
+#include "verify/operands/random.h"
 
 /* More than this times the best after the first short pass, after a round, and what meets in the finals. */
 #define FA_TOURNAMENT_FIRST 1.3

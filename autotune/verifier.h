@@ -2,7 +2,7 @@
  * on the device, one small and nasty one against the CPU. */
 #ifndef FA_AUTOTUNE_VERIFIER_H
 #define FA_AUTOTUNE_VERIFIER_H
-#include "trial.h"
+#include "verify/cases/trial.h"
 
 typedef struct fa_verifier {
     fa_trial *medium, *small; /* medium NULL: the small case alone, as on the simulator */

@@ -1,6 +1,5 @@
 /* judge: how far what fa_launch() chooses for shapes without records of their own is from the best that was measured of them. And what to
  * measure for that: the candidates of random shapes, and random configs beside them. */
-#include "autotune/random.h"
 #include "cli/command.h"
 #include "cli/table.h"
 #include "dev.h"
@@ -11,6 +10,7 @@
 #include "recordings.h"
 #include "runtime/choose.h"
 #include "shapes.h"
+#include "verify/operands/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

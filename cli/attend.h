@@ -1,11 +1,11 @@
 /* attend: what `fagen attend` is given: files of tensors, and of integers that say where sequences lie. */
 #ifndef FA_CLI_ATTEND_H
 #define FA_CLI_ATTEND_H
-#include "autotune/ragged.h"
 #include "command.h"
 #include "npy.h"
 #include "session.h"
 #include "simulator.h"
+#include "verify/operands/ragged.h"
 
 /* Rows of the forward operation (gen/operation.c), to each of which an option belongs. */
 typedef enum attend_row {

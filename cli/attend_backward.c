@@ -1,14 +1,14 @@
 /* attend_backward: the gradients of attention of tensors in .npy files: a forward launch for O and LSE, then a backward one. */
 #include "attend.h"
-#include "autotune/expected.h"
-#include "autotune/number.h"
-#include "autotune/tensors.h"
 #include "check.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
 #include "say.h"
+#include "verify/operands/number.h"
+#include "verify/operands/tensors.h"
+#include "verify/truth/expected.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static fa_status write_file(const char *file, const fa_tensors *t, int i, const 
     return st;
 }
 
-/* The rule of autotune/verify.h. x: every operand as the device has it. */
+/* The rule of verify/truth/rule.h. x: every operand as the device has it. */
 static fa_status judge(const fa_tensors *t, float *const x[FA_OPERANDS_MAX], fa_verdict *v)
 {
     const fa_args *args = &t->args;

@@ -1,7 +1,7 @@
 /* check: a verdict of the verifier as --check tells it: by the error, or by what else was broken. */
 #ifndef FA_CLI_CHECK_H
 #define FA_CLI_CHECK_H
-#include "autotune/verify.h"
+#include "verify/truth/rule.h"
 #include <jansson.h>
 #include <stdio.h>
 

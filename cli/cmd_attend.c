@@ -1,8 +1,5 @@
 /* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
 #include "attend.h"
-#include "autotune/expected.h"
-#include "autotune/number.h"
-#include "autotune/tensors.h"
 #include "check.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
@@ -11,6 +8,9 @@
 #include "progress.h"
 #include "runtime/lengths.h"
 #include "say.h"
+#include "verify/operands/number.h"
+#include "verify/operands/tensors.h"
+#include "verify/truth/expected.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static float *rounded(const cli_npy *a, int dtype)
     return x;
 }
 
-/* The rule of autotune/verify.h. */
+/* The rule of verify/truth/rule.h. */
 static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_sequences *sequences, float *const got[FA_OPERANDS_MAX],
                        fa_verdict *v)
 {

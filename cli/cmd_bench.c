@@ -1,8 +1,6 @@
 /* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a
  * launch. */
 #include "autotune/measure.h"
-#include "autotune/tensors.h"
-#include "autotune/work.h"
 #include "command.h"
 #include "counts.h"
 #include "gen/error.h"
@@ -16,6 +14,8 @@
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
+#include "verify/operands/tensors.h"
+#include "verify/operands/work.h"
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>

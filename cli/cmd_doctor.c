@@ -1,6 +1,5 @@
 /* doctor: is everything there, where was it looked for, and what helps. Runs whatever is missing. */
 #include "autotune/probe.h"
-#include "autotune/trial.h"
 #include "cache/rates.h"
 #include "cache/store.h"
 #include "command.h"
@@ -13,6 +12,7 @@
 #include "session.h"
 #include "sim/sim.h"
 #include "table.h"
+#include "verify/cases/trial.h"
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,4 @@
 /* run: one launch with random data, and what it did. */
-#include "autotune/tensors.h"
-#include "autotune/trial.h"
 #include "check.h"
 #include "command.h"
 #include "gen/error.h"
@@ -11,6 +9,8 @@
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
+#include "verify/cases/trial.h"
+#include "verify/operands/tensors.h"
 #include <string.h>
 
 typedef struct run_args {

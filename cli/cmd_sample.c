@@ -1,6 +1,4 @@
 /* sample: random tensors in .npy files, to try attend with. */
-#include "autotune/number.h"
-#include "autotune/ragged.h"
 #include "command.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
@@ -9,6 +7,8 @@
 #include "npy.h"
 #include "problem_options.h"
 #include "runtime/lengths.h"
+#include "verify/operands/number.h"
+#include "verify/operands/ragged.h"
 #include <stdlib.h>
 
 typedef struct sample_args {

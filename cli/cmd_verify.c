@@ -1,6 +1,4 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
-#include "autotune/random.h"
-#include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -10,6 +8,8 @@
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
+#include "verify/cases/trial.h"
+#include "verify/operands/random.h"
 #include <string.h>
 
 typedef struct verify_args {

@@ -1,9 +1,9 @@
 /* counts: one launch each, the simulator's counters between. */
 #include "counts.h"
-#include "autotune/tensors.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
+#include "verify/operands/tensors.h"
 
 static fa_status count(fa_context *ctx, const fa_problem *p, int32_t lengths, const fa_plan *plan, sim_counters *out)
 {

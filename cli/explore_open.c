@@ -1,11 +1,11 @@
 /* explore_open: the space and its tiles, priced by the model, with what is on record. */
-#include "autotune/work.h"
 #include "explore.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "reference.h"
 #include "runtime/facts.h"
+#include "verify/operands/work.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

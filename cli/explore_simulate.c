@@ -1,11 +1,11 @@
 /* explore_simulate: the best configs on the simulator, at a small shape of the problem's class, for what it counts. */
-#include "autotune/tensors.h"
 #include "explore.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
 #include "session.h"
 #include "sim/sim.h"
+#include "verify/operands/tensors.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* npy: a strict reader of the header, which is a Python literal, and a writer. */
 #include "npy.h"
-#include "autotune/number.h"
 #include "cache/input.h"
 #include "file.h"
 #include "gen/error.h"
+#include "verify/operands/number.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

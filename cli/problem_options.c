@@ -1,9 +1,9 @@
 /* problem_options: one table of the problem's fields, one of the chip's. */
 #include "problem_options.h"
-#include "autotune/ragged.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
+#include "verify/operands/ragged.h"
 
 const cli_word cli_ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32", FA_TF32 }, { "fp32", FA_F32 }, { NULL, 0 } };

@@ -6,12 +6,9 @@
 # and every name made local but the FA_API ones of fagen.h. libfagen.a is that object, so that users link no other archive and
 # meet no foreign symbol; libfagen.so is linked from it. (Debian builds those archives for executables, not for shared objects:
 # what keeps them out of one are the references to stdin, stdout and stderr, which merge.cmake turns to cmake/streams.c.)
-set(fa_rooms gen cache sim runtime autotune)
+set(fa_folders gen cache sim runtime verify autotune)
 set(fa_system m ${CMAKE_DL_LIBS} pthread)
-set(fa_objects "")
-foreach(room ${fa_rooms})
-  list(APPEND fa_objects $<TARGET_OBJECTS:fagen_${room}>)
-endforeach()
+fa_objects_of(fa_objects ${fa_folders})
 
 add_library(fagen_static STATIC ${fa_objects})
 set_target_properties(fagen_static PROPERTIES OUTPUT_NAME fagen_rooms LINKER_LANGUAGE C)
@@ -44,7 +41,7 @@ if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the ex
 endif()
 add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
 # Makefiles know the objects of other folders only by their targets.
-list(TRANSFORM fa_rooms PREPEND fagen_ OUTPUT_VARIABLE fa_room_targets)
+fa_targets(fa_room_targets ${fa_folders})
 add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 
 # libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in

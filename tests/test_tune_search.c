@@ -2,12 +2,12 @@
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
 #include "autotune/candidate_process.h"
 #include "autotune/journal.h"
-#include "autotune/random.h"
 #include "autotune/search.h"
 #include "autotune/seeds.h"
 #include "fake_driver.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
+#include "verify/operands/random.h"
 #include <math.h>
 
 static const char lua[] =

@@ -1,9 +1,9 @@
 /* The rule, the oracle and the number formats that verification rests on. */
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/random.h"
-#include "autotune/verify.h"
 #include "gen/problem.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/truth/oracle.h"
+#include "verify/truth/rule.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* number: the formats of tensors, one value at a time, rounded as the hardware rounds. */
-#ifndef FA_AUTOTUNE_NUMBER_H
-#define FA_AUTOTUNE_NUMBER_H
+#ifndef FA_VERIFY_OPERANDS_NUMBER_H
+#define FA_VERIFY_OPERANDS_NUMBER_H
 #include <fagen.h>
 
 /* To nearest even; overflow gives infinity, any NaN gives 0x7fff. */

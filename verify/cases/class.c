@@ -1,7 +1,7 @@
 /* case_class: cases of one class, of the shapes that serving has: few queries beside many keys, prompts and chunks of them, lengths, pages.
  */
 #include "case.h"
-#include "random.h"
+#include "verify/operands/random.h"
 #include <math.h>
 
 #define WORK_MOST 4e6 /* multiply-adds of one product with rows of a group padded to 16, so that a case is quick on the simulator */

@@ -1,11 +1,11 @@
 /* reference: what the outputs of an operation should be, as rows of a table: the exact values and those of the naive algorithm, whose
  * errors are the measure of verify.h. expected.h walks these rows and the operands of the operation; it knows no operation by itself. */
-#ifndef FA_AUTOTUNE_REFERENCE_H
-#define FA_AUTOTUNE_REFERENCE_H
+#ifndef FA_VERIFY_TRUTH_REFERENCE_H
+#define FA_VERIFY_TRUTH_REFERENCE_H
 #include "gen/dropout.h"
 #include "gen/model.h"
 #include "gen/operation.h"
-#include "sequences.h"
+#include "verify/operands/sequences.h"
 
 /* One call of an operation on the CPU. */
 typedef struct fa_reference_call {

@@ -1,6 +1,6 @@
 /* buffer: one tensor in device memory with canaries around it and in its gaps, and the bytes it should hold. */
-#ifndef FA_AUTOTUNE_BUFFER_H
-#define FA_AUTOTUNE_BUFFER_H
+#ifndef FA_VERIFY_OPERANDS_BUFFER_H
+#define FA_VERIFY_OPERANDS_BUFFER_H
 #include "layout.h"
 #include "sim/driver.h"
 #include <fagen.h>

@@ -1,8 +1,8 @@
 /* oracle: attention on the CPU: in fp64, and as the naive algorithm computes it in the type of the inputs. */
-#ifndef FA_AUTOTUNE_ORACLE_H
-#define FA_AUTOTUNE_ORACLE_H
+#ifndef FA_VERIFY_TRUTH_ORACLE_H
+#define FA_VERIFY_TRUTH_ORACLE_H
 #include "gen/dropout.h"
-#include "sequences.h"
+#include "verify/operands/sequences.h"
 
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
  * what is not visible is not read. With sequences, rows lie where those say, each sequence has its own lo and hi, and b, sq and sk are

@@ -1,6 +1,6 @@
 /* verify: the rule that an output of attention must pass. */
-#include "verify.h"
-#include "number.h"
+#include "rule.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* trial: a case's tensors on a device with what should come out. */
 #include "trial.h"
-#include "case_tensors.h"
-#include "expected.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
-#include "scratch.h"
+#include "tensors.h"
+#include "verify/operands/number.h"
+#include "verify/operands/scratch.h"
+#include "verify/truth/expected.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tensors: the operands of one problem in device memory, packed, as its operation's rows say, and the arguments of a launch of them: what
  * is measured on, and what the command fills from files. The verifier has strides, gaps and canaries, and buffers of its own (trial.h). */
-#ifndef FA_AUTOTUNE_TENSORS_H
-#define FA_AUTOTUNE_TENSORS_H
+#ifndef FA_VERIFY_OPERANDS_TENSORS_H
+#define FA_VERIFY_OPERANDS_TENSORS_H
 #include "ragged.h"
 #include "scratch.h"
 #include "sequences.h"

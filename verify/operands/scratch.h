@@ -1,6 +1,6 @@
 /* scratch: the workspace of a launch, grown to what the largest so far asked for; and a launch that is waited for. */
-#ifndef FA_AUTOTUNE_SCRATCH_H
-#define FA_AUTOTUNE_SCRATCH_H
+#ifndef FA_VERIFY_OPERANDS_SCRATCH_H
+#define FA_VERIFY_OPERANDS_SCRATCH_H
 #include "runtime/runtime.h"
 
 typedef struct fa_scratch {

@@ -16,8 +16,8 @@
  * Gradients may have 3 times naive's largest error. With heavy-tailed values it is that of the one element with the largest terms, whose
  * two roundings, of P and of dS, are a matter of chance. `fagen verify --op backward` has met 3.0 times, less the ulp (seed 13662 of
  * flash_bwd_wgmma), and 2.8 (seed 21077 of flash_bwd_mma). */
-#ifndef FA_AUTOTUNE_VERIFY_H
-#define FA_AUTOTUNE_VERIFY_H
+#ifndef FA_VERIFY_TRUTH_RULE_H
+#define FA_VERIFY_TRUTH_RULE_H
 #include <fagen.h>
 #include <stdbool.h>
 

@@ -1,14 +1,14 @@
 /* case: one launch in full, data included, decided by one integer: what verification runs and what a failure is replayed by. */
-#ifndef FA_AUTOTUNE_CASE_H
-#define FA_AUTOTUNE_CASE_H
+#ifndef FA_VERIFY_CASES_CASE_H
+#define FA_VERIFY_CASES_CASE_H
 #include "gen/config.h"
 #include "gen/dropout.h"
 #include "gen/gen.h"
 #include "gen/model.h"
 #include "gen/operation.h"
-#include "layout.h"
-#include "ragged.h"
-#include "random.h"
+#include "verify/operands/layout.h"
+#include "verify/operands/ragged.h"
+#include "verify/operands/random.h"
 
 typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */

@@ -1,6 +1,6 @@
 /* ragged: the integer operands of a launch, drawn by a seed: lengths of sequences, first rows of packed ones, page tables. */
-#ifndef FA_AUTOTUNE_RAGGED_H
-#define FA_AUTOTUNE_RAGGED_H
+#ifndef FA_VERIFY_OPERANDS_RAGGED_H
+#define FA_VERIFY_OPERANDS_RAGGED_H
 #include "gen/operation.h"
 #include "random.h"
 

@@ -1,7 +1,7 @@
 /* expected: see the header. */
 #include "expected.h"
 #include "gen/error.h"
-#include "number.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* trial: a case's tensors on a device with what should come out: any number of configs are run on it and judged. */
-#ifndef FA_AUTOTUNE_TRIAL_H
-#define FA_AUTOTUNE_TRIAL_H
+#ifndef FA_VERIFY_CASES_TRIAL_H
+#define FA_VERIFY_CASES_TRIAL_H
 #include "case.h"
 #include "runtime/runtime.h"
-#include "verify.h"
+#include "verify/truth/rule.h"
 
 typedef enum fa_reference {
     FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU: the operation's row of reference.h */

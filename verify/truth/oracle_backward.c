@@ -1,9 +1,9 @@
 /* backward: the gradients of attention on the CPU. */
-#include "backward.h"
+#include "oracle_backward.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
 #include "sim/sim.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>

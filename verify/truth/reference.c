@@ -1,8 +1,8 @@
 /* reference: the table, and what each row calls. */
 #include "reference.h"
-#include "backward.h"
-#include "number.h"
 #include "oracle.h"
+#include "oracle_backward.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/space.h"
-#include "random.h"
 #include "runtime/map.h"
+#include "verify/operands/random.h"
 #include <string.h>
 
 #define DRAWS 400 /* of a config before all are listed */

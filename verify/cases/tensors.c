@@ -1,10 +1,10 @@
 /* case_tensors: a case's operands in device memory. */
-#include "case_tensors.h"
-#include "expected.h"
+#include "tensors.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
-#include "random.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/truth/expected.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
-#include "random.h"
 #include "runtime/lengths.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "oracle.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
 #include "sim/sim.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>

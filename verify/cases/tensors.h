@@ -1,11 +1,11 @@
 /* case_tensors: a case's operands in device memory, with canaries, and with NaN or worse in all that no sequence sees: what verification
  * launches on. */
-#ifndef FA_AUTOTUNE_CASE_TENSORS_H
-#define FA_AUTOTUNE_CASE_TENSORS_H
-#include "buffer.h"
+#ifndef FA_VERIFY_CASES_TENSORS_H
+#define FA_VERIFY_CASES_TENSORS_H
 #include "case.h"
 #include "runtime/runtime.h"
-#include "sequences.h"
+#include "verify/operands/buffer.h"
+#include "verify/operands/sequences.h"
 
 #define FA_POISON 0xff /* of outputs: a NaN of every type */
 

@@ -1,6 +1,6 @@
 /* backward: the gradients of attention on the CPU: in fp64, and as the naive algorithm computes them in the type of the inputs. */
-#ifndef FA_AUTOTUNE_BACKWARD_H
-#define FA_AUTOTUNE_BACKWARD_H
+#ifndef FA_VERIFY_TRUTH_ORACLE_BACKWARD_H
+#define FA_VERIFY_TRUTH_ORACLE_BACKWARD_H
 #include "oracle.h"
 
 /* of: Q, K, V and the mask. Dense rows: dO [b, sq, hq, dv] and O alike, LSE and dLSE [b, hq, sq]; with sequences in the rows of their

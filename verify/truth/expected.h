@@ -1,8 +1,8 @@
 /* expected: what the outputs of one call should be, by its operation's row of reference.h, and whether values are right. */
-#ifndef FA_AUTOTUNE_EXPECTED_H
-#define FA_AUTOTUNE_EXPECTED_H
+#ifndef FA_VERIFY_TRUTH_EXPECTED_H
+#define FA_VERIFY_TRUTH_EXPECTED_H
 #include "reference.h"
-#include "verify.h"
+#include "rule.h"
 
 typedef struct fa_expected {
     fa_reference_call call;

@@ -1,6 +1,6 @@
 /* work: what one launch does, counted over the lengths of its sequences. */
-#ifndef FA_AUTOTUNE_WORK_H
-#define FA_AUTOTUNE_WORK_H
+#ifndef FA_VERIFY_OPERANDS_WORK_H
+#define FA_VERIFY_OPERANDS_WORK_H
 #include "sequences.h"
 
 typedef struct fa_work {

@@ -1,6 +1,6 @@
 /* layout: how a tensor [b, s, h, width] lies in memory, in all the ways that fa_tensor allows. Elements. */
-#ifndef FA_AUTOTUNE_LAYOUT_H
-#define FA_AUTOTUNE_LAYOUT_H
+#ifndef FA_VERIFY_OPERANDS_LAYOUT_H
+#define FA_VERIFY_OPERANDS_LAYOUT_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* random: numbers that one seed decides, the same on every machine (splitmix64; Steele, Lea, Flood 2014). */
-#ifndef FA_AUTOTUNE_RANDOM_H
-#define FA_AUTOTUNE_RANDOM_H
+#ifndef FA_VERIFY_OPERANDS_RANDOM_H
+#define FA_VERIFY_OPERANDS_RANDOM_H
 #include <stdint.h>
 
 typedef struct fa_random {

@@ -1,7 +1,7 @@
 /* sequences: where the rows of each sequence of a launch lie, and how many they are: what lengths in device memory, packed rows and page
  * tables mean. It is told of them by copies on the host. */
-#ifndef FA_AUTOTUNE_SEQUENCES_H
-#define FA_AUTOTUNE_SEQUENCES_H
+#ifndef FA_VERIFY_OPERANDS_SEQUENCES_H
+#define FA_VERIFY_OPERANDS_SEQUENCES_H
 #include "gen/extent.h"
 #include "gen/model.h"
 
