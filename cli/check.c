@@ -1,6 +1,6 @@
 /* check: see the header. */
 #include "check.h"
-#include "command.h"
+#include "cli.h"
 #include <math.h>
 
 static json_t *value(const fa_verdict *v, double x)

@@ -1,6 +1,7 @@
 /* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
 #include "attend.h"
 #include "check.h"
+#include "commands.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,7 +1,7 @@
 /* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a
  * launch. */
 #include "autotune/measure.h"
-#include "command.h"
+#include "commands.h"
 #include "counts.h"
 #include "gen/error.h"
 #include "gen/model.h"

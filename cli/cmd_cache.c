@@ -1,5 +1,6 @@
 /* cache: what lies on disk, why a kernel is or is not there, and its upkeep. */
 #include "cmd_cache.h"
+#include "commands.h"
 #include "gen/error.h"
 #include <string.h>
 

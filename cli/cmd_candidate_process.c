@@ -1,6 +1,7 @@
 /* candidate_process: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along:
  * autotune/candidate_process.h has the lines that it reads and answers. Not listed: no person calls it. */
 #include "autotune/candidate_process.h"
+#include "commands.h"
 #include "problem_options.h"
 #include "session.h"
 

@@ -1,4 +1,5 @@
 /* completion: the scripts by which bash and zsh complete the words of fagen. */
+#include "commands.h"
 #include "completion.h"
 #include "gen/error.h"
 #include "problem_options.h"

@@ -2,7 +2,7 @@
 #include "autotune/probe.h"
 #include "cache/rates.h"
 #include "cache/store.h"
-#include "command.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/gen.h"
 #include "gen/problem.h"

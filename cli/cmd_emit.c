@@ -1,4 +1,5 @@
 /* emit: the kernel of a config as text, PTX or cubin. */
+#include "commands.h"
 #include "emit.h"
 #include "file.h"
 #include "gen/error.h"

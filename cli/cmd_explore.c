@@ -1,4 +1,5 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
+#include "commands.h"
 #include "explore.h"
 #include "file.h"
 #include "gen/error.h"

@@ -1,4 +1,5 @@
 /* help, --version: what the command tells of itself, as text and as JSON. */
+#include "commands.h"
 #include "gen/error.h"
 #include "help.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 /* model: what attention costs on paper: bytes, operations, time, of the algorithms of the literature and of one config. */
-#include "command.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

@@ -1,6 +1,6 @@
 /* run: one launch with random data, and what it did. */
 #include "check.h"
-#include "command.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "problem_options.h"

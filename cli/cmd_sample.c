@@ -1,5 +1,5 @@
 /* sample: random tensors in .npy files, to try attend with. */
-#include "command.h"
+#include "commands.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/operation.h"

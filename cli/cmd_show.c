@@ -1,5 +1,6 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
 #include "cache/record.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "kernel_report.h"

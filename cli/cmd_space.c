@@ -1,5 +1,5 @@
 /* space: the configs of a problem under a budget, and why the others are not among them. */
-#include "command.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "problem_options.h"

@@ -1,4 +1,5 @@
 /* tune: the search, over one or more problems, on devices or for an arch that is not here. */
+#include "commands.h"
 #include "devices.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,5 +1,5 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
-#include "command.h"
+#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "problem_list.h"

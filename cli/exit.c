@@ -1,7 +1,6 @@
 /* exit: from a status to an exit code, a message and, with --json, a document. */
-#include "command.h"
+#include "cli.h"
 #include "gen/text.h"
-#include "help.h"
 #include "say.h"
 #include <math.h>
 #include <stdarg.h>

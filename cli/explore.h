@@ -3,7 +3,7 @@
 #ifndef FA_CLI_EXPLORE_H
 #define FA_CLI_EXPLORE_H
 #include "cache/record.h"
-#include "command.h"
+#include "cli.h"
 #include "gen/gen.h"
 #include "ranking.h"
 #include "systems.h"

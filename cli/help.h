@@ -8,13 +8,6 @@ const cli_command *cli_command_find(const cli_program *p, const char *name);
 /* FA_INVALID, with the nearest name. */
 fa_status cli_command_unknown(const cli_program *p, const char *word);
 
-/* A row of a topic: a name or, where it is NULL, a code; and what it means. */
-typedef struct cli_term {
-    const char *name;
-    int code;
-    const char *text;
-} cli_term;
-
 typedef struct cli_topic {
     const char *name, *key; /* of `fagen help NAME`; of its list in JSON */
     const char *section;    /* of the manual page */
@@ -22,7 +15,6 @@ typedef struct cli_topic {
     bool (*at)(size_t i, cli_term *out); /* false past the last */
 } cli_topic;
 extern const cli_topic cli_topics[]; /* name NULL past the last */
-bool cli_exit_at(size_t i, cli_term *out);
 
 /* The list of subcommands and topics, for people. */
 void cli_help_list(const cli_program *p, FILE *f);

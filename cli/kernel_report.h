@@ -2,7 +2,7 @@
 #ifndef FA_CLI_KERNEL_REPORT_H
 #define FA_CLI_KERNEL_REPORT_H
 #include "cache/entry.h"
-#include "command.h"
+#include "cli.h"
 #include "gen/model.h"
 #include "gen/source.h"
 #include "runtime/compiler.h"

@@ -2,7 +2,7 @@
 #ifndef FA_CLI_LEADERBOARD_H
 #define FA_CLI_LEADERBOARD_H
 #include "cache/record.h"
-#include "command.h"
+#include "cli.h"
 
 typedef struct cli_leaderboard {
     fa_record *r;

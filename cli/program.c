@@ -1,4 +1,5 @@
 /* program: which subcommand of a command runs, and its options. */
+#include "commands.h"
 #include "gen/error.h"
 #include "help.h"
 #include "progress.h"

@@ -1,7 +1,7 @@
 /* progress: how far a long command is, on standard error: one line that renews itself on a terminal, else a line per stage. */
 #ifndef FA_CLI_PROGRESS_H
 #define FA_CLI_PROGRESS_H
-#include "command.h"
+#include "cli.h"
 #include "status_line.h"
 
 typedef struct cli_progress {

@@ -1,7 +1,7 @@
 /* table: columns of text for people, as wide as what they hold; the last is cut at the terminal's edge. */
 #ifndef FA_CLI_TABLE_H
 #define FA_CLI_TABLE_H
-#include "command.h"
+#include "cli.h"
 #include "gen/text.h"
 
 #define CLI_TABLE_COLUMNS 12
