@@ -6,6 +6,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"
+#include "table.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static fa_status make(fa_context *ctx, const fa_job *j)
 static void *work(void *user)
 {
     fa_context *ctx = user;
-    fa_background *b = &ctx->background;
+    fa_background *b = ctx->background;
     /* else a load would be refused while any other thread captures, and would spoil that capture; best effort: it may not capture */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     ctx->device.driver->cuThreadExchangeStreamCaptureMode(&mode);
@@ -117,7 +118,7 @@ static void *work(void *user)
 static int start(fa_context *ctx)
 {
     static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
-    fa_background *b = &ctx->background;
+    fa_background *b = ctx->background;
     sigset_t none, before;
     if (b->running)
         return 0;
@@ -134,9 +135,9 @@ static int start(fa_context *ctx)
 /* The mutex is held, and the table had no plan. A bucket is in the table before its job is in the queue: it is never asked for twice. */
 static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current)
 {
-    fa_background *b = &ctx->background;
+    fa_background *b = ctx->background;
     fa_job *j = b->waiting < FA_BACKGROUND_MOST ? calloc(1, sizeof *j) : NULL;
-    const fa_plan *own = j ? fa_plan_stand_in(ctx, p, lender) : NULL, *there = own ? fa_table_add(&ctx->table, own) : NULL;
+    const fa_plan *own = j ? fa_plan_stand_in(ctx, p, lender) : NULL, *there = own ? fa_table_add(ctx->table, own) : NULL;
     if (!there || there != own) {
         free(j);
         return there ? there : lender;
@@ -156,11 +157,11 @@ static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_pla
 
 const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current)
 {
-    fa_background *b = &ctx->background;
+    fa_background *b = ctx->background;
     fa_job failed = { .state = FA_JOB_WAITING };
     const fa_plan_key key = fa_plan_key_of(p);
     pthread_mutex_lock(&b->mutex);
-    const fa_plan *plan = fa_table_find(&ctx->table, &key);
+    const fa_plan *plan = fa_table_find(ctx->table, &key);
     if (!plan) {
         plan = enqueue(ctx, p, lender, current);
         if (!b->running && b->last)

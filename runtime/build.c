@@ -6,6 +6,7 @@
 #include "exit.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "kernels.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -114,7 +115,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     fa_status st = fa_compiler_key(ctx->compiler, s, arch, ptx, &key);
     if (st != FA_OK)
         return st;
-    *out = fa_context_kernel(ctx, key, s->steps, s->step);
+    *out = fa_kernels_find(ctx->kernels, key, s->steps, s->step);
     if (*out)
         return FA_OK;
     st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, false, &e, &cached);
@@ -137,7 +138,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     if (st == FA_OK) {
         snprintf(k->from, sizeof k->from, "%s", cached ? "disk cache" : "compiler");
         say(ctx, k, s);
-        *out = fa_context_keep(ctx, k);
+        *out = fa_kernels_keep(ctx->kernels, &ctx->device, k);
     }
     fa_entry_free(&e);
     return st;

@@ -5,6 +5,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,7 @@ fa_status fa_bundle_set_load(fa_context *ctx, const fa_bundle_set_row *r, const 
     if (st != FA_OK)
         return st;
     fa_bundle_set_source(&s, r->image);
-    *out = fa_context_kernel(ctx, key, s.steps, s.step);
+    *out = fa_kernels_find(ctx->kernels, key, s.steps, s.step);
     if (*out)
         return FA_OK;
     st = load(ctx, r, key, &k);
@@ -225,6 +226,6 @@ fa_status fa_bundle_set_load(fa_context *ctx, const fa_bundle_set_row *r, const 
         return fa_wrap(st, "bundle %.60s: image %d", r->bundle->name, r->row->image);
     snprintf(k->from, sizeof k->from, "bundle");
     fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the bundle %s", s.name, r->image->arch, r->bundle->name);
-    *out = fa_context_keep(ctx, k);
+    *out = fa_kernels_keep(ctx->kernels, &ctx->device, k);
     return FA_OK;
 }

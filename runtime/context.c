@@ -1,10 +1,9 @@
-/* context: entering its device, its kernels, and what others may know of it. */
+/* context: entering its device, and what others may know of it. */
 #include "context.h"
+#include "driver_cuda.h"
 #include "fork.h"
 #include "gen/error.h"
-#include "runtime.h"
 #include <stdio.h>
-#include <string.h>
 
 fa_status fa_context_check(const fa_context *ctx)
 {
@@ -14,36 +13,6 @@ fa_status fa_context_check(const fa_context *ctx)
         return fa_fail(FA_INVALID,
                        "ctx: it was made before fork(), by a parent of this process; accepted: a context that this process made");
     return FA_OK;
-}
-
-static const fa_kernel *find(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
-{
-    for (const fa_kernel *i = ctx->kernels; i; i = i->next)
-        if (i->key.lo == k.lo && i->key.hi == k.hi && i->steps == steps && !memcmp(i->step, step, sizeof i->step))
-            return i;
-    return NULL;
-}
-
-const fa_kernel *fa_context_kernel(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
-{
-    pthread_mutex_lock(&ctx->mutex);
-    const fa_kernel *there = find(ctx, k, steps, step);
-    pthread_mutex_unlock(&ctx->mutex);
-    return there;
-}
-
-const fa_kernel *fa_context_keep(fa_context *ctx, fa_kernel *k)
-{
-    pthread_mutex_lock(&ctx->mutex);
-    const fa_kernel *there = find(ctx, k->key, k->steps, k->step);
-    if (!there) {
-        k->next = ctx->kernels;
-        ctx->kernels = k;
-    }
-    pthread_mutex_unlock(&ctx->mutex);
-    if (there)
-        fa_kernel_unload(&ctx->device, k);
-    return there ? there : k;
 }
 
 /* Retains the primary context once. */
@@ -125,12 +94,12 @@ const fa_arch *fa_context_arch(const fa_context *ctx)
     return &ctx->device.arch;
 }
 
-fa_store *fa_context_store(const fa_context *ctx)
+struct fa_store *fa_context_store(const fa_context *ctx)
 {
     return ctx->store;
 }
 
-fa_compiler *fa_context_compiler(const fa_context *ctx)
+struct fa_compiler *fa_context_compiler(const fa_context *ctx)
 {
     return ctx->compiler;
 }

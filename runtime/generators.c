@@ -4,9 +4,10 @@
 
 fa_status fa_generator_take(fa_context *ctx, fa_gen **out)
 {
-    pthread_mutex_lock(&ctx->gen_mutex);
-    *out = ctx->idle_gens ? ctx->gen[--ctx->idle_gens] : NULL;
-    pthread_mutex_unlock(&ctx->gen_mutex);
+    fa_generators *gs = ctx->generators;
+    pthread_mutex_lock(&gs->mutex);
+    *out = gs->n ? gs->idle[--gs->n] : NULL;
+    pthread_mutex_unlock(&gs->mutex);
     if (*out)
         return FA_OK;
     /* of a user's folder every family is looked at: a fault in any of them is told */
@@ -15,19 +16,20 @@ fa_status fa_generator_take(fa_context *ctx, fa_gen **out)
 
 void fa_generator_give(fa_context *ctx, fa_gen *g)
 {
+    fa_generators *gs = ctx->generators;
     if (!g)
         return;
-    pthread_mutex_lock(&ctx->gen_mutex);
-    bool kept = ctx->idle_gens < FA_GENERATORS_KEPT;
+    pthread_mutex_lock(&gs->mutex);
+    bool kept = gs->n < FA_GENERATORS_KEPT;
     if (kept)
-        ctx->gen[ctx->idle_gens++] = g;
-    pthread_mutex_unlock(&ctx->gen_mutex);
+        gs->idle[gs->n++] = g;
+    pthread_mutex_unlock(&gs->mutex);
     if (!kept)
         fa_gen_close(g);
 }
 
-void fa_generators_close(fa_context *ctx)
+void fa_generators_close(fa_generators *gs)
 {
-    while (ctx->idle_gens)
-        fa_gen_close(ctx->gen[--ctx->idle_gens]);
+    while (gs->n)
+        fa_gen_close(gs->idle[--gs->n]);
 }

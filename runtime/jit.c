@@ -1,9 +1,11 @@
 /* jit: opened with the context, used on a miss. */
 #include "jit.h"
+#include "build.h"
 #include "cache/rates.h"
 #include "context.h"
 #include "gen/error.h"
 #include "gen/files.h"
+#include "generators.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
 
 void fa_jit_close(fa_context *ctx)
 {
-    fa_generators_close(ctx);
+    fa_generators_close(ctx->generators);
     fa_compiler_close(ctx->compiler);
     fa_store_close(ctx->store);
     free(ctx->template_dir);
@@ -71,24 +73,4 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
         fa_entry_free(&e);
     fa_key_print(hex, k);
     fa_text_fmt(t, "kernel     %s, key %s\n", there ? "in the disk cache" : "not compiled yet", hex);
-}
-
-fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
-                            const fa_plan **out)
-{
-    const fa_kernel *k;
-    *out = NULL;
-    fa_status st = fa_build(ctx, s, (fa_subject){ p, c }, &k);
-    return st == FA_OK ? fa_plan_of_kernel(ctx, p, c, why, k, out) : st;
-}
-
-fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_plan **out)
-{
-    fa_source s = { 0 };
-    *out = NULL;
-    fa_status st = fa_render_in(ctx, p, c, &s);
-    if (st == FA_OK)
-        st = fa_plan_of_source(ctx, p, c, why, &s, out);
-    fa_source_free(&s);
-    return st;
 }

@@ -4,7 +4,6 @@
 #define FA_RUNTIME_JIT_H
 #include "environment.h"
 #include "gen/text.h"
-#include "plan.h"
 #include "select.h"
 
 /* Fills what the context keeps for it; its device and budget are set. Without NVRTC it is
@@ -24,5 +23,5 @@ void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
 /* Lines of fa_explain(): the point of p, the hash of what is known of it, the candidates with their prices and where each comes from. */
 void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t);
 
-/* Beside them: fa_select_jit(), fa_plan_of_source(). */
+/* Beside them: fa_select_jit(), and of make.c fa_plan_of_source(). */
 #endif

@@ -55,11 +55,3 @@ fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out,
         memset(source, 0, sizeof *source);
     return none(p);
 }
-
-fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
-                            const fa_plan **out)
-{
-    (void)ctx, (void)c, (void)why, (void)s;
-    *out = NULL;
-    return none(p);
-}

@@ -1,6 +1,7 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
 #include "check.h"
 #include "context.h"
+#include "counter.h"
 #include "device_data.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
@@ -10,6 +11,7 @@
 #include "miss.h"
 #include "repeat.h"
 #include "select.h"
+#include "table.h"
 #include "tally.h"
 
 /* A warp's lanes add up as many each. */
@@ -195,7 +197,7 @@ static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, f
     fa_check_lacks(c, true);
     r->key.features = c->problem.features;
     r->key.align = c->problem.align;
-    *out = fa_table_find(&ctx->table, &r->key);
+    *out = fa_table_find(ctx->table, &r->key);
     fa_status st = *out ? FA_OK : fa_miss(ctx, &c->problem, in->current, (CUstream)stream, out);
     if (st == FA_OK && (*out)->kernel->maps && c->problem.align < 16 && !maps_possible(c, why, sizeof why))
         st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
@@ -316,11 +318,11 @@ static fa_status consider_class(fa_context *ctx, most *m)
 {
     fa_message before;
     const fa_plan_key key = fa_plan_key_of(&m->call->problem);
-    const fa_plan *plan = fa_table_find(&ctx->table, &key);
+    const fa_plan *plan = fa_table_find(ctx->table, &key);
     if (plan)
         consider(m, &plan->kernel->workspace);
     else if (ctx->on_miss == FA_MISS_NEAREST)
-        fa_table_each(&ctx->table, consider_plan, m);
+        fa_table_each(ctx->table, consider_plan, m);
     if (m->status != FA_OK || (plan && !plan->lender))
         return m->status;
     fa_message_keep(&before);

@@ -1,11 +1,13 @@
 /* miss: compile in the call, run the nearest kernel, or fail. */
 #include "miss.h"
+#include "background.h"
 #include "context.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"
 #include "select.h"
+#include "table.h"
 
 bool fa_miss_serves(const fa_plan *plan, const fa_problem *p)
 {
@@ -39,7 +41,7 @@ const fa_plan *fa_miss_nearest(fa_context *ctx, const fa_problem *p)
 {
     nearest n = { .p = p };
     if (ctx->on_miss == FA_MISS_NEAREST)
-        fa_table_each(&ctx->table, consider, &n);
+        fa_table_each(ctx->table, consider, &n);
     return n.plan;
 }
 

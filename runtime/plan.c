@@ -1,9 +1,13 @@
 /* plan: made once per problem class, kept until the context goes. */
 #include "plan.h"
+#include "bundle_set.h"
 #include "context.h"
+#include "counter.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "plans.h"
+#include "table.h"
 #include "tally.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +43,7 @@ static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, 
     plan->kernel = k;
     plan->lender = lender;
     snprintf(plan->why, sizeof plan->why, "%s", why ? why : "named by the caller");
-    pthread_mutex_lock(&ctx->mutex);
-    plan->next = ctx->plans;
-    ctx->plans = plan;
-    pthread_mutex_unlock(&ctx->mutex);
+    fa_plans_keep(ctx->plans, plan);
     *out = plan;
     return FA_OK;
 }
@@ -72,6 +73,24 @@ fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_confi
     return st == FA_OK ? keep(ctx, p, c, why, k, NULL, out) : st;
 }
 
+fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out)
+{
+    const fa_kernel *k = NULL;
+    char why[sizeof c->where + sizeof c->why + 2];
+    snprintf(why, sizeof why, "%s: %s", c->where, c->why);
+    *out = NULL;
+    fa_status st = c->bundle_row ? fa_bundle_set_load(ctx, c->bundle_row, &k) : FA_OK;
+    if (st == FA_OK)
+        st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
+    if (st == FA_OK) { /* nobody else knows of it before it is in the table */
+        fa_plan *own = (fa_plan *)(uintptr_t)*out;
+        own->lacks = c->lacks;
+        own->facts = c->facts;
+        own->seconds = c->seconds;
+    }
+    return st;
+}
+
 const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender)
 {
     const fa_plan *plan;
@@ -84,5 +103,5 @@ const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_p
 
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan)
 {
-    return fa_table_put(&ctx->table, plan);
+    return fa_table_put(ctx->table, plan);
 }

@@ -5,42 +5,8 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-
-/* One class that a thread is preparing; lives on that thread's stack. */
-typedef struct fa_pending {
-    fa_plan_key key;
-    struct fa_pending *next;
-} fa_pending;
-
-static bool is_pending(const fa_context *ctx, fa_plan_key k)
-{
-    for (const fa_pending *i = ctx->pending; i; i = i->next)
-        if (fa_plan_key_equal(&i->key, &k))
-            return true;
-    return false;
-}
-
-static void begin(fa_context *ctx, fa_pending *me)
-{
-    pthread_mutex_lock(&ctx->mutex);
-    while (is_pending(ctx, me->key))
-        pthread_cond_wait(&ctx->prepared, &ctx->mutex);
-    me->next = ctx->pending;
-    ctx->pending = me;
-    pthread_mutex_unlock(&ctx->mutex);
-}
-
-static void end(fa_context *ctx, fa_pending *me)
-{
-    pthread_mutex_lock(&ctx->mutex);
-    for (fa_pending **i = &ctx->pending; *i; i = &(*i)->next)
-        if (*i == me) {
-            *i = me->next;
-            break;
-        }
-    pthread_cond_broadcast(&ctx->prepared);
-    pthread_mutex_unlock(&ctx->mutex);
-}
+#include "plans.h"
+#include "table.h"
 
 static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 {
@@ -49,7 +15,7 @@ static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
     fa_status st = fa_select(ctx, p, &selection, &source);
     if (st == FA_OK)
         st = fa_plan_of_selection(ctx, p, &selection, &source, out);
-    if (st == FA_OK && !(*out = fa_table_add(&ctx->table, *out)))
+    if (st == FA_OK && !(*out = fa_table_add(ctx->table, *out)))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);
     return st;
@@ -58,7 +24,7 @@ static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 /* A plan with a kernel of its own. */
 static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan **out)
 {
-    *out = fa_table_find(&ctx->table, key);
+    *out = fa_table_find(ctx->table, key);
     return *out && !(*out)->lender;
 }
 
@@ -69,10 +35,10 @@ fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan *
     fa_status st = FA_OK;
     if (is_prepared(ctx, &me.key, out))
         return FA_OK;
-    begin(ctx, &me);
+    fa_plans_begin(ctx->plans, &me);
     if (!is_prepared(ctx, &me.key, out))
         st = make(ctx, p, out);
-    end(ctx, &me);
+    fa_plans_end(ctx->plans, &me);
     return st;
 }
 
@@ -114,7 +80,7 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     if (st != FA_OK)
         return st;
     const fa_plan_key key = fa_plan_key_of(&q);
-    if (fa_table_find(&ctx->table, &key))
+    if (fa_table_find(ctx->table, &key))
         return FA_OK;
     fa_message_keep(&before);
     return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL));

@@ -1,4 +1,6 @@
 /* select: a bundle's kernel, or one that is made here. */
+#include "select.h"
+#include "bundle_set.h"
 #include "context.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
@@ -10,7 +12,7 @@
 static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit fit, fa_selection *out, fa_source *source)
 {
     char other[96] = "";
-    const fa_bundle_set_row *r = fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, fit);
+    const fa_bundle_set_row *r = fa_bundle_set_find(ctx->bundle_set, p, &ctx->device, ctx->budget, fit);
     if (!r)
         return false;
     bool own = strcmp(r->arch->name, ctx->device.arch.name) == 0;
@@ -31,14 +33,14 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
     size_t here = 0;
     char line[160];
     fa_problem_print_key(line, sizeof line, p);
-    for (size_t i = 0; i < ctx->bundle_set.n; i++)
-        here += strcmp(ctx->bundle_set.row[i].arch->name, ctx->device.arch.name) == 0;
+    for (size_t i = 0; i < ctx->bundle_set->n; i++)
+        here += strcmp(ctx->bundle_set->row[i].arch->name, ctx->device.arch.name) == 0;
     return fa_fail(
         FA_NO_KERNEL,
         "no bundle has a kernel for %s on %s with %d bytes of shared memory per block, and nothing is compiled here; the bundles "
         "hold %zu rows, %zu of them for %s; accepted: a bundle of fagen emit --bundle --problem %s --arch %s, or bundle_only = 0 "
         "in a library that compiles",
-        line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
+        line, ctx->device.arch.name, ctx->budget, ctx->bundle_set->n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
 static fa_status select_class(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
@@ -48,7 +50,7 @@ static fa_status select_class(fa_context *ctx, const fa_problem *p, fa_selection
     if (ctx->bundle_only)
         return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     /* NVRTC is looked for only where something could take its place */
-    if (fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_jit_compiles(ctx))
+    if (fa_bundle_set_find(ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_jit_compiles(ctx))
         return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     return fa_select_jit(ctx, p, out, source);
 }
@@ -77,22 +79,4 @@ fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa
     if (source && st != FA_OK)
         memset(source, 0, sizeof *source);
     return fa_message_settle(&before, st);
-}
-
-fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out)
-{
-    const fa_kernel *k = NULL;
-    char why[sizeof c->where + sizeof c->why + 2];
-    snprintf(why, sizeof why, "%s: %s", c->where, c->why);
-    *out = NULL;
-    fa_status st = c->bundle_row ? fa_bundle_set_load(ctx, c->bundle_row, &k) : FA_OK;
-    if (st == FA_OK)
-        st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
-    if (st == FA_OK) { /* nobody else knows of it before it is in the table */
-        fa_plan *own = (fa_plan *)(uintptr_t)*out;
-        own->lacks = c->lacks;
-        own->facts = c->facts;
-        own->seconds = c->seconds;
-    }
-    return st;
 }

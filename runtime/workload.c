@@ -4,6 +4,7 @@
 #include "gen/bucket.h"
 #include "gen/problem.h"
 #include "gen/text.h"
+#include "plans.h"
 #include "tally.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ void fa_workload_write(fa_context *ctx)
     fa_text lines = { .n = 0 };
     int trouble = 0;
     fa_text_str(&lines, "\n");
-    for (const fa_plan *p = ctx->workload ? ctx->plans : NULL; p; p = p->next) {
+    for (const fa_plan *p = ctx->workload ? ctx->plans->first : NULL; p; p = p->next) {
         uint64_t launches = p->tally ? fa_tally_sum(p->tally) : 0;
         if (launches)
             add_line(&lines, p, launches);

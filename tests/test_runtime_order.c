@@ -30,7 +30,7 @@ static uint64_t draw(uint64_t n)
 static const fa_plan *plan_found(const fa_problem *p)
 {
     const fa_plan_key key = fa_plan_key_of(p);
-    return fa_table_find(&ctx->table, &key);
+    return fa_table_find(ctx->table, &key);
 }
 
 #define SHAPES 40
