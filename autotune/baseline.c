@@ -2,7 +2,7 @@
 #include "baseline.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
-#include "runtime/choose.h"
+#include "runtime/choose/choose.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/log.h"
+#include "runtime/context/log.h"
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 #include "compile_pool.h"
 #include "clock.h"
 #include "gen/error.h"
-#include "runtime/map.h"
+#include "runtime/args/map.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "seeds.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
-#include "runtime/facts.h"
+#include "runtime/choose/facts.h"
 #include <stdlib.h>
 
 #define SHIPPED_MOST 6

@@ -1,7 +1,7 @@
 /* tune: fa_tune(), the public face of the search. */
 #include "gen/config.h"
 #include "gen/error.h"
-#include "runtime/struct_size.h"
+#include "runtime/args/struct_size.h"
 #include "search.h"
 #include <stddef.h>
 #include <stdio.h>

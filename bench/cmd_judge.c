@@ -8,7 +8,7 @@
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "recordings.h"
-#include "runtime/choose.h"
+#include "runtime/choose/choose.h"
 #include "shapes.h"
 #include "verify/operands/random.h"
 #include <math.h>

@@ -46,8 +46,10 @@ add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 
 # libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in
 # it. Made as libfagen.a is, of the rooms' objects without the JIT.
-set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
-  $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit|make\)[.]c[.]>
+set(fa_made_here "/(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit|make)[.]c[.]")
+fa_objects_of(fa_runtime_objects runtime)
+list(TRANSFORM fa_runtime_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,${fa_made_here}>")
+set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only> ${fa_runtime_objects}
   $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|dropout|error|extent|fields|operation|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
 set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
@@ -61,7 +63,8 @@ add_custom_command(
 add_library(fagen_launch STATIC ${fa_launch})
 set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
 set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-add_dependencies(fagen_launch fagen_launch_only fagen_gen fagen_cache fagen_sim fagen_runtime fagen_streams)
+fa_targets(fa_launch_targets gen cache sim runtime)
+add_dependencies(fagen_launch fagen_launch_only ${fa_launch_targets} fagen_streams)
 
 # The names of the package, for projects that take this folder in by add_subdirectory() or FetchContent. CMake's targets are global:
 # those of the tree begin with fagen_.

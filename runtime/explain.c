@@ -1,16 +1,16 @@
 /* explain: which kernel, from where, and why, in a few lines. */
-#include "background.h"
-#include "bundle_set.h"
-#include "check.h"
-#include "context.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
-#include "jit.h"
-#include "map.h"
-#include "miss.h"
-#include "table.h"
+#include "runtime/args/check.h"
+#include "runtime/args/map.h"
+#include "runtime/bundle/set.h"
+#include "runtime/choose/jit.h"
+#include "runtime/context/context.h"
+#include "runtime/plan/background.h"
+#include "runtime/plan/miss.h"
+#include "runtime/plan/table.h"
 #include <stdio.h>
 #include <string.h>
 

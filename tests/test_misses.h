@@ -5,7 +5,7 @@
 #include "cache/record.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
-#include "runtime/miss.h"
+#include "runtime/plan/miss.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* What a launch does that finds no kernel of its bucket. */
 #include "gen/bucket.h"
-#include "runtime/jit.h"
+#include "runtime/choose/jit.h"
 #include "test_hit_counts.h"
 #include "test_misses.h"
 #include <sys/wait.h>

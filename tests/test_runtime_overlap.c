@@ -1,6 +1,6 @@
 /* Tensors in one memory: slices of each other's gaps are apart, one byte in common is not. */
-#include "runtime/overlap.h"
-#include "runtime/repeat.h"
+#include "runtime/args/overlap.h"
+#include "runtime/launch/repeat.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
 #include "verify/operands/random.h"

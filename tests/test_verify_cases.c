@@ -2,7 +2,7 @@
 #include "forward.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/map.h"
+#include "runtime/args/map.h"
 #include "verify/cases/case.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/tensors.h"
 #include "verify/truth/expected.h"

@@ -10,7 +10,7 @@
 #include "gen/error.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include "sim/sim.h"
 #include "verify/cases/trial.h"
 #include <stdarg.h>

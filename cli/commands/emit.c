@@ -5,8 +5,8 @@
 #include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/compiler.h"
-#include "runtime/resources.h"
+#include "runtime/build/compiler.h"
+#include "runtime/build/resources.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

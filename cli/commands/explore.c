@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include <string.h>
 
 typedef struct explore_args {

@@ -6,7 +6,7 @@
 #include "gen/error.h"
 #include "gen/operation.h"
 #include "gen/problem.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/ragged.h"
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/jit.h"
+#include "runtime/choose/jit.h"
 #include <math.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "identifier.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include "runtime/runtime.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/bundle_columns.h"
-#include "runtime/resources.h"
+#include "runtime/build/resources.h"
+#include "runtime/bundle/columns.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

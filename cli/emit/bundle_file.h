@@ -5,7 +5,7 @@
 #include "gen/config.h"
 #include "gen/source.h"
 #include "gen/text.h"
-#include "runtime/bundle_blob.h"
+#include "runtime/bundle/blob.h"
 
 typedef struct cli_bundle_image {
     fa_blob_image data; /* its pointers go into what follows */

@@ -4,7 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "reference.h"
-#include "runtime/facts.h"
+#include "runtime/choose/facts.h"
 #include "verify/operands/work.h"
 #include <stdio.h>
 #include <stdlib.h>

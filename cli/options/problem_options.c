@@ -2,7 +2,7 @@
 #include "problem_options.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include "verify/operands/ragged.h"
 
 const cli_word cli_ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };

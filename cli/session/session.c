@@ -2,7 +2,7 @@
 #include "session.h"
 #include "gen/error.h"
 #include "ranking.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include <string.h>
 
 /* clang-format off */

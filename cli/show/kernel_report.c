@@ -3,7 +3,7 @@
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/build.h"
+#include "runtime/build/build.h"
 #include <stdlib.h>
 #include <string.h>
 

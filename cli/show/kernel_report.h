@@ -5,8 +5,8 @@
 #include "cli/text/cli.h"
 #include "gen/model.h"
 #include "gen/source.h"
-#include "runtime/compiler.h"
-#include "runtime/resources.h"
+#include "runtime/build/compiler.h"
+#include "runtime/build/resources.h"
 
 #define CLI_KERNEL_REPORT_FILES 16
 

@@ -6,7 +6,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/jit.h"
+#include "runtime/choose/jit.h"
 #include <stdlib.h>
 #include <string.h>
 

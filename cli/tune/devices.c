@@ -1,8 +1,8 @@
 /* devices: a list of devices that share one work. */
 #include "devices.h"
 #include "gen/error.h"
-#include "runtime/device.h"
-#include "runtime/driver_cuda.h"
+#include "runtime/context/device.h"
+#include "runtime/context/driver_cuda.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "gen/error.h"
 #include "gen/operation.h"
 #include "gen/problem.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include "tune.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* tune_site: where a search takes place: a device, or an arch that is not here. */
 #include "cache/store.h"
 #include "gen/error.h"
-#include "runtime/environment.h"
+#include "runtime/context/environment.h"
 #include "tune.h"
 #include <string.h>
 

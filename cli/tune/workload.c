@@ -1,4 +1,4 @@
-/* workload: lines of JSON, as runtime/workload.c writes them. */
+/* workload: lines of JSON, as runtime/plan/workload.c writes them. */
 #include "workload.h"
 #include "gen/bucket.h"
 #include "gen/error.h"

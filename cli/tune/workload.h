@@ -1,7 +1,7 @@
 /* workload: the launches in a file that FAGEN_WORKLOAD wrote, summed by class and bucket; the rows that take the most time come first. */
 #ifndef FA_CLI_TUNE_WORKLOAD_H
 #define FA_CLI_TUNE_WORKLOAD_H
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 
 typedef struct cli_workload_row {
     fa_problem problem; /* the point of a class and bucket, normalized, with its whole shape */

@@ -2,7 +2,7 @@
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* buffer: one tensor in device memory with canaries around it. */
 #include "buffer.h"
 #include "gen/error.h"
-#include "runtime/driver_cuda.h"
+#include "runtime/context/driver_cuda.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* sequences: lengths, first rows and tables resolved to rows. */
 #include "sequences.h"
 #include "gen/error.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "sim/sim.h"
 #include <stdlib.h>
 #include <string.h>
