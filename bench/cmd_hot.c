@@ -1,5 +1,5 @@
 /* hot: the host's part of a launch of decoding, whose keys and values are those of each layer of a model in turn. */
-#include "autotune/samples.h"
+#include "autotune/device/samples.h"
 #include "cli/options/command.h"
 #include "cli/session/no_launch.h"
 #include "cli/session/session.h"

@@ -1,6 +1,6 @@
 /* An operation that only this file and the folder gated/ know: O = gate * attention(Q, K, V), where gate is one more tensor. A row of
  * operands, a row of references and a family of two files are enough for it to be verified, tuned, recorded, launched and traced. */
-#include "autotune/search.h"
+#include "autotune/search/search.h"
 #include "gen/space.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"

@@ -1,5 +1,5 @@
 /* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
-#include "autotune/search.h"
+#include "autotune/search/search.h"
 #include "gen/templates.h"
 #include "rowwise.h"
 #include "test_cache_scratch.h"

@@ -1,5 +1,5 @@
 /* Statistics of samples, and the rounds that find a winner, on a clock of our own. */
-#include "autotune/tournament.h"
+#include "autotune/search/tournament.h"
 #include "gen/error.h"
 #include "verify/operands/random.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a
  * launch. */
-#include "autotune/measure.h"
+#include "autotune/device/measure.h"
 #include "cli/options/problem_list.h"
 #include "cli/session/counts.h"
 #include "cli/session/no_launch.h"

@@ -1,6 +1,6 @@
 /* candidate_process: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along:
- * autotune/candidate_process.h has the lines that it reads and answers. Not listed: no person calls it. */
-#include "autotune/candidate_process.h"
+ * autotune/candidate/process.h has the lines that it reads and answers. Not listed: no person calls it. */
+#include "autotune/candidate/process.h"
 #include "cli/options/problem_options.h"
 #include "cli/session/session.h"
 #include "commands.h"
@@ -43,7 +43,7 @@ const cli_command cli_candidate_process = {
     .name = "candidate-process",
     .summary = "tries candidates for `fagen tune`",
     .usage = "[--device DEVICE]",
-    .about = "Reads lines and answers them, as autotune/candidate_process.h tells. `fagen tune` starts it by itself.",
+    .about = "Reads lines and answers them, as autotune/candidate/process.h tells. `fagen tune` starts it by itself.",
     .examples = "fagen candidate-process --device cuda:0",
     .groups = groups,
     .size = sizeof(candidate_process_args),

@@ -1,5 +1,5 @@
 /* doctor: is everything there, where was it looked for, and what helps. Runs whatever is missing. */
-#include "autotune/probe.h"
+#include "autotune/device/probe.h"
 #include "cache/rates.h"
 #include "cache/store.h"
 #include "cli/session/session.h"

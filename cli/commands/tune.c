@@ -21,7 +21,7 @@ static const cli_option grid_options[] = {
 };
 static const cli_word strategies[] = {
     { "halving", 0 }, { "exhaustive", 1 }, { "model", 2 }, { "random", 3 }, { NULL, 0 }
-}; /* as in autotune/strategy.c */
+}; /* as in autotune/strategy/strategy.c */
 /* clang-format off */
 static const cli_option search_options[] = {
     { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH",

@@ -1,6 +1,6 @@
 /* tune_fleet: processes on one or more devices share the problems. Who is free gets the next problem; a process that dies costs only
  * the problem it was at, which another tries once more. On a GPU there are two: one measures while the other's kernels are compiled, and
- * a device lock (autotune/device_lock.h) keeps them from measuring both at a time. */
+ * a device lock (autotune/device/lock.h) keeps them from measuring both at a time. */
 #include "fleet.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,8 +1,8 @@
 /* tune: the nouns that the files of `fagen tune` share: what was asked, where it is searched, what one problem gave. */
 #ifndef FA_CLI_TUNE_TUNE_H
 #define FA_CLI_TUNE_TUNE_H
-#include "autotune/search.h"
-#include "autotune/strategy.h"
+#include "autotune/search/search.h"
+#include "autotune/strategy/strategy.h"
 #include "cli/options/problem_list.h"
 #include "cli/session/session.h"
 #include "cli/text/status_line.h"

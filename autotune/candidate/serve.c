@@ -1,7 +1,7 @@
 /* candidate_serve: the child's side of candidate_process.h. */
-#include "candidate_process.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "process.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* measure: how long a launch takes on the device: random tensors of a problem, several sets of them in turn so that the L2 is
  * cold, events around as many launches as a sample needs. */
-#ifndef FA_AUTOTUNE_MEASURE_H
-#define FA_AUTOTUNE_MEASURE_H
+#ifndef FA_AUTOTUNE_DEVICE_MEASURE_H
+#define FA_AUTOTUNE_DEVICE_MEASURE_H
 #include "runtime/runtime.h"
 #include "samples.h"
 #include "verify/operands/sequences.h"

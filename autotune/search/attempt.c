@@ -1,6 +1,6 @@
 /* attempt: one candidate of a search: compiled, verified, timed, noted. */
 #include "gen/error.h"
-#include "searching.h"
+#include "run.h"
 #include "sim/sim.h"
 #include <stdio.h>
 #include <string.h>

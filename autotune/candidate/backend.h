@@ -1,8 +1,8 @@
 /* measure_backend: where candidates are verified and timed: the device, a child process on it, or a test's own world. Nothing is timed that
  * was not verified before: this is the one door to a time, and it asks. */
-#ifndef FA_AUTOTUNE_MEASURE_BACKEND_H
-#define FA_AUTOTUNE_MEASURE_BACKEND_H
-#include "telemetry.h"
+#ifndef FA_AUTOTUNE_CANDIDATE_BACKEND_H
+#define FA_AUTOTUNE_CANDIDATE_BACKEND_H
+#include "autotune/device/telemetry.h"
 #include "tuning.h"
 
 typedef struct fa_measure_backend fa_measure_backend;

@@ -1,8 +1,8 @@
 /* measure_backend: where candidates are verified and timed. */
-#include "measure_backend.h"
+#include "backend.h"
+#include "autotune/device/measure.h"
+#include "autotune/device/nvml.h"
 #include "gen/error.h"
-#include "measure.h"
-#include "nvml.h"
 #include "verifier.h"
 #include <stdlib.h>
 

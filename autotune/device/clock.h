@@ -1,6 +1,6 @@
 /* clock: now, and until when to wait. */
-#ifndef FA_AUTOTUNE_CLOCK_H
-#define FA_AUTOTUNE_CLOCK_H
+#ifndef FA_AUTOTUNE_DEVICE_CLOCK_H
+#define FA_AUTOTUNE_DEVICE_CLOCK_H
 #include <time.h>
 
 double fa_clock(void);                                        /* seconds of CLOCK_MONOTONIC, which no clock setting moves */

@@ -1,7 +1,7 @@
 /* strategy: which configs of a pool are tried next. It sees the model's times and what was told of those that were tried, and nothing
  * of devices, so that a recording compares strategies as well as a chip does. */
-#ifndef FA_AUTOTUNE_STRATEGY_H
-#define FA_AUTOTUNE_STRATEGY_H
+#ifndef FA_AUTOTUNE_STRATEGY_STRATEGY_H
+#define FA_AUTOTUNE_STRATEGY_STRATEGY_H
 #include "neighbours.h"
 #include "verify/operands/random.h"
 

@@ -1,10 +1,10 @@
 /* searching: the inside of a search, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other):
  * search.c calls the two others, rounds.c calls attempt.c, and all of them what stands first here. */
-#ifndef FA_AUTOTUNE_SEARCHING_H
-#define FA_AUTOTUNE_SEARCHING_H
+#ifndef FA_AUTOTUNE_SEARCH_RUN_H
+#define FA_AUTOTUNE_SEARCH_RUN_H
+#include "autotune/strategy/strategy.h"
 #include "compile_pool.h"
 #include "search.h"
-#include "strategy.h"
 #include "tournament.h"
 
 typedef struct fa_searching {

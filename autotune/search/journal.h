@@ -1,8 +1,8 @@
 /* journal: the records of one search: what earlier ones already know, and each new outcome as it comes. */
-#ifndef FA_AUTOTUNE_JOURNAL_H
-#define FA_AUTOTUNE_JOURNAL_H
+#ifndef FA_AUTOTUNE_SEARCH_JOURNAL_H
+#define FA_AUTOTUNE_SEARCH_JOURNAL_H
+#include "autotune/candidate/tuning.h"
 #include "cache/newest.h"
-#include "tuning.h"
 
 typedef struct fa_journal {
     const fa_site *site;

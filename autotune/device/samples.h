@@ -1,6 +1,6 @@
 /* samples: times of one thing, and what they say. */
-#ifndef FA_AUTOTUNE_SAMPLES_H
-#define FA_AUTOTUNE_SAMPLES_H
+#ifndef FA_AUTOTUNE_DEVICE_SAMPLES_H
+#define FA_AUTOTUNE_DEVICE_SAMPLES_H
 #define FA_SAMPLES_MAX 128
 
 typedef struct fa_samples {

@@ -1,6 +1,6 @@
 /* rounds: the candidates of a search among each other. */
 #include "gen/error.h"
-#include "searching.h"
+#include "run.h"
 #include <math.h>
 #include <stdlib.h>
 

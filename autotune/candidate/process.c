@@ -1,6 +1,6 @@
 /* candidate_process: a process that verifies and first times candidates: the parent's side. */
-#include "candidate_process.h"
-#include "clock.h"
+#include "process.h"
+#include "autotune/device/clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/context/log.h"

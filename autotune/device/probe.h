@@ -1,6 +1,6 @@
 /* probe: what a chip sustains, by small kernels (templates/probes/probe.cu, probe_wgmma.cu): products, exponentials, reads, a launch. */
-#ifndef FA_AUTOTUNE_PROBE_H
-#define FA_AUTOTUNE_PROBE_H
+#ifndef FA_AUTOTUNE_DEVICE_PROBE_H
+#define FA_AUTOTUNE_DEVICE_PROBE_H
 #include "runtime/runtime.h"
 
 /* Each kernel first computes something whose result is known: FA_WRONG when it is not. Then it is timed, some two seconds in all. On the

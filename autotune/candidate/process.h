@@ -12,7 +12,7 @@
  * that is none, is the child's end; the next candidate gets a new one. */
 #ifndef FA_AUTOTUNE_CANDIDATE_PROCESS_H
 #define FA_AUTOTUNE_CANDIDATE_PROCESS_H
-#include "measure_backend.h"
+#include "backend.h"
 #include <stdio.h>
 
 #define FA_CANDIDATE_PROCESS_HANG 20.0  /* seconds */

@@ -1,6 +1,6 @@
 /* telemetry: what a chip says of itself while it is measured, and what that makes of the times. */
-#ifndef FA_AUTOTUNE_TELEMETRY_H
-#define FA_AUTOTUNE_TELEMETRY_H
+#ifndef FA_AUTOTUNE_DEVICE_TELEMETRY_H
+#define FA_AUTOTUNE_DEVICE_TELEMETRY_H
 #include "cache/quality.h"
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
-#ifndef FA_AUTOTUNE_SEARCH_H
-#define FA_AUTOTUNE_SEARCH_H
-#include "measure_backend.h"
+#ifndef FA_AUTOTUNE_SEARCH_SEARCH_H
+#define FA_AUTOTUNE_SEARCH_SEARCH_H
+#include "autotune/candidate/backend.h"
 
 typedef struct fa_search_options {
     int32_t limit;      /* listed candidates that the strategy may take; 0 = 48 (exhaustive: all); -1 = every config that fits.

@@ -1,12 +1,12 @@
 /* tuning: a search and what it found: the candidates in the order in which they were tried, each with its outcome. */
-#ifndef FA_AUTOTUNE_TUNING_H
-#define FA_AUTOTUNE_TUNING_H
+#ifndef FA_AUTOTUNE_CANDIDATE_TUNING_H
+#define FA_AUTOTUNE_CANDIDATE_TUNING_H
+#include "autotune/device/lock.h"
+#include "autotune/device/samples.h"
+#include "autotune/strategy/pool.h"
 #include "cache/record.h"
-#include "device_lock.h"
 #include "gen/space.h"
-#include "pool.h"
 #include "runtime/runtime.h"
-#include "samples.h"
 
 typedef struct fa_candidate {
     fa_config config;

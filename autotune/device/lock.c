@@ -1,5 +1,5 @@
 /* device_lock: the right to use a device alone. */
-#include "device_lock.h"
+#include "lock.h"
 #include "clock.h"
 #include "gen/error.h"
 #include <errno.h>

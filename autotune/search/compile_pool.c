@@ -1,6 +1,6 @@
 /* compile_pool: threads that render and compile candidates. */
 #include "compile_pool.h"
-#include "clock.h"
+#include "autotune/device/clock.h"
 #include "gen/error.h"
 #include "runtime/args/map.h"
 #include <pthread.h>

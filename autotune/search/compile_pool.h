@@ -1,6 +1,6 @@
 /* compile_pool: threads that render and compile candidates, in order, while the caller uses those that are done. */
-#ifndef FA_AUTOTUNE_COMPILE_POOL_H
-#define FA_AUTOTUNE_COMPILE_POOL_H
+#ifndef FA_AUTOTUNE_SEARCH_COMPILE_POOL_H
+#define FA_AUTOTUNE_SEARCH_COMPILE_POOL_H
 #include "journal.h"
 
 /* Bytes of spills, stores or loads whichever are more, that a candidate may have. A few cold values in local memory cost less than

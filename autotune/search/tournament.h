@@ -1,7 +1,7 @@
 /* tournament: verified candidates against each other until one is left: rounds in turns among ever fewer, then the finals in pairs. */
-#ifndef FA_AUTOTUNE_TOURNAMENT_H
-#define FA_AUTOTUNE_TOURNAMENT_H
-#include "measure_backend.h"
+#ifndef FA_AUTOTUNE_SEARCH_TOURNAMENT_H
+#define FA_AUTOTUNE_SEARCH_TOURNAMENT_H
+#include "autotune/candidate/backend.h"
 #include "verify/operands/random.h"
 
 /* More than this times the best after the first short pass, after a round, and what meets in the finals. */

@@ -1,7 +1,7 @@
 /* neighbours: the configs next to one: a step of one tunable, and where that alone does not fit, of a second one too; or a move of several
  * together. The family declares what a step and a move are. */
-#ifndef FA_AUTOTUNE_NEIGHBOURS_H
-#define FA_AUTOTUNE_NEIGHBOURS_H
+#ifndef FA_AUTOTUNE_STRATEGY_NEIGHBOURS_H
+#define FA_AUTOTUNE_STRATEGY_NEIGHBOURS_H
 #include "pool.h"
 
 /* What configs there are. Stands between the search and the families, so that a recording and a test can take their place. */

@@ -1,9 +1,9 @@
 /* seeds: configs that won elsewhere and are worth trying here: what ships for the chip or its nearest relative, and what is on record for
  * the problem, for other shapes of its class and for the other 16-bit type. */
-#ifndef FA_AUTOTUNE_SEEDS_H
-#define FA_AUTOTUNE_SEEDS_H
-#include "neighbours.h"
-#include "tuning.h"
+#ifndef FA_AUTOTUNE_SEARCH_SEEDS_H
+#define FA_AUTOTUNE_SEARCH_SEEDS_H
+#include "autotune/candidate/tuning.h"
+#include "autotune/strategy/neighbours.h"
 
 #define FA_SEEDS_MOST 32
 

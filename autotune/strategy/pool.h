@@ -1,7 +1,7 @@
 /* pool: the configs that a search may try, what the model says of each and what became of those that were tried. Candidates of a
  * device, rows of a recording and rows that a test makes up are all the same to a strategy. */
-#ifndef FA_AUTOTUNE_POOL_H
-#define FA_AUTOTUNE_POOL_H
+#ifndef FA_AUTOTUNE_STRATEGY_POOL_H
+#define FA_AUTOTUNE_STRATEGY_POOL_H
 #include "gen/model.h"
 #include "gen/space.h"
 

@@ -1,7 +1,7 @@
 /* verifier: verifies the candidates of one problem before they are timed: one case of medium length held against the naive family
  * on the device, one small and nasty one against the CPU. */
-#ifndef FA_AUTOTUNE_VERIFIER_H
-#define FA_AUTOTUNE_VERIFIER_H
+#ifndef FA_AUTOTUNE_CANDIDATE_VERIFIER_H
+#define FA_AUTOTUNE_CANDIDATE_VERIFIER_H
 #include "verify/cases/trial.h"
 
 typedef struct fa_verifier {

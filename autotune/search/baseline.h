@@ -1,8 +1,8 @@
 /* baseline: the config that all others are held against: what fa_launch() runs where nothing was tuned. */
-#ifndef FA_AUTOTUNE_BASELINE_H
-#define FA_AUTOTUNE_BASELINE_H
-#include "neighbours.h"
-#include "tuning.h"
+#ifndef FA_AUTOTUNE_SEARCH_BASELINE_H
+#define FA_AUTOTUNE_SEARCH_BASELINE_H
+#include "autotune/candidate/tuning.h"
+#include "autotune/strategy/neighbours.h"
 
 typedef struct fa_baseline {
     size_t at;     /* its place in the ranked pool */

@@ -1,7 +1,7 @@
 /* searching: the clock of a search, its caller, its device and its backend. */
-#include "searching.h"
-#include "candidate_process.h"
-#include "clock.h"
+#include "run.h"
+#include "autotune/candidate/process.h"
+#include "autotune/device/clock.h"
 #include <math.h>
 
 #define WAIT_SECONDS 0.1   /* for the device, between two words to the caller */

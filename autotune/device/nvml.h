@@ -1,7 +1,7 @@
 /* nvml: NVIDIA's management library, opened at run time where it is there: clocks, temperature, what else computes. Best effort: what
  * it does not tell is 0, and a machine without it is tuned all the same. */
-#ifndef FA_AUTOTUNE_NVML_H
-#define FA_AUTOTUNE_NVML_H
+#ifndef FA_AUTOTUNE_DEVICE_NVML_H
+#define FA_AUTOTUNE_DEVICE_NVML_H
 #include "telemetry.h"
 #include <stddef.h>
 

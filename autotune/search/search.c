@@ -1,10 +1,10 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
 #include "search.h"
+#include "autotune/device/clock.h"
 #include "baseline.h"
-#include "clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "searching.h"
+#include "run.h"
 #include "seeds.h"
 #include "verify/operands/work.h"
 #include <stdio.h>
