@@ -6,6 +6,7 @@
 #include "runtime/choose/select.h"
 #include "runtime/context/context.h"
 #include "runtime/context/driver_cuda.h"
+#include "runtime/launch/launch.h"
 #include "runtime/plan/background.h"
 #include "runtime/plan/counter.h"
 #include "runtime/plan/plan.h"

@@ -1,4 +1,4 @@
-/* measure_backend: where candidates are verified and timed. */
+/* backend: where candidates are verified and timed. */
 #include "backend.h"
 #include "autotune/device/measure.h"
 #include "autotune/device/nvml.h"

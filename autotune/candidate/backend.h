@@ -1,4 +1,4 @@
-/* measure_backend: where candidates are verified and timed: the device, a child process on it, or a test's own world. Nothing is timed that
+/* backend: where candidates are verified and timed: the device, a child process on it, or a test's own world. Nothing is timed that
  * was not verified before: this is the one door to a time, and it asks. */
 #ifndef FA_AUTOTUNE_CANDIDATE_BACKEND_H
 #define FA_AUTOTUNE_CANDIDATE_BACKEND_H

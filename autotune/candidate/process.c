@@ -1,4 +1,4 @@
-/* candidate_process: a process that verifies and first times candidates: the parent's side. */
+/* process: a process that verifies and first times candidates: the parent's side. */
 #include "process.h"
 #include "autotune/device/clock.h"
 #include "gen/error.h"

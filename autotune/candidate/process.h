@@ -1,4 +1,4 @@
-/* candidate_process: a process that verifies and first times candidates, so that one that hangs or faults costs only itself. CUDA does not
+/* process: a process that verifies and first times candidates, so that one that hangs or faults costs only itself. CUDA does not
  * survive a fork, so the child is a command of its own, which serves lines on its standard input and output:
  *
  *   to it                   from it

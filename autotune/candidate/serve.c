@@ -1,4 +1,4 @@
-/* candidate_serve: the child's side of candidate_process.h. */
+/* serve: the child's side of process.h. */
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "process.h"

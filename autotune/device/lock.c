@@ -1,4 +1,4 @@
-/* device_lock: the right to use a device alone. */
+/* lock: the right to use a device alone. */
 #include "lock.h"
 #include "clock.h"
 #include "gen/error.h"

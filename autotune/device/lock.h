@@ -1,4 +1,4 @@
-/* device_lock: the right to use a device alone, which the processes of one tuning pass among each other: while one measures, the others
+/* lock: the right to use a device alone, which the processes of one tuning pass among each other: while one measures, the others
  * compile. It lives in memory that all of them map, and comes free when its holder dies. */
 #ifndef FA_AUTOTUNE_DEVICE_LOCK_H
 #define FA_AUTOTUNE_DEVICE_LOCK_H

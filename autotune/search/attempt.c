@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Outcome, pool, journal and the best so far. */
-static void note(fa_searching *s, fa_candidate *c)
+static void note(fa_search_run *s, fa_candidate *c)
 {
     fa_tuning *t = s->t;
     bool ran = c->outcome == FA_RAN;
@@ -21,7 +21,7 @@ static void note(fa_searching *s, fa_candidate *c)
         fa_journal_note(&s->journal, c);
 }
 
-fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
+fa_status fa_attempt_failed(fa_search_run *s, fa_candidate *c, fa_status st)
 {
     char why[512];
     if (st == FA_NOMEM || st == FA_INTERNAL)
@@ -39,18 +39,18 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
     return FA_OK;
 }
 
-static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
+static fa_status verify_and_time(fa_search_run *s, fa_candidate *c, double done)
 {
     fa_tuning *t = s->t;
-    fa_status st = fa_searching_backend(s);
-    if (st != FA_OK || !fa_searching_device(s))
+    fa_status st = fa_search_run_backend(s);
+    if (st != FA_OK || !fa_search_run_device(s))
         return st;
-    fa_searching_tell(s, "verify", c, done);
+    fa_search_run_tell(s, "verify", c, done);
     st = fa_measure_backend_judge(s->backend, c);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.verified++;
-    fa_searching_tell(s, "time", c, done);
+    fa_search_run_tell(s, "time", c, done);
     st = fa_measure_backend_first(s->backend, c, s->state.strategy->samples,
                                   t->winner ? FA_TOURNAMENT_FIRST * t->winner->level / s->slower : 0);
     if (st != FA_OK)
@@ -61,7 +61,7 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
     return FA_OK;
 }
 
-static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
+static fa_status attempt(fa_search_run *s, fa_candidate *c, double done)
 {
     fa_tuning *t = s->t;
     if (c->resumed)
@@ -83,26 +83,26 @@ static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
     return FA_OK;
 }
 
-fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n)
+fa_status fa_attempt_all(fa_search_run *s, size_t from, size_t n)
 {
     fa_tuning *t = s->t;
     fa_compile_pool *compile_pool;
     fa_status st = fa_compile_pool_start(&compile_pool, s->site, &s->journal, t->candidate + from, n, s->opt.threads, s->opt.again);
-    for (size_t i = 0; i < n && st == FA_OK && !fa_searching_over(s); i++) {
+    for (size_t i = 0; i < n && st == FA_OK && !fa_search_run_over(s); i++) {
         fa_candidate *c = &t->candidate[from + i];
         double done = (double)i / (double)n;
-        fa_searching_tell(s, "compile", c, done);
+        fa_search_run_tell(s, "compile", c, done);
         if (s->interrupted)
             break;
         bool there = fa_compile_pool_wait(compile_pool, i, 0, &st);
         if (!there && st == FA_OK) {
             fa_device_lock_release(s->site->device_lock);
-            there = fa_compile_pool_wait(compile_pool, i, fa_searching_left(s), &st);
+            there = fa_compile_pool_wait(compile_pool, i, fa_search_run_left(s), &st);
         }
         if (there && st == FA_OK)
             st = attempt(s, c, done);
     }
-    fa_searching_over(s);
+    fa_search_run_over(s);
     fa_compile_pool_stop(compile_pool);
     return st;
 }

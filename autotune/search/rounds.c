@@ -9,7 +9,7 @@
 #define OLD_FEW 8 /* of those that met before, the fastest that meet the newest */
 
 /* A candidate known from a record is loaded, so that it can be timed beside the new ones. */
-static bool load(const fa_searching *s, fa_candidate *c)
+static bool load(const fa_search_run *s, fa_candidate *c)
 {
     return c->plan || s->opt.backend || fa_plan_make(s->site->ctx, &s->t->problem, &c->config, "tuned", &c->plan) == FA_OK;
 }
@@ -22,7 +22,7 @@ static int faster(const void *a, const void *b)
 
 /* Those that ran, may be loaded and lie between two candidates of the search, within `times` the best of them; sorted. *fresh: how many of
  * them this search timed. */
-static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa_candidate **e, size_t *fresh)
+static size_t entrants(fa_search_run *s, size_t from, size_t to, double times, fa_candidate **e, size_t *fresh)
 {
     fa_tuning *t = s->t;
     size_t n = 0;
@@ -66,7 +66,7 @@ static bool among(const fa_candidate *c, fa_candidate **e, size_t n)
 
 /* Those that just met have their times; all others what they would be now, as far as those that met tell; the strategy hears it. The best
  * so far is the best that met. */
-static void hear(fa_searching *s, fa_candidate **e, size_t n)
+static void hear(fa_search_run *s, fa_candidate **e, size_t n)
 {
     fa_tuning *t = s->t;
     double before[FA_TOURNAMENT_FIELD] = { 0 };
@@ -91,7 +91,7 @@ static void hear(fa_searching *s, fa_candidate **e, size_t n)
 }
 
 /* A failure among the fastest is on record too, or a second run would meet it again. */
-static fa_status ended(fa_searching *s, fa_status st)
+static fa_status ended(fa_search_run *s, fa_status st)
 {
     fa_candidate *c = s->tournament.culprit;
     if (st == FA_OK || !c)
@@ -109,7 +109,7 @@ static fa_status ended(fa_searching *s, fa_status st)
     return st;
 }
 
-fa_status fa_rounds_meet(fa_searching *s, size_t from)
+fa_status fa_rounds_meet(fa_search_run *s, size_t from)
 {
     fa_tuning *t = s->t;
     size_t fresh = 0, old = 0, n, left = 0;
@@ -123,7 +123,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_TOURNAMENT_SECOND : FA_TOURNAMENT_FIRST, e + n, &fresh) : 0;
-    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_backend(s)) == FA_OK && fa_searching_device(s)) {
+    if (fresh && n > 1 && !fa_search_run_over(s) && (st = fa_search_run_backend(s)) == FA_OK && fa_search_run_device(s)) {
         st = fa_tournament_round(&s->tournament, e, n, FA_TOURNAMENT_FIRST, MEET_SAMPLES, &left);
         hear(s, e, left);
         st = ended(s, st);
@@ -132,7 +132,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
     return st;
 }
 
-fa_status fa_rounds_final(fa_searching *s)
+fa_status fa_rounds_final(fa_search_run *s)
 {
     fa_tuning *t = s->t;
     size_t fresh, n, met;
@@ -140,10 +140,10 @@ fa_status fa_rounds_final(fa_searching *s)
     fa_candidate **e = calloc(t->n + 1, sizeof *e), *winner = NULL;
     if (!e)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
-    for (bool again = true; again && st == FA_OK && t->winner && !fa_searching_over(s);) { /* without the one that failed, where one did */
+    for (bool again = true; again && st == FA_OK && t->winner && !fa_search_run_over(s);) { /* without the one that failed, where one did */
         fresh = 0;
         n = entrants(s, 0, t->n, FA_TOURNAMENT_FIRST, e, &fresh);
-        if (!fresh || n < 2 || (st = fa_searching_backend(s)) != FA_OK || !fa_searching_device(s))
+        if (!fresh || n < 2 || (st = fa_search_run_backend(s)) != FA_OK || !fa_search_run_device(s))
             break;
         st = fa_tournament_final(&s->tournament, e, n, &met, &winner);
         hear(s, e, met);

@@ -1,4 +1,4 @@
-/* searching: the clock of a search, its caller, its device and its backend. */
+/* run: the clock of a search, its caller, its device and its backend. */
 #include "run.h"
 #include "autotune/candidate/process.h"
 #include "autotune/device/clock.h"
@@ -7,19 +7,19 @@
 #define WAIT_SECONDS 0.1   /* for the device, between two words to the caller */
 #define DEVICE_WAIT 1800.0 /* a batch of candidates that all hang takes no longer */
 
-double fa_searching_left(const fa_searching *s)
+double fa_search_run_left(const fa_search_run *s)
 {
     return s->opt.seconds > 0 ? fmax(0, s->share * s->opt.seconds - (fa_clock() - s->start)) : -1;
 }
 
-bool fa_searching_over(fa_searching *s)
+bool fa_search_run_over(fa_search_run *s)
 {
-    if (fa_searching_left(s) == 0)
+    if (fa_search_run_left(s) == 0)
         s->late = s->t->out_of_time = true;
     return s->late || s->interrupted;
 }
 
-void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done)
+void fa_search_run_tell(fa_search_run *s, const char *stage, const fa_candidate *latest, double done)
 {
     s->t->elapsed = fa_clock() - s->start;
     s->done = done;
@@ -27,11 +27,11 @@ void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *l
         s->interrupted = true;
 }
 
-bool fa_searching_device(fa_searching *s)
+bool fa_search_run_device(fa_search_run *s)
 {
     double from = fa_clock(), most = s->opt.device_wait > 0 ? s->opt.device_wait : DEVICE_WAIT;
     while (!fa_device_lock_acquire(s->site->device_lock, fmin(WAIT_SECONDS, most)) && !s->interrupted) {
-        fa_searching_tell(s, "wait", NULL, s->done);
+        fa_search_run_tell(s, "wait", NULL, s->done);
         if (fa_clock() - from >= most) {
             s->waited = most;
             s->interrupted = true;
@@ -41,7 +41,7 @@ bool fa_searching_device(fa_searching *s)
     return !s->interrupted;
 }
 
-fa_status fa_searching_backend(fa_searching *s)
+fa_status fa_search_run_backend(fa_search_run *s)
 {
     fa_status st = FA_OK;
     if (s->backend)

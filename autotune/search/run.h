@@ -1,4 +1,4 @@
-/* searching: the inside of a search, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other):
+/* run: a search under way, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other):
  * search.c calls the two others, rounds.c calls attempt.c, and all of them what stands first here. */
 #ifndef FA_AUTOTUNE_SEARCH_RUN_H
 #define FA_AUTOTUNE_SEARCH_RUN_H
@@ -7,7 +7,7 @@
 #include "search.h"
 #include "tournament.h"
 
-typedef struct fa_searching {
+typedef struct fa_search_run {
     const fa_site *site;
     fa_search_options opt;
     fa_tuning *t;
@@ -28,28 +28,28 @@ typedef struct fa_searching {
     bool late;         /* the phase's time is up */
     bool interrupted;
     double waited; /* > 0: seconds for the device lock, which ended the search */
-} fa_searching;
+} fa_search_run;
 
-double fa_searching_left(const fa_searching *s); /* seconds of the phase; < 0: no limit */
-bool fa_searching_over(fa_searching *s);         /* the phase's time is up, or the search was stopped */
-void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
+double fa_search_run_left(const fa_search_run *s); /* seconds of the phase; < 0: no limit */
+bool fa_search_run_over(fa_search_run *s);         /* the phase's time is up, or the search was stopped */
+void fa_search_run_tell(fa_search_run *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
 
 /* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted,
  * which a wait longer than opt.device_wait is too. */
-bool fa_searching_device(fa_searching *s);
+bool fa_search_run_device(fa_search_run *s);
 
 /* The backend, opened when first needed. */
-fa_status fa_searching_backend(fa_searching *s);
+fa_status fa_search_run_backend(fa_search_run *s);
 
 /* attempt.c */
 /* What a failure means for the candidate. FA_OK when the search can go on. */
-fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st);
+fa_status fa_attempt_failed(fa_search_run *s, fa_candidate *c, fa_status st);
 /* Compiles, verifies, times and notes n candidates from t->candidate[from]. */
-fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n);
+fa_status fa_attempt_all(fa_search_run *s, size_t from, size_t n);
 
 /* rounds.c */
 /* Rounds among the fastest, so that the strategy knows better times than those of the first pass; from: the first of the newest batch. */
-fa_status fa_rounds_meet(fa_searching *s, size_t from);
+fa_status fa_rounds_meet(fa_search_run *s, size_t from);
 /* The last common round, the finals, and the winner. */
-fa_status fa_rounds_final(fa_searching *s);
+fa_status fa_rounds_final(fa_search_run *s);
 #endif

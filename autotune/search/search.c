@@ -14,27 +14,8 @@
 #define SHARE_LISTED 0.6
 #define SHARE_NEIGHBOURS 0.85
 
-void fa_tuning_free(fa_tuning *t)
-{
-    free(t->candidate);
-    *t = (fa_tuning){ .n = 0 };
-}
-
-fa_site fa_site_of(fa_context *ctx)
-{
-    return (fa_site){ ctx,
-                      fa_context_arch(ctx),
-                      fa_context_budget(ctx),
-                      fa_context_template_dir(ctx),
-                      fa_context_store(ctx),
-                      fa_context_compiler(ctx),
-                      !fa_context_driver(ctx)->takes_ptx,
-                      0,
-                      NULL };
-}
-
 /* A phase may use the budget up to `share`, and is `span` of the whole from `base` on. */
-static void begin(fa_searching *s, double share, double base, double span)
+static void begin(fa_search_run *s, double share, double base, double span)
 {
     s->share = s->site->timed ? share : 1;
     s->base = s->site->timed ? base : 0;
@@ -44,14 +25,14 @@ static void begin(fa_searching *s, double share, double base, double span)
 
 static bool tournament_over(fa_tournament *c)
 {
-    fa_searching *s = c->user;
-    fa_searching_tell(s, s->share < 1 ? "meet" : "final", NULL, s->share < 1 ? 1 : 0.5);
-    return fa_searching_over(s);
+    fa_search_run *s = c->user;
+    fa_search_run_tell(s, s->share < 1 ? "meet" : "final", NULL, s->share < 1 ? 1 : 0.5);
+    return fa_search_run_over(s);
 }
 
 /* ---- candidates ---- */
 
-static fa_status open_pool(fa_searching *s)
+static fa_status open_pool(fa_search_run *s)
 {
     fa_tuning *t = s->t;
     const fa_strategy *strategy = fa_strategy_find(s->opt.strategy);
@@ -92,7 +73,7 @@ static fa_status open_pool(fa_searching *s)
 }
 
 /* The strategy's next configs become candidates; the number of them. */
-static size_t draw(fa_searching *s, fa_status *st)
+static size_t draw(fa_search_run *s, fa_status *st)
 {
     fa_tuning *t = s->t;
     size_t room = s->cap - t->n, *at = calloc(room + 1, sizeof *at), n = 0;
@@ -123,7 +104,7 @@ static size_t draw(fa_searching *s, fa_status *st)
 }
 
 /* What the strategy wants, then the neighbours of the fastest, as long as they get faster. */
-static fa_status try_all(fa_searching *s)
+static fa_status try_all(fa_search_run *s)
 {
     fa_tuning *t = s->t;
     fa_status st = FA_OK;
@@ -131,9 +112,9 @@ static fa_status try_all(fa_searching *s)
     begin(s, SHARE_LISTED, 0, 0.7);
     if (s->site->timed && s->opt.candidate_process && !s->opt.backend &&
         !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
-        st = fa_searching_backend(s);
+        st = fa_search_run_backend(s);
     while (st == FA_OK && !s->interrupted) {
-        size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);
+        size_t from = t->n, n = fa_search_run_over(s) ? 0 : draw(s, &st);
         if (st != FA_OK || (n == 0 && (refining || !s->late)))
             break;
         if (!refining && (n == 0 || s->state.phase != FA_PHASE_OWN)) {
@@ -149,7 +130,7 @@ static fa_status try_all(fa_searching *s)
             st = fa_rounds_meet(s, met ? from : 0);
         fa_device_lock_release(s->site->device_lock); /* what follows is not compiled yet */
         met = true;
-        if (refining && fa_searching_over(s))
+        if (refining && fa_search_run_over(s))
             break;
     }
     return st;
@@ -157,7 +138,7 @@ static fa_status try_all(fa_searching *s)
 
 /* ---- the whole ---- */
 
-static fa_status use_winner(fa_searching *s)
+static fa_status use_winner(fa_search_run *s)
 {
     fa_tuning *t = s->t;
     if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_select() goes by: a guess comes after what ships */
@@ -178,15 +159,15 @@ static fa_candidate *fastest(fa_tuning *t)
 }
 
 /* Without times of its own, the model's choice is at least held against the oracle on the simulator before it is used. */
-static fa_status verify_modelled(fa_searching *s)
+static fa_status verify_modelled(fa_search_run *s)
 {
     fa_tuning *t = s->t;
-    while (t->winner && !fa_searching_over(s)) {
+    while (t->winner && !fa_search_run_over(s)) {
         fa_candidate *c = t->winner;
-        fa_searching_tell(s, "verify", c, 1);
+        fa_search_run_tell(s, "verify", c, 1);
         fa_status st = c->plan ? FA_OK : fa_plan_make(s->site->ctx, &t->problem, &c->config, "tuned", &c->plan);
         if (st == FA_OK)
-            st = fa_searching_backend(s);
+            st = fa_search_run_backend(s);
         if (st != FA_OK)
             return st;
         st = fa_measure_backend_judge(s->backend, c);
@@ -204,7 +185,7 @@ static fa_status verify_modelled(fa_searching *s)
     return FA_OK;
 }
 
-static fa_status conclude(const fa_searching *s)
+static fa_status conclude(const fa_search_run *s)
 {
     const fa_tuning *t = s->t;
     if (s->waited > 0)
@@ -227,7 +208,7 @@ static fa_status conclude(const fa_searching *s)
     return fa_fail(FA_NO_KERNEL, "none of %zu candidates ran; the first: %s", t->n, t->n ? t->candidate[0].why : "there is none");
 }
 
-static fa_status search_all(fa_searching *s)
+static fa_status search_all(fa_search_run *s)
 {
     fa_status st = try_all(s);
     begin(s, 1, 0.9, 0.1);
@@ -243,7 +224,7 @@ static fa_status search_all(fa_searching *s)
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out)
 {
     fa_work work;
-    fa_searching s = { .site = site, .t = out, .start = fa_clock(), .slower = 1, .share = 1, .span = 1 };
+    fa_search_run s = { .site = site, .t = out, .start = fa_clock(), .slower = 1, .share = 1, .span = 1 };
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };

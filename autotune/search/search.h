@@ -14,7 +14,7 @@ typedef struct fa_search_options {
     uint64_t seed;        /* of the strategy that draws at random */
     bool unseeded;        /* what ships and what is on record for like problems is not tried first */
     char *const
-        *candidate_process; /* the command, NULL-terminated, that serves a candidate process (candidate_process.h): candidates are verified
+        *candidate_process; /* the command, NULL-terminated, that serves a candidate process (candidate/process.h): candidates are verified
                        and first timed in that process, so that one that hangs or faults costs only itself. NULL = in this one */
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
     double device_wait; /* seconds without the site's device lock, after which the search ends: its holder is stopped, or hangs. 0 = 1800 */

@@ -61,7 +61,7 @@ static inline bool attend_packed(const attend_args *a, bool keys)
     return a->file[keys ? ATTEND_CU_K : ATTEND_CU_Q] != NULL;
 }
 
-/* ---- of the files with integers (attend_lengths.c) ---- */
+/* ---- of the files with integers (lengths.c) ---- */
 
 /* The dimensions of the tensors, of which integers are held against. */
 typedef struct attend_shape {

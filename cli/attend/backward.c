@@ -1,4 +1,4 @@
-/* attend_backward: the gradients of attention of tensors in .npy files: a forward launch for O and LSE, then a backward one. */
+/* backward: the gradients of attention of tensors in .npy files: a forward launch for O and LSE, then a backward one. */
 #include "attend.h"
 #include "cli/session/check.h"
 #include "cli/text/progress.h"

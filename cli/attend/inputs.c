@@ -1,4 +1,4 @@
-/* attend_inputs: the files of tensors, and the problem that follows from them. */
+/* inputs: the files of tensors, and the problem that follows from them. */
 #include "attend.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,4 +1,4 @@
-/* attend_lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a file with one is refused. */
+/* lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a file with one is refused. */
 #include "runtime/args/lengths.h"
 #include "attend.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* attend_outputs: no file that is written is one that is read, or is written twice, by whatever name. */
+/* outputs: no file that is written is one that is read, or is written twice, by whatever name. */
 #include "attend.h"
 #include "gen/error.h"
 #include <limits.h>

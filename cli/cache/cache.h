@@ -1,4 +1,4 @@
-/* cmd_cache: the words of `fagen cache`, each in a file of its kind. */
+/* cache: the words of `fagen cache`, each in a file of its kind. */
 #ifndef FA_CLI_CACHE_CACHE_H
 #define FA_CLI_CACHE_CACHE_H
 #include "cache/scan.h"

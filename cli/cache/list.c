@@ -1,4 +1,4 @@
-/* cmd_cache_list: `fagen cache ls` and `fagen cache stat`. */
+/* list: `fagen cache ls` and `fagen cache stat`. */
 #include "cache.h"
 #include "cache/metadata.h"
 #include "cache/record.h"

@@ -1,4 +1,4 @@
-/* cmd_cache_shared: the search path as JSON, and the archs that --arch names. */
+/* shared: the search path as JSON, and the archs that --arch names. */
 #include "cache.h"
 #include "gen/error.h"
 #include <string.h>

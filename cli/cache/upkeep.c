@@ -1,4 +1,4 @@
-/* cmd_cache_upkeep: `fagen cache verify`, `prune`, `export` and `import`. */
+/* upkeep: `fagen cache verify`, `prune`, `export` and `import`. */
 #include "cache.h"
 #include "cache/archive.h"
 #include "cache/metadata.h"

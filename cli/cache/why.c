@@ -1,4 +1,4 @@
-/* cmd_cache_why: `fagen cache why`: is the kernel there, and if not, what does the nearest one differ in? */
+/* why: `fagen cache why`: is the kernel there, and if not, what does the nearest one differ in? */
 #include "cache.h"
 #include "cli/session/ranking.h"
 #include "cli/session/session.h"

@@ -8,4 +8,11 @@ extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_d
 
 /* Runs the subcommand that argv names; returns the exit code. */
 int cli_program_run(const cli_program *p, int argc, char **argv);
+
+/* ---- of help.c ---- */
+
+/* The list of subcommands and topics, for people. */
+void cli_help_list(const cli_program *p, FILE *f);
+/* Everything that --help tells of a subcommand, in c's form; returns an exit code. */
+int cli_help_command(cli *c, const cli_command *cmd);
 #endif

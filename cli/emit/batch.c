@@ -1,4 +1,4 @@
-/* emit_batch: threads that take the next job until there is none. */
+/* batch: threads that take the next job until there is none. */
 #include "batch.h"
 #include "gen/error.h"
 #include <pthread.h>

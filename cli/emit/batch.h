@@ -1,4 +1,4 @@
-/* emit_batch: kernels to compile for a bundle, on several threads. */
+/* batch: kernels to compile for a bundle, on several threads. */
 #ifndef FA_CLI_EMIT_BATCH_H
 #define FA_CLI_EMIT_BATCH_H
 #include "runtime/runtime.h"

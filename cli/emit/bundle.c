@@ -1,4 +1,4 @@
-/* emit_bundle: chooses, compiles and writes: what fa_launch would run on each arch, as one C file. */
+/* bundle: chooses, compiles and writes: what fa_launch would run on each arch, as one C file. */
 #include "batch.h"
 #include "bundle_file.h"
 #include "cli/files/file.h"

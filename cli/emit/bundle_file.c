@@ -1,4 +1,4 @@
-/* bundle: the C text, for people first: what it holds, then the bytes. */
+/* bundle_file: the C text, for people first: what it holds, then the bytes. */
 #include "bundle_file.h"
 #include "gen/bucket.h"
 #include "gen/error.h"

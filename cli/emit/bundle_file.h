@@ -1,4 +1,4 @@
-/* bundle: compiled kernels as the bytes of a bundle, and as a C file that defines them. */
+/* bundle_file: compiled kernels as the bytes of a bundle, and as a C file that defines them. */
 #ifndef FA_CLI_EMIT_BUNDLE_FILE_H
 #define FA_CLI_EMIT_BUNDLE_FILE_H
 #include "cache/entry.h"
@@ -31,7 +31,7 @@ typedef struct cli_bundle {
 fa_status cli_bundle_add(cli_bundle *b, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s, fa_entry *e);
 void cli_bundle_free(cli_bundle *b);
 
-/* The bytes, as bundle_blob.h tells. out->oom when memory ran out. */
+/* The bytes, as runtime/bundle/blob.h tells. out->oom when memory ran out. */
 void cli_bundle_write(const cli_bundle *b, const char *name, fa_text *out);
 
 /* The C file. name: of the fa_bundle, a C identifier; file: what the first line calls it; command: what makes it again; blob: of

@@ -1,4 +1,4 @@
-/* emit_problems: lists of fields to problems. */
+/* problems: lists of fields to problems. */
 #include "cli/options/grid.h"
 #include "emit.h"
 #include "gen/error.h"

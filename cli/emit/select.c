@@ -1,4 +1,4 @@
-/* emit_select: which config is emitted: what fa_launch() would run on the arch, the one that is named, or the model's best. */
+/* select: which config is emitted: what fa_launch() would run on the arch, the one that is named, or the model's best. */
 #include "cli/session/ranking.h"
 #include "emit.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* explore_columns: the one table that CSV, JSON and the page are made from. */
+/* columns: the one table that CSV, JSON and the page are made from. */
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>

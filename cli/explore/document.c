@@ -1,4 +1,4 @@
-/* explore_document: all of it as one JSON document, for --json and inside the page. */
+/* document: all of it as one JSON document, for --json and inside the page. */
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>

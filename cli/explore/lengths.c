@@ -1,4 +1,4 @@
-/* explore_lengths: the best config of each length beside naive attention and the systems, by the model, and by what is on record. */
+/* lengths: the best config of each length beside naive attention and the systems, by the model, and by what is on record. */
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>

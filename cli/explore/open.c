@@ -1,4 +1,4 @@
-/* explore_open: the space and its tiles, priced by the model, with what is on record. */
+/* open: the space and its tiles, priced by the model, with what is on record. */
 #include "explore.h"
 #include "gen/bucket.h"
 #include "gen/error.h"

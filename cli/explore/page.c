@@ -1,4 +1,4 @@
-/* explore_page: page.html with the style, the script and the data in it. */
+/* page: page.html with the style, the script and the data in it. */
 #include "explore.h"
 #include "files.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* explore_record: which records are times of the chip, and which of two is told. */
+/* record: which records are times of the chip, and which of two is told. */
 #include "explore.h"
 #include "gen/problem.h"
 #include <string.h>

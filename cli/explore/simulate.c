@@ -1,4 +1,4 @@
-/* explore_simulate: the best configs on the simulator, at a small shape of the problem's class, for what it counts. */
+/* simulate: the best configs on the simulator, at a small shape of the problem's class, for what it counts. */
 #include "cli/session/session.h"
 #include "cli/text/progress.h"
 #include "explore.h"

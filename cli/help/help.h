@@ -16,11 +16,6 @@ typedef struct cli_topic {
 } cli_topic;
 extern const cli_topic cli_topics[]; /* name NULL past the last */
 
-/* The list of subcommands and topics, for people. */
-void cli_help_list(const cli_program *p, FILE *f);
-/* Everything that --help tells of a subcommand, in c's form; returns an exit code. */
-int cli_help_command(cli *c, const cli_command *cmd);
-
 /* A manual page in roff, in the macros man(7): of one subcommand, or of p as a whole where cmd is NULL. */
 void cli_manual(FILE *f, const cli_program *p, const cli_command *cmd);
 #endif

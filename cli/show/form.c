@@ -1,4 +1,4 @@
-/* show_form: the text of a kernel, PTX or machine code, as an answer. */
+/* form: the text of a kernel, PTX or machine code, as an answer. */
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include "show.h"

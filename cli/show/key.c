@@ -1,4 +1,4 @@
-/* show_key: a kernel of the disk cache: what it is, what it uses, whether the templates would still give it. */
+/* key: a kernel of the disk cache: what it is, what it uses, whether the templates would still give it. */
 #include "cache/record.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"

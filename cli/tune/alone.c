@@ -1,4 +1,4 @@
-/* tune_alone: the problems one after the other, in this process, on one device. */
+/* alone: the problems one after the other, in this process, on one device. */
 #include "cli/text/progress.h"
 #include "gen/error.h"
 #include "tune.h"

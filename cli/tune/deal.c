@@ -1,4 +1,4 @@
-/* fleet_deal: which problem goes to which process. */
+/* deal: which problem goes to which process. */
 #include "fleet.h"
 #include <string.h>
 

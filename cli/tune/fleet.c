@@ -1,4 +1,4 @@
-/* tune_fleet: processes on one or more devices share the problems. Who is free gets the next problem; a process that dies costs only
+/* fleet: processes on one or more devices share the problems. Who is free gets the next problem; a process that dies costs only
  * the problem it was at, which another tries once more. On a GPU there are two: one measures while the other's kernels are compiled, and
  * a device lock (autotune/device/lock.h) keeps them from measuring both at a time. */
 #include "fleet.h"

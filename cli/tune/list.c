@@ -1,4 +1,4 @@
-/* tune_list: the problems of one command, and what --list-grids tells. */
+/* list: the problems of one command, and what --list-grids tells. */
 #include "cli/text/table.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,4 +1,4 @@
-/* tune_process: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --process-on and
+/* process: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --process-on and
  * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go
  * out. It ends with its input, and with its parent. */
 #include "cli/text/progress.h"

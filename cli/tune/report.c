@@ -1,4 +1,4 @@
-/* tune_report: what a tuning found, for people, from its documents. */
+/* report: what a tuning found, for people, from its documents. */
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* tune_result: what one problem gave, as the document that --json prints, tune processes send and the report reads. */
+/* result: what one problem gave, as the document that --json prints, tune processes send and the report reads. */
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "tune.h"

@@ -1,4 +1,4 @@
-/* tune_site: where a search takes place: a device, or an arch that is not here. */
+/* site: where a search takes place: a device, or an arch that is not here. */
 #include "cache/store.h"
 #include "gen/error.h"
 #include "runtime/context/environment.h"

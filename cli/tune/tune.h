@@ -44,7 +44,7 @@ void tune_site_note(const cli *c, const char *arch, const char *chip, bool timed
 
 /* ---- one problem ---- */
 
-/* The search, and what it found as a document (tune_result.c), also where it failed, as far as it came. seconds: the problem's share
+/* The search, and what it found as a document (result.c), also where it failed, as far as it came. seconds: the problem's share
  * of the time, 0 = no limit. */
 typedef int tune_progress(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done);
 fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem *p, double seconds, tune_progress *progress, void *user,
@@ -103,7 +103,7 @@ typedef struct tune_run {
     bool timed;
     double start;
 } tune_run;
-/* On one device, in this process, one problem after the other; or in processes of their own, several on each GPU (tune_fleet.c). Fills
+/* On one device, in this process, one problem after the other; or in processes of their own, several on each GPU (fleet.c). Fills
  * result. FA_INTERRUPTED: a signal ended it. */
 fa_status tune_alone(tune_run *r, const char *device); /* device NULL = that of --device */
 fa_status tune_fleet(tune_run *r, const char *const *device, size_t n);

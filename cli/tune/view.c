@@ -1,4 +1,4 @@
-/* tune_view: the live line of a search. */
+/* view: the live line of a search. */
 #include "gen/operation.h"
 #include "gen/problem.h"
 #include "tune.h"

@@ -1,4 +1,4 @@
-/* fleet_workers: the processes of a fleet: how they start, what they say, how they end. */
+/* workers: the processes of a fleet: how they start, what they say, how they end. */
 #include "fleet.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,4 +1,4 @@
-/* bundle_blob: the writer, and the checksums. */
+/* blob: the writer, and the checksums. */
 #include "blob.h"
 #include "columns.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* bundle_blob: the bytes behind fa_bundle: their layout, its writer (bundle_blob.c) and its reader (bundle_reader.c).
+/* blob: the bytes behind fa_bundle: their layout, its writer (blob.c) and its reader (reader.c).
  *
  *   head     48 bytes: magic "fagen.B\n"; format; number of tables; offsets of the texts and of the images; 8 bytes size of all;
  *            8 bytes XXH3-64 of the tables and texts; 8 bytes XXH3-64 of the 40 bytes before it
@@ -13,7 +13,7 @@
  *
  * Columns are known by their names. A column that a blob does not have is 0 or "". A column that the reader does not know may hold nothing
  * but 0, and a table that it does not know no rows. So a field that comes later, with 0 = as before, is one row in a list of
- * bundle_columns.c and breaks no blob of before; a kernel that needs it is refused by a library that lacks it. Rows of a child table (the
+ * columns.c and breaks no blob of before; a kernel that needs it is refused by a library that lacks it. Rows of a child table (the
  * steps of an image, the maps of a step) stand in the order of their parents, which hold how many are theirs. What is told above is the
  * format: another one has another number. */
 #ifndef FA_RUNTIME_BUNDLE_BLOB_H

@@ -1,4 +1,4 @@
-/* bundle_columns: what bundles hold of problems, images, steps and tensor maps: a new member is a row here. */
+/* columns: what bundles hold of problems, images, steps and tensor maps: a new member is a row here. */
 #include "columns.h"
 #include "blob.h"
 #include "gen/problem_fields.h"

@@ -1,10 +1,10 @@
-/* bundle_columns: the tables of a bundle and their columns, which its writer and its reader walk. */
+/* columns: the tables of a bundle and their columns, which its writer and its reader walk. */
 #ifndef FA_RUNTIME_BUNDLE_COLUMNS_H
 #define FA_RUNTIME_BUNDLE_COLUMNS_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offsets of the head's members behind magic and format (bundle_blob.h). */
+/* Offsets of the head's members behind magic and format (blob.h). */
 enum { TABLES_AT = 12, TEXTS_AT = 16, IMAGES_AT = 20, SIZE_AT = 24, CHECK_AT = 32, HEAD_CHECK_AT = 40 };
 
 enum { FA_BUNDLE_MOST_TABLES = 64, FA_BUNDLE_MOST_COLUMNS = 128, FA_BUNDLE_MOST_ROWS = 1 << 20, FA_BUNDLE_LEAST_IMAGE = 64 };

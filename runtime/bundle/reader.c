@@ -1,4 +1,4 @@
-/* bundle_reader: bundles are data from outside the library. Nothing is read before it is known to lie inside, and no number is believed. */
+/* reader: bundles are data from outside the library. Nothing is read before it is known to lie inside, and no number is believed. */
 #include "blob.h"
 #include "columns.h"
 #include "gen/error.h"
@@ -225,7 +225,7 @@ static fa_status read_step(reader *r, fa_blob_step *out)
 static fa_status read_names(reader *r, fa_blob_image *out)
 {
     char layout[17];
-    fa_holds(out->layout); /* bundle_columns.h asks for it */
+    fa_holds(out->layout); /* columns.h asks for it */
     r->operation = out->operation = fa_operation_named(out->op);
     if (!out->operation || !out->operation->n)
         return fa_fail(FA_INVALID, "op is \"%s\"; accepted: an operation that fagen %s computes", out->op, FA_VERSION_STRING);

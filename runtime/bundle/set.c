@@ -1,4 +1,4 @@
-/* bundle_set: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
+/* set: the bundles of a context are read once (blob.h); the bytes of an image are looked at when they are first loaded. */
 #include "set.h"
 #include "gen/bucket.h"
 #include "gen/error.h"

@@ -1,4 +1,4 @@
-/* bundle_set: the kernels that a context's bundles hold, looked through and in order. */
+/* set: the kernels that a context's bundles hold, looked through and in order. */
 #ifndef FA_RUNTIME_BUNDLE_SET_H
 #define FA_RUNTIME_BUNDLE_SET_H
 #include "blob.h"

@@ -24,13 +24,13 @@ struct fa_context {
     _Atomic(struct fa_counters *) counters;
     /* the parts */
     struct fa_store *store;           /* cache/store.h */
-    struct fa_compiler *compiler;     /* compiler.h */
-    struct fa_kernels *kernels;       /* kernels.h: what is loaded */
-    struct fa_bundle_set *bundle_set; /* bundle_set.h: kernels of bundles */
-    struct fa_generators *generators; /* generators.h */
-    struct fa_plans *plans;           /* plans.h: all that were made, and which are being made */
-    struct fa_table *table;           /* table.h: those that launches run */
-    struct fa_background *background; /* background.h */
+    struct fa_compiler *compiler;     /* build/compiler.h */
+    struct fa_kernels *kernels;       /* build/kernels.h: what is loaded */
+    struct fa_bundle_set *bundle_set; /* bundle/set.h: kernels of bundles */
+    struct fa_generators *generators; /* choose/generators.h */
+    struct fa_plans *plans;           /* plan/plans.h: all that were made, and which are being made */
+    struct fa_table *table;           /* plan/table.h: those that launches run */
+    struct fa_background *background; /* plan/background.h */
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */

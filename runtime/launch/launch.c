@@ -1,4 +1,5 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
+#include "launch.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

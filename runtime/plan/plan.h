@@ -58,13 +58,8 @@ const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_p
 /* From now on launches of the plan's class run it. False when memory ran out. */
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan);
 
-/* Launches the plan for args of its class, whatever the table says: how a candidate is verified and timed. No allocation,
- * no synchronisation. FA_INVALID when args are of another class (dtype, d, dv, mask, o_dtype), or aligned to less. */
-fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream);
 static inline bool fa_plan_needs_workspace(const fa_plan *plan)
 {
     return fa_workspace_any(&plan->kernel->workspace);
 }
-/* Workspace that args need with the plan, in bytes. */
-fa_status fa_plan_workspace(fa_context *ctx, const fa_plan *plan, const fa_args *args, size_t *bytes);
 #endif

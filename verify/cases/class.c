@@ -1,4 +1,4 @@
-/* case_class: cases of one class, of the shapes that serving has: few queries beside many keys, prompts and chunks of them, lengths, pages.
+/* class: cases of one class, of the shapes that serving has: few queries beside many keys, prompts and chunks of them, lengths, pages.
  */
 #include "case.h"
 #include "verify/operands/random.h"

@@ -1,4 +1,4 @@
-/* case_config: which config a case is run with. */
+/* config: which config a case is run with. */
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,4 +1,4 @@
-/* case_tensors: a case's operands in device memory. */
+/* tensors: a case's operands in device memory. */
 #include "tensors.h"
 #include "gen/error.h"
 #include "gen/problem.h"

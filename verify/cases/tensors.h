@@ -1,4 +1,4 @@
-/* case_tensors: a case's operands in device memory, with canaries, and with NaN or worse in all that no sequence sees: what verification
+/* tensors: a case's operands in device memory, with canaries, and with NaN or worse in all that no sequence sees: what verification
  * launches on. */
 #ifndef FA_VERIFY_CASES_TENSORS_H
 #define FA_VERIFY_CASES_TENSORS_H

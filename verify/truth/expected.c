@@ -153,7 +153,7 @@ static fa_status naive_errors(fa_expected *e)
         st = e->row->naive(&e->call, out, &e->rounding_factor);
     for (int i = 0; i < op->n; i++) {
         if (st == FA_OK && out[i])
-            e->naive[i] = fa_verify_errors(out[i], e->out[i], e->n[i], false);
+            e->naive[i] = fa_rule_errors(out[i], e->out[i], e->n[i], false);
         free(out[i]);
     }
     return st;
@@ -270,9 +270,9 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
     if (o >= 0) {
         const fa_operand *row = &e->call.op->operand[o];
         int64_t width = e->sizes.of[row->extent[3]], all = e->n[o] / width;
-        v->o = fa_verify_errors(got[o], e->out[o], e->n[o], false);
+        v->o = fa_rule_errors(got[o], e->out[o], e->n[o], false);
         v->naive = e->naive[o];
-        s = fa_verify_scale(e->out[o], e->n[o], NULL, 0, fa_operand_dtype(row, &e->call.problem), false);
+        s = fa_rule_scale(e->out[o], e->n[o], NULL, 0, fa_operand_dtype(row, &e->call.problem), false);
         bool keys = fa_operand_has_keys(row);
         if (e->row_used[keys] && e->rows[keys]) { /* of those that are written */
             double share = (double)e->rows[keys] / (double)rows_in_all(e, keys);
@@ -285,14 +285,14 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
         s.terms = e->terms[o];
     }
     if (rows >= 0) {
-        v->lse = fa_verify_errors(got[rows], e->out[rows], e->n[rows], true);
+        v->lse = fa_rule_errors(got[rows], e->out[rows], e->n[rows], true);
         s.lse = true;
         s.lse_name = e->title[rows];
     }
     s.score = e->score;
     s.rounding_factor = e->rounding_factor;
     s.times = e->row->times;
-    fa_verify_judge(v, &s);
+    fa_rule_judge(v, &s);
     if (v->at >= 0)
         fa_expected_place(e, o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)) ? o : rows, v->at, v);
     return v->ok;
@@ -307,8 +307,8 @@ static bool judge_bounds(const fa_expected *e, const float *const got[FA_OPERAND
         const fa_operand *o = &e->call.op->operand[i];
         if (!o->output || !got[i])
             continue;
-        fa_verify_bounded(&one, &(fa_bounded){ got[i], e->out[i], e->bound[i], e->n[i], fa_operand_dtype(o, &e->call.problem), !o->strided,
-                                               e->title[i] });
+        fa_rule_bounded(&one, &(fa_bounded){ got[i], e->out[i], e->bound[i], e->n[i], fa_operand_dtype(o, &e->call.problem), !o->strided,
+                                             e->title[i] });
         if (!one.ok && one.at >= 0)
             fa_expected_place(e, i, one.at, &one);
         if (first || !one.ok || one.o.most * v->most > v->o.most * one.most)

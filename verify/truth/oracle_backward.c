@@ -1,4 +1,4 @@
-/* backward: the gradients of attention on the CPU. */
+/* oracle_backward: the gradients of attention on the CPU. */
 #include "oracle_backward.h"
 #include "gen/error.h"
 #include "gen/problem.h"

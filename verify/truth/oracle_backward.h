@@ -1,4 +1,4 @@
-/* backward: the gradients of attention on the CPU: in fp64, and as the naive algorithm computes them in the type of the inputs. */
+/* oracle_backward: the gradients of attention on the CPU: in fp64, and as the naive algorithm computes them in the type of the inputs. */
 #ifndef FA_VERIFY_TRUTH_ORACLE_BACKWARD_H
 #define FA_VERIFY_TRUTH_ORACLE_BACKWARD_H
 #include "oracle.h"

@@ -1,5 +1,5 @@
 /* reference: what the outputs of an operation should be, as rows of a table: the exact values and those of the naive algorithm, whose
- * errors are the measure of verify.h. expected.h walks these rows and the operands of the operation; it knows no operation by itself. */
+ * errors are the measure of rule.h. expected.h walks these rows and the operands of the operation; it knows no operation by itself. */
 #ifndef FA_VERIFY_TRUTH_REFERENCE_H
 #define FA_VERIFY_TRUTH_REFERENCE_H
 #include "gen/dropout.h"
@@ -33,7 +33,7 @@ typedef struct fa_reference_row {
     /* How far from the exact values the fp32 arithmetic of any kernel may be, for every element of every output, as fa_oracle_bounds says
        it. NULL: calls with bounds are FA_UNSUPPORTED. */
     fa_status (*bounds)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
-    double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (verify.h) */
+    double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (rule.h) */
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */
 } fa_reference_row;

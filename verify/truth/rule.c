@@ -1,4 +1,4 @@
-/* verify: the rule that an output of attention must pass. */
+/* rule: the rule that an output of attention must pass. */
 #include "rule.h"
 #include "verify/operands/number.h"
 #include <math.h>
@@ -16,7 +16,7 @@ static bool same_kind(double x, double reference)
     return isnan(reference) ? isnan(x) : x == reference;
 }
 
-fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative)
+fa_errors fa_rule_errors(const float *x, const double *reference, int64_t n, bool relative)
 {
     fa_errors e = { .at = -1, .odd = -1 };
     double sum = 0;
@@ -47,7 +47,7 @@ fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, b
     return e;
 }
 
-fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
+fa_scale fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
 {
     fa_scale s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked, .rounding_factor = 1 };
     for (int64_t i = 0; i < n; i++)
@@ -82,7 +82,7 @@ static void places_differ(fa_verdict *v, const fa_errors *e, const char *name)
                 e->odd_x, e->odd_reference);
 }
 
-void fa_verify_judge(fa_verdict *v, const fa_scale *s)
+void fa_rule_judge(fa_verdict *v, const fa_scale *s)
 {
     double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE;
     v->most = (s->times > 0 ? s->times : 2) * v->naive.most + ulp + fmax(s->most, s->terms.most) * score;
@@ -133,7 +133,7 @@ static const char *odd_place(const fa_bounded *b, int64_t i)
     return same_kind(x, reference) ? NULL : "";
 }
 
-void fa_verify_bounded(fa_verdict *v, const fa_bounded *b)
+void fa_rule_bounded(fa_verdict *v, const fa_bounded *b)
 {
     double nearest = -1;
     *v = (fa_verdict){ .ok = true, .bits = v->bits, .at = -1, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };

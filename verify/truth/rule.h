@@ -1,4 +1,4 @@
-/* verify: the rule that an output of attention must pass: a strided one as O, packed fp32 rows as LSE.
+/* rule: the rule that an output of attention must pass: a strided one as O, packed fp32 rows as LSE.
  *
  * - Largest error: at most 2 times that of the naive algorithm of the same precision, + 1 ulp of the output type at the largest
  *   magnitude of the reference, + the score term.
@@ -6,7 +6,7 @@
  *   and few values, differ by that much by chance.
  * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
  * - Infinities and NaN exactly where the reference has them.
- * Inputs far apart in size, or with NaN and infinities that are seen, have a bound of every element instead: fa_verify_bounded().
+ * Inputs far apart in size, or with NaN and infinities that are seen, have a bound of every element instead: fa_rule_bounded().
  * A verdict says which of these was broken, at which element first, what was there and what was wanted.
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
@@ -46,7 +46,7 @@ typedef struct fa_verdict {
 } fa_verdict;
 
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
-fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative);
+fa_errors fa_rule_errors(const float *x, const double *reference, int64_t n, bool relative);
 
 /* Elements of one output that are held against bounds of their own (fa_oracle_bounds) in place of the naive algorithm: numbers within the
  * bound, or infinite where they are too large for the type; not finite where the bound is NaN; anything where it is infinite. lse: -inf is
@@ -59,7 +59,7 @@ typedef struct fa_bounded {
     bool lse;
     const char *name;
 } fa_bounded;
-void fa_verify_bounded(fa_verdict *v, const fa_bounded *b);
+void fa_rule_bounded(fa_verdict *v, const fa_bounded *b);
 
 /* What the outputs are and the size of what they should be. */
 typedef struct fa_scale {
@@ -73,8 +73,8 @@ typedef struct fa_scale {
     double rounding_factor;        /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
     double times;                  /* the naive algorithm's largest error that are allowed; 0 = 2 */
 } fa_scale;
-fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
+fa_scale fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
 
 /* Fills most, mean, ok and text from o, naive and lse. */
-void fa_verify_judge(fa_verdict *v, const fa_scale *s);
+void fa_rule_judge(fa_verdict *v, const fa_scale *s);
 #endif
