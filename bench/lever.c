@@ -1,6 +1,6 @@
 /* lever: a thin way from a config's text to a launch, for scripts. */
 #include "lever.h"
-#include "cli/ranking.h"
+#include "cli/session/ranking.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/runtime.h"

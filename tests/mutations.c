@@ -1,6 +1,6 @@
 /* mutations: faults to put into the templates, each with the scenes that must notice it. */
 #include "mutations.h"
-#include "autotune/case.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define MMA "flash_fwd_mma:"

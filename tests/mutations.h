@@ -2,7 +2,7 @@
  * decode families run on a simulated H200 with few SMs, the others on an A100. */
 #ifndef MUTATIONS_H
 #define MUTATIONS_H
-#include "autotune/ragged.h"
+#include "verify/operands/ragged.h"
 
 /* A small case that runs in about a tenth of a second. */
 typedef struct scene {

@@ -1,6 +1,6 @@
 /* mutations_backward: faults of the families of the backward pass, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define FFMA "flash_bwd_ffma:"

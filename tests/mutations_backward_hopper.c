@@ -1,6 +1,6 @@
 /* mutations_backward_hopper: faults of flash_bwd_wgmma, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, bc, twins, schedule, box, rest) \

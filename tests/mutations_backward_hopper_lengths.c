@@ -1,7 +1,7 @@
 /* mutations_backward_hopper_lengths: faults of flash_bwd_wgmma where sequences have lengths of their own, as in mutations.c. With two SMs a
  * block that stays does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, bc, twins, schedule, rest) \

@@ -1,7 +1,7 @@
 /* mutations_decode: faults of the families of split keys, as in mutations.c. With three SMs a block walks several tiles, begins one that
  * goes on behind it, and ends one that began before it. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0

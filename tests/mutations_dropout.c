@@ -1,6 +1,6 @@
 /* mutations_dropout: faults of what is dropped, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0

@@ -1,6 +1,6 @@
 /* mutations_hopper: faults of flash_fwd_wgmma, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, schedule, bc, box, rest) \

@@ -1,7 +1,7 @@
 /* mutations_hopper_lengths: faults of flash_fwd_wgmma where sequences have lengths of their own, as in mutations.c. With two SMs a block
  * does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0

@@ -1,7 +1,7 @@
 /* mutations_prompt: faults of the families of whole tiles where sequences have lengths of their own, as in mutations.c. With three SMs a
  * block does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0

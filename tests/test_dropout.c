@@ -1,11 +1,11 @@
 /* Dropout: Philox against the known answers of Random123; what each family drops, read out of O and dV, against gen/dropout.h; forward and
  * backward launches against the oracle; what is refused. On the simulator. */
-#include "autotune/random.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/philox.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 #include <math.h>
 

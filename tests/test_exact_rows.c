@@ -1,10 +1,10 @@
 /* Rows that kernels compute again: any finite logits give what scores in fp32 give, and NaN or infinity in a row of V stays with the
  * queries that may see that key. Held against fp64, in every family of the forward pass and each way in which its rows end. */
-#include "autotune/oracle.h"
 #include "forward.h"
 #include "test_full.h"
 #include "test_template_edit.h"
 #include "test_verify_device.h"
+#include "verify/truth/oracle.h"
 #include <criterion/parameterized.h>
 #include <math.h>
 

@@ -1,13 +1,13 @@
 /* An operation that only this file and the folder gated/ know: O = gate * attention(Q, K, V), where gate is one more tensor. A row of
  * operands, a row of references and a family of two files are enough for it to be verified, tuned, recorded, launched and traced. */
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/reference.h"
-#include "autotune/search.h"
-#include "autotune/tensors.h"
+#include "autotune/search/search.h"
 #include "gen/space.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
+#include "verify/operands/tensors.h"
+#include "verify/truth/oracle.h"
+#include "verify/truth/reference.h"
 #include <errno.h>
 #include <math.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
 /* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
-#include "autotune/search.h"
-#include "autotune/tensors.h"
+#include "autotune/search/search.h"
 #include "gen/templates.h"
 #include "rowwise.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/tensors.h"
 #include <math.h>
 
 static fa_problem problem(void)
