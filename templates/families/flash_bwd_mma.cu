@@ -145,23 +145,7 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //|   end
 __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence &sequence, int key, int row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-//|   if p.mask ~= "none" then
-  // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
-//|   end
-//|   if c.dq == 1 then
-  const int last = sequence.sk() - 1 - key;
-//|   end
-#pragma unroll
-  for (int m = 0; m < KB; m++)
-#pragma unroll
-    for (int n = 0; n < NB_ROWS; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const int j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2;
-//|   local mask = p.mask ~= "none" and "j - i > hi || j - i < lo" or ""
-        if ($(mask)$(mask ~= "" and c.dq == 1 and " || " or "")$(c.dq == 1 and "j > last" or "")) x[m][n][e] = 0.f;
-      }
+//|   indented(2, pr.hide, "mma_keys", "x", "0.f", c.dq == 1)
 }
 //| end
 

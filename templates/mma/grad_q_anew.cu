@@ -1,4 +1,5 @@
 //| needs "c.stages"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dQ of a tile of queries: over the keys that they see ----
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -77,18 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
         for (int e = 0; e < 4; e++)
           ds[m][n][e] = grad_score(probability_exp2(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
-#pragma unroll
-      for (int m = 0; m < QB; m++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          const int i = row0 + warp_row + m * 16 + h * 8 + g;
-          const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-          for (int n = 0; n < NB_KEYS; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-              if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
-        }
+//|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }
     add_rows(dq, ds, {tile, 0}, at);
 //| if c.stages == 2 then

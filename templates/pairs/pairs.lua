@@ -6,7 +6,8 @@
 -- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts in front of it.
 
 local parts = {
-  include "pairs/dropout.lua",
+  include "pairs/hide.cu",
+  include "pairs/drop.cu",
 }
 
 local pairs = {}
