@@ -8,6 +8,7 @@
 local parts = {
   include "pairs/hide.cu",
   include "pairs/drop.cu",
+  include "pairs/score.lua",
 }
 
 local pairs = {}

@@ -1,4 +1,5 @@
 //| needs "l.q_consumer l.q_feeder"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
@@ -142,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       ring.next();
     }
     wgmma_wait<0>(dq);
-    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
+    store_rows<D>(p, dq, $(pr.grad_scale), p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
                   p.grad_q_ss, sequence.sq() - row);
   }
 }
