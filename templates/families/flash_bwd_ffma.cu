@@ -39,10 +39,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 //| include "pairs/grad_probability.cu"
 
 //| include "tiles/delta.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 __device__ __forceinline__ float4 load_float4(u32 from) {
   const uint4 x = load_shared_x4(from);
@@ -97,7 +95,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = $(pr.seen("key", "lo", "hi"));
-      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2($(pr.exponent("s[i][j]", "p.scale", "finite_lse(lse)")) * LOG2E) : 0.f;
+      $(pr.p_type) e = visible ? probability_exp2($(pr.exponent("s[i][j]", "p.scale", "finite_lse(lse)")) * LOG2E) : 0.f;
 //| if p.has_dropout then
       const bool kept = $(pr.keeps("number", "row", "key"));
 //| end

@@ -22,10 +22,8 @@ constexpr int PITCH = TILE + 4;
 //| include "pairs/mask.cu"
 
 //| include "machine/fma.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 // The tile of block blockIdx.x: rows, then columns, then heads of all batches.
 struct Tile {
