@@ -7,16 +7,7 @@ __device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barr
 //| end
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
-// Blocks of keys that rows of the tile see: of all of it, and of a warpgroup's 64 rows, none where hi < lo.
-struct KeyBlocks {
-  int lo, hi;
-  __device__ __forceinline__ bool has(int block) const { return lo <= block && block <= hi; }
-};
-__device__ __forceinline__ KeyBlocks key_blocks(const Params &p, const Sequence &sequence, int row, int rows) {
-  if (row >= sequence.sq()) return {0, -1};
-  const Range r = key_range(p, sequence, row, min(row + rows, sequence.sq()) - 1);
-  return {r.block_lo, r.block_hi};
-}
+//| ranges.key_blocks()
 
 //| if p.has_lengths then
 // One warp: zeros over keys of others.

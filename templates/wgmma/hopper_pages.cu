@@ -15,14 +15,14 @@ struct Runs {
   int key, entry, token;
 
   __device__ __forceinline__ Runs(const Params &p, const Sequence &sequence, int block, int lane)
-      : p(p), table(p.page_table + (long long)sequence.index * p.page_table_stride), first(first_key(sequence, 0)),
-        last(last_key(sequence, sequence.sq() - 1)) {
+      : p(p), table(p.page_table + (long long)sequence.index * p.page_table_stride), first($(ranges.first_own_key)),
+        last($(ranges.last_own_key())) {
     key = block * BC + lane * RUN;
     entry = key / p.page_size;
     token = key - entry * p.page_size;
   }
   __device__ __forceinline__ Run look_up() const {
-    const int page = key <= last && key + RUN > first ? table[entry] : -1;
+    const int page = $(ranges.meets_run("first", "last")) ? table[entry] : -1;
     return {token, (u32)page < (u32)p.pages ? page : -1};
   }
   // To the block in front, without a division.

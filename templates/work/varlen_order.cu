@@ -46,13 +46,7 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   return best;
 }
 
-// The blocks of keys of one part.
-__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
-  const int blocks = range.block_hi - range.block_lo + 1;
-  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
-  range.block_lo += blocks * where.part / where.parts;
-  return range;
-}
+//| ranges.part_of()
 
 //| end
 // What the search for tiles goes on with: of each lane, and of all.
@@ -123,24 +117,14 @@ struct TileOrder {
     if (number >= p.b) return {0, 0};
     const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
-//| if p.mask == "causal" then
-    return {max(sequence.diag_hi(), 0) / unit(), tiles};
-//| elseif p.mask == "window" then
-    return {max(min(last_key(sequence, sequence.sq() - 1) + 1, sequence.diag_hi() - sequence.diag_lo()), 0) / unit(), tiles};
-//| else
-    return {sequence.sk() / unit(), tiles};
-//| end
+    return {$(ranges.keys_of_first_tile()) / unit(), tiles};
   }
 
   // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
   __device__ __forceinline__ int keys_of(int number) const {
     if (number >= p.b) return 0;
     const Sequence sequence = sequence_of(p, number);
-//| if p.mask == "window" then
-    return min(sequence.sk(), min(sequence.diag_hi() - sequence.diag_lo() + unit(), p.section_keys));
-//| else
-    return min(sequence.sk(), p.section_keys);
-//| end
+    return $(ranges.keys_of_tile("unit()", "p.section_keys"));
   }
   // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
   __device__ __forceinline__ int width_of(int keys) const {
