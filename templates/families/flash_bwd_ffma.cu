@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), gradients of attention in exact fp32: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -210,10 +211,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 #pragma unroll
     for (int j = 0; j < DJ; j++)
       store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], p.scale);
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 #pragma unroll
     for (int j = 0; j < VJ; j++)
-      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(keep_scale));
+      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(pr.keep_scale));
   }
 }
 

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), gradients of attention on mma.sync: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -195,7 +196,6 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 }
 //| end
 
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
@@ -364,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);
 //|   end
-    store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dk, sums_k)" or "clear(dk)");
@@ -443,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
 //|   end
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 

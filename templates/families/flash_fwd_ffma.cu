@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), flash attention forward in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -222,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const float l = half_warp_sum(state[i].l);
-    const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+    const float inverse = reciprocal(l)$(pr.out_scale);
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);

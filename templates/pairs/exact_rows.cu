@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again, key by key ----
 // A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
 // has reached it: 0 times NaN or infinity is NaN. Both show in the result. Here a row takes the keys that it sees, and no others, and its
@@ -40,7 +41,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
   }
   // A largest score beyond fp32, in either direction, is no weight.
   if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
-  const float inverse = reciprocal(row.l)$(p.has_dropout and " * p.keep_scale" or "");
+  const float inverse = reciprocal(row.l)$(pr.out_scale);
 #pragma unroll
   for (int n = 0; n < (DV + 31) / 32; n++)
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);

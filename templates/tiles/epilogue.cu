@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- how the rows of a tile go back to memory ----
 
 //| local staged = p.o_bytes == 2 and p.align >= 16
@@ -17,7 +18,7 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       const float l = quad_sum(state[m][h].l);
-      const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+      const float inverse = reciprocal(l)$(pr.out_scale);
       const int tile_row = warp_row + m * 16 + h * 8 + g;
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);

@@ -1,4 +1,5 @@
 //| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
 //| if not l.sums then
 // Some of them each launch.
@@ -286,8 +287,7 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
 //| end
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
-  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+  store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 //| end
