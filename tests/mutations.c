@@ -46,6 +46,7 @@ static const scene scenes[] = {
 #define S "softmax.cu"
 #define M "mask.cu"
 #define T "tile.cu"
+#define RANGES "ranges.cu"
 #define E "epilogue.cu"
 #define Q "sequence.cu"
 #define L "tile_order.cu"
@@ -84,12 +85,12 @@ static const mutation mutations[] = {
     { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
     { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
     { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
-    { "diagonal blocks taken as full", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
-    { "the last full block by one off", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
+    { "diagonal blocks taken as full", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
+    { "the last full block by one off", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
+    { "left blocks taken as full", RANGES, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
       "window" },
-    { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
-    { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
+    { "left keys of the tile left out", RANGES, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
+    { "right keys of the tile left out", RANGES, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 

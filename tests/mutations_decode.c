@@ -102,6 +102,7 @@ static const scene scenes[] = {
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
+#define RANGES "ranges.cu"
 #define S "decode_split.cu"
 #define L "decode_loader.cu"
 #define M "decode_merge.cu"
@@ -115,7 +116,7 @@ static const scene scenes[] = {
 
 static const mutation mutations[] = {
     /* which keys a thread block owns */
-    { "turns rounded down", S, "(hi / BC - lo / BC + GROUPS) / GROUPS", "(hi / BC - lo / BC + 1) / GROUPS", 0, "line" },
+    { "turns rounded down", RANGES, "(hi / BC - lo / BC + GROUPS) / GROUPS", "(hi / BC - lo / BC + 1) / GROUPS", 0, "line" },
     { "the ends of a tile take no place", S, "turns > 0 ? turns + ENDS : 0", "turns", 0, "line pages" },
     { "the ends of tiles are not shared out", S, "long long all = turns + tiles * ENDS", "long long all = turns", 0, "line" },
     { "shares rounded down", S, "divide(all + shares - 1, shares)", "divide(all, shares)", 0, "rest" },
