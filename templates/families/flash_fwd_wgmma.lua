@@ -8,6 +8,7 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
+local pairs = include "pairs/pairs.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
@@ -315,17 +316,11 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
-    local names = "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
-    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-    if p.has_pages then names = names .. "page_table " end
-    names = names .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
-    names = names .. "scale scale_log2 b hq hkv group sq sk "
-    if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
-    names = names .. "total_q total_k relative shift_lo shift_hi section_keys "
-    if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
-    return names
+    local values = pairs.of(p, l).values
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+      .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
+      .. (p.has_pages and l.joined and "joined " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:

@@ -7,6 +7,7 @@
 
 local parts = {
   include "pairs/dropout.lua",
+  include "pairs/values.lua",
 }
 
 local pairs = {}
