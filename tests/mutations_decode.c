@@ -266,7 +266,7 @@ static const mutation mutations[] = {
     { "the maximum of the tile before", F, "state[m][0] = state[m][1] = {-infinity(), 0.f};", "state[m][0].l = state[m][1].l = 0.f;", 0,
       "line" },
     { "a lane's share of the sum for the whole", F, "quad_sum(state[m][h].l)", "state[m][h].l", 0, "line" },
-    { "masked blocks taken as full", T, "block >= tile.range.full_hi || ", "", 0, "line" },
+    { "masked blocks taken as full", RANGES, "block >= %s.full_hi || ", "", 0, "line" },
     { "blocks that nothing sees are taken", T, "block >= tile.range.block_lo && block <= tile.range.block_hi", "true", 0, "line packed" },
     { "boxes of V in front of their rows", W, "(u64)(8 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16",
       "(u64)(4 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16", 0, "wgmma" },

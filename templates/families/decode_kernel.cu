@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
       const int block = tile.first_block + turn * GROUPS + group;
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
-        rows.attend(p, sequence, tile, block, block >= tile.range.full_hi || block <= tile.range.full_lo, k_tile, v_tile);
+        rows.attend(p, sequence, tile, block, $(ranges.is_cut("tile.range")), k_tile, v_tile);
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }

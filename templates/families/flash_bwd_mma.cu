@@ -54,6 +54,8 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "pairs/query_range.cu"
 
+//| include "work/grad_order.cu"
+
 //| include "tiles/gradient.cu"
 
 //| include "pairs/grad_probability.cu"
@@ -125,7 +127,7 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
   }
 }
 
-//| local hides = p.mask ~= "none" or c.dq == 1
+//| local hides = pr.right or c.dq == 1
 //| if hides then
 //| ranges.whole()
 
@@ -199,12 +201,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The first tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = blockIdx.x / heads_of_launch, place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| grad_order.of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
   const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all

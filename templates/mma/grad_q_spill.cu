@@ -5,13 +5,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The last tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
-  const int place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| grad_order.of_queries()
   const int row0 = tile * QUERIES, member = place % p.members, local = place / p.members, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();

@@ -6,6 +6,7 @@
 -- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts in front of it.
 
 local parts = {
+  include("pairs/edges.lua").of,
   include "pairs/dropout.lua",
   include "pairs/values.lua",
 }

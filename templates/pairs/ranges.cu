@@ -1,6 +1,7 @@
 //| needs "l.parts?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints the
 //| -- one of its name, where a kernel needs it.
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| ranges = {}
 
 //| -- ---- of rows: the keys that they see ----
@@ -20,7 +21,7 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   r.key_hi = last_key(sequence, i1);
   r.block_lo = r.key_lo / BC;
   r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
-//| if p.mask == "window" then
+//| if pr.left then
   r.full_lo = min(r.block_hi, (first_key(sequence, i1) + BC - 1) / BC - 1);
 //| else
   r.full_lo = -1;
@@ -28,6 +29,19 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   r.full_hi = max(r.full_lo + 1, (last_key(sequence, i0) + 1) / BC);
   return r;
 }
+//| end
+
+//| -- Whether an edge may cut the block, and whether every row sees all of it.
+//| function ranges.is_cut(range) return ("block >= %s.full_hi || block <= %s.full_lo"):format(range, range) end
+//| function ranges.is_whole(range) return ("block < %s.full_hi && block > %s.full_lo"):format(range, range) end
+
+//| -- Calls step(cut) for `block` and all blocks of a range to the left of it; each of the loops has code of its own.
+//| function ranges.walk(range, step)
+    for (; block >= max($(range).full_hi, $(range).block_lo); block--) $(step)(Constant<true>{});
+    for (; block > max($(range).full_lo, $(range).block_lo - 1); block--) $(step)(Constant<false>{});
+//|   if pr.left then
+    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});
+//|   end
 //| end
 
 //| function ranges.part_of()
@@ -121,10 +135,10 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
 //| function ranges.whole()
 // Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none behind the last.
 __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row) {
-//| if p.mask ~= "none" then
+//| if pr.right then
   if (key + 16 * KB - 1 - row > sequence.diag_hi()) return false;
 //| end
-//| if p.mask == "window" then
+//| if pr.left then
   if (key - (row + PART - 1) < sequence.diag_lo()) return false;
 //| end
   return key + 16 * KB <= sequence.sk() && row < sequence.sq();
@@ -134,12 +148,12 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //| -- The same of a warpgroup's 64 keys from `key` on and a block of BR queries from `row` on, as the lines of a function.
 //| function ranges.whole_block()
   const int last = sequence.sk() - 1 - key;
-//| if p.mask == "none" then
+//| if not pr.right then
   const bool whole = 63 <= last;
 //| else
   // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
   const int hi = sequence.diag_hi() - (key - row);
-//|   if p.mask == "window" then
+//|   if pr.left then
   const int lo = sequence.diag_lo() - (key - row);
   const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
 //|   else
@@ -151,10 +165,10 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //| function ranges.meet()
 // Whether the warp's keys from `key` on and its queries from `row` on have a pair that the mask leaves.
 __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row) {
-//| if p.mask ~= "none" then
+//| if pr.right then
   if (key - (row + PART - 1) > sequence.diag_hi()) return false;
 //| end
-//| if p.mask == "window" then
+//| if pr.left then
   if (key + 16 * KB - 1 - row < sequence.diag_lo()) return false;
 //| end
   return key < sequence.sk() && row < sequence.sq();
@@ -172,13 +186,13 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 
 //| -- Keys that the first tile of a sequence has in front of its right edge; of a window, those that any tile sees, at most.
 //| function ranges.keys_of_first_tile()
-//|   if p.mask == "causal" then return "max(sequence.diag_hi(), 0)" end
-//|   if p.mask == "none" then return "sequence.sk()" end
+//|   if pr.grow then return "max(sequence.diag_hi(), 0)" end
+//|   if not pr.right then return "sequence.sk()" end
 //|   return ("max(min(%s + 1, sequence.diag_hi() - sequence.diag_lo()), 0)"):format(ranges.last_own_key())
 //| end
 //| -- Keys that a tile of some queries sees, `most` at most.
 //| function ranges.keys_of_tile(queries, most)
-//|   if p.mask == "window" then most = ("min(sequence.diag_hi() - sequence.diag_lo() + %s, %s)"):format(queries, most) end
+//|   if pr.left then most = ("min(sequence.diag_hi() - sequence.diag_lo() + %s, %s)"):format(queries, most) end
 //|   return ("min(sequence.sk(), %s)"):format(most)
 //| end
 

@@ -1,4 +1,5 @@
 //| needs "l.q_consumer l.q_feeder"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
@@ -31,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-//| local tile = p.mask == "none" and "at.tile" or "(p.tiles - 1 - at.tile)"
+//| local tile = pr.right and "(p.tiles - 1 - at.tile)" or "at.tile"
   const HeadTile at = tile_at(blockIdx.x, p.tiles, gridDim.x / p.tiles);
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
   const Unit unit = unit_of(p, at.head / p.members);

@@ -171,7 +171,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
-      if (block < keys.full_hi && block > keys.full_lo) return;
+      if ($(ranges.is_whole("keys"))) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| if l.skip_late then

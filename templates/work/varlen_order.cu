@@ -1,10 +1,11 @@
 //| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- in which order tiles are done where every sequence has its own lengths ----
 // The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
 // belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
 // one of the 32 sequences. A tile's level counts its keys in units of a tile's queries, and the number of tiles from a level up is a sum
 // over the lanes (`from`), in which the n-th tile is searched.
-//| if p.mask == "causal" then
+//| if pr.grow then
 // Where sequences are masked causally a sequence has one tile of each level, from its first tile's on.
 //| else
 // The tiles of a sequence are all of one level.
@@ -15,14 +16,14 @@ struct Levels {
   int lowest, tiles;  // level of its first tile; tiles of one head
   // Its tiles of a level and of those above.
   __device__ __forceinline__ int from(int level) const {
-//| if p.mask == "causal" then
+//| if pr.grow then
     return max(min(lowest + tiles - level, tiles), 0);
 //| else
     return level <= lowest ? tiles : 0;
 //| end
   }
   __device__ __forceinline__ int highest() const {
-//| if p.mask == "causal" then
+//| if pr.grow then
     return tiles > 0 ? lowest + tiles - 1 : 0;
 //| else
     return tiles > 0 ? lowest : 0;
@@ -235,7 +236,7 @@ struct TileOrder {
     }
     const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
     w.batch = __shfl_sync(~0u, own().number, lane);
-//| if p.mask == "causal" then
+//| if pr.grow then
     w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| else
     w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
