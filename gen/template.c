@@ -261,7 +261,7 @@ static int include(lua_State *L)
     return 1;
 }
 
-/* indented(n, f): what f prints stands n columns further to the right, but for directives, which begin their line. */
+/* indented(n, f, ...): what f(...) prints stands n columns further to the right, but for directives, which begin their line. */
 static int indented(lua_State *L)
 {
     fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
@@ -270,8 +270,7 @@ static int indented(lua_State *L)
     if (n < 0 || n > INDENT_MOST - o->indent)
         return luaL_error(L, "indented by %I columns within %d; accepted: 0 to %d in all", (LUAI_UACINT)n, o->indent, INDENT_MOST);
     o->indent += (int)n;
-    lua_settop(L, 2);
-    lua_call(L, 0, 0);
+    lua_call(L, lua_gettop(L) - 2, 0);
     o->indent -= (int)n;
     return 0;
 }

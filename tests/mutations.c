@@ -156,7 +156,7 @@ static const mutation mutations[] = {
     { "unmasked loop one block too far", RANGES, "block > max($(range).full_lo, $(range).block_lo - 1)",
       "block >= max($(range).full_lo, $(range).block_lo - 1)", 0, "window" },
     { "left blocks are left out", RANGES, "    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});\n", "", 0, "window" },
-    { "elements: no block is masked", F, "$(ranges.is_cut(\"range\"))", "false", 0, "two" },
+    { "elements: no block is masked", F, "$(pr.is_cut(\"range\"))", "false", 0, "two" },
     { "elements: left blocks taken as full", RANGES, "block >= %s.full_hi || block <= %s.full_lo", "block >= %s.full_hi", 0, "two_left" },
     { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16",
       0, "odd" },

@@ -145,7 +145,7 @@ static const mutation mutations[] = {
     { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
-    { "queries of the first key of the tile", F, "$(ranges.last_query_of(\"key0\", \"BC\"))", "last_query(sequence, key0)", 0, "window" },
+    { "queries of the first key of the tile", F, "$(pr.last_query_of(\"key0\", \"BC\"))", "last_query(sequence, key0)", 0, "window" },
     { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
       "causal" },
 
@@ -228,8 +228,8 @@ static const mutation mutations[] = {
     { "mma: blocks that the diagonal cuts are taken as whole", RANGES, "block >= %s.full_hi ||", "block > %s.full_hi + 1 ||", 0,
       "mma_topleft" },
     { "mma: blocks that the left edge cuts are taken as whole", RANGES, " || block <= %s.full_lo", "", 0, "mma_window" },
-    { "mma: queries of the first key of the tile", M, "$(ranges.last_query_of(\"key0\", \"KEYS\", \"sk\"))", "last_query(sequence, key0)",
-      0, "mma_window" },
+    { "mma: queries of the first key of the tile", M, "$(pr.last_query_of(\"key0\", \"KEYS\", \"sk\"))", "last_query(sequence, key0)", 0,
+      "mma_window" },
     { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
@@ -275,7 +275,7 @@ static const mutation mutations[] = {
     { "mma: gradients over tiles that are still read", M, "    __syncthreads();  // the tiles of K and V are free for what is stored\n", "",
       0, "mma_twins mma" },
     { "mma: the other stage", M, "      stage ^= 1;\n", "", 0, "mma" },
-    { "mma: keys that no query sees are loaded", M, "first = $(ranges.first_own_key), last = $(ranges.last_own_key(\"sq\"))",
+    { "mma: keys that no query sees are loaded", M, "first = $(pr.first_own_key), last = $(pr.last_own_key(\"sq\"))",
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
     { "mma: keys that no query sees are loaded for dQ", A, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },

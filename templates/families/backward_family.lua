@@ -1,7 +1,7 @@
 -- What all families of the backward pass share: D = rowsum(dO O) - dLSE as a first step (delta.cu), and the values that their kernels take.
 
 local round_up = include "families/round_up.lua"
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 local backward = { features = "lengths+deterministic+dropout+lse-strides" }
 
@@ -30,8 +30,8 @@ function backward.delta_work(p)
 end
 
 -- buffers: names of what the kernels share in the workspace.
-function backward.params(p, l, buffers)
-  local values = pairs.of(p, l).values
+function backward.params(p, buffers)
+  local values = values_of(p)
   return "q k v o lse grad_o grad_lse grad_q grad_k grad_v " .. buffers .. " " .. values.rows .. values.scores .. "tiles accumulate "
     .. values.seen
 end

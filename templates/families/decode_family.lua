@@ -3,7 +3,7 @@
 -- only where a tile of rows ends.
 
 local round_up = include "families/round_up.lua"
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 local decode = { rows_sm = 128, round_up = round_up }
 
@@ -178,8 +178,8 @@ function decode.work(p, c, a, l, sq)
   return decode.stream(p, c, a, math.max(chain, c.ctas * products), sq)
 end
 
-function decode.params(p, c, a, l)
-  local values = pairs.of(p, l).values
+function decode.params(p, c)
+  local values = values_of(p)
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages
 end

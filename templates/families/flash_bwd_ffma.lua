@@ -60,7 +60,7 @@ return {
   end,
 
   workspace = backward.delta_buffer,
-  params = function(p, c, a, l) return backward.params(p, l, "delta") end,
+  params = function(p, c, a, l) return backward.params(p, "delta") end,
 
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32

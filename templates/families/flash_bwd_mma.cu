@@ -54,8 +54,6 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "pairs/query_range.cu"
 
-//| include "work/grad_order.cu"
-
 //| include "tiles/gradient.cu"
 
 //| include "pairs/grad_probability.cu"
@@ -129,7 +127,7 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
 
 //| local hides = pr.right or c.dq == 1
 //| if hides then
-//| ranges.whole()
+//| pr.whole()
 
 //|   if c.dq == 1 then
 // Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
@@ -138,27 +136,11 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
 //|   end
 __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence &sequence, int key, int row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-//|   if p.mask ~= "none" then
-  // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
-//|   end
-//|   if c.dq == 1 then
-  const int last = sequence.sk() - 1 - key;
-//|   end
-#pragma unroll
-  for (int m = 0; m < KB; m++)
-#pragma unroll
-    for (int n = 0; n < NB_ROWS; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const int j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2;
-//|   local mask = p.mask ~= "none" and "j - i > hi || j - i < lo" or ""
-        if ($(mask)$(mask ~= "" and c.dq == 1 and " || " or "")$(c.dq == 1 and "j > last" or "")) x[m][n][e] = 0.f;
-      }
+//|   indented(2, pr.hide, "mma_keys", "x", "0.f", c.dq == 1)
 }
 //| end
 
-//| ranges.meet()
+//| pr.meet()
 
 // S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
 // stored.
@@ -201,7 +183,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| grad_order.of_keys()
+//| include("work/grad_order.cu").of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
   const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
@@ -222,14 +204,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
-  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = $(ranges.last_query_of("key0", "KEYS", "sk"));
+  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
 //| if c.dq == 1 then
   const int first_head = kv_head * p.group + p.member;                 // of the launch
   const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
 //| else
   const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
 //| end
-  const int seen_first = $(ranges.first_own_query), seen_last = $(ranges.last_own_query("sk"));  // rows that see a key: no others are read
+  const int seen_first = $(pr.first_own_query), seen_last = $(pr.last_own_query("sk"));  // rows that see a key: no others are read
   int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
 //| if walks then
@@ -275,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     cp_async_commit();
   };
   if (head < heads) {
-    const int first = $(ranges.first_own_key), last = $(ranges.last_own_key("sq"));
+    const int first = $(pr.first_own_key), last = $(pr.last_own_key("sq"));
     load_rows<KEYS, CHUNKS, D>(smem, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, key0, first, last);
     load_rows<KEYS, CHUNKS_V, DV>(smem + SMEM_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, key0, first, last);
   }

@@ -154,11 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         if constexpr (MASKED) {
-          const int query = query_of(p, where.row + row_at(i));
-          const int lo = first_key(sequence, query) - block * BC, hi = last_key(sequence, query) - block * BC;
-#pragma unroll
-          for (int j = 0; j < CJ; j++)
-            if (x + 16 * j > hi || x + 16 * j < lo) s[i][j] = -infinity();
+//| indented(10, pr.hide, "ffma", "s", "-infinity()")
         }
         float m = state[i].m;
 #pragma unroll
@@ -210,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       }
       __syncwarp();  // before the next block overwrites P
     };
-//| ranges.walk("range", "step")
+//| pr.walk("range", "step")
     cp_async_wait<0>();
   }
 

@@ -1,7 +1,7 @@
 -- flash_fwd_ffma: flash attention forward in exact fp32 on the FMA units, for sm_80 and later.
 -- Half a warp (16 lanes) shares RI rows: lane x holds columns x, x + 16, ... of S and every 16th float4 of O.
 
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
@@ -60,7 +60,7 @@ return {
   end,
 
   params = function(p, c, a, l)
-    local values = pairs.of(p, l).values
+    local values = values_of(p)
     return "q k v o lse " .. values.rows .. values.scores .. values.seen .. "tiles section"
   end,
 

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| if not l.few_layout then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
@@ -261,9 +262,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     };
 //| if p.align >= 4 then
-//|   ranges.walk("range", "step")
+//|   pr.walk("range", "step")
 //| else
-    for (; block >= range.block_lo; block--) step($(ranges.is_cut("range")));
+    for (; block >= range.block_lo; block--) step($(pr.is_cut("range")));
 //| end
     cp_async_wait<0>();
   }

@@ -6,7 +6,7 @@ local round_up = include "families/round_up.lua"
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
@@ -132,7 +132,7 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.vb * 8) end,
 
   params = function(p, c, a, l)
-    local values = pairs.of(p, l).values
+    local values = values_of(p)
     return "q k v o lse " .. (l.parts and "workspace part_o part_state " or "") .. values.rows .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles section ") .. values.pages
   end,

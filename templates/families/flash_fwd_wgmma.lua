@@ -8,7 +8,7 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
@@ -317,7 +317,7 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
-    local values = pairs.of(p, l).values
+    local values = values_of(p)
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages

@@ -1,7 +1,7 @@
 -- naive: attention in three passes through memory, the baseline of the literature and the oracle of the tuner: S = scale Q K^T
 -- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
 
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
@@ -31,7 +31,7 @@ return {
 
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
-    local values = pairs.of(p, l).values
+    local values = values_of(p)
     return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
   end,
 

@@ -32,7 +32,7 @@ return {
   end,
 
   workspace = backward.delta_buffer .. ", probabilities fp32 b hq sq sk, grad_scores fp32 b hq sq sk",
-  params = function(p, c, a, l) return backward.params(p, l, "delta probabilities grad_scores") end,
+  params = function(p, c, a, l) return backward.params(p, "delta probabilities grad_scores") end,
 
   work = function(p, c, a, l)
     local tile, pairs = c.tile, p.b * p.hq * p.sq * p.sk

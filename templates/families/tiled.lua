@@ -1,7 +1,7 @@
 -- tiled: two-dimensional tiling without online softmax, kept for comparison: the products S = scale Q K^T and O = P V are tiled, each tile
 -- of rows reads K or V once, and S and P go through memory. Exact fp32 arithmetic for every input type, 16 x 16 threads.
 
-local pairs = include "pairs/pairs.lua"
+local values_of = include "pairs/values.lua"
 
 return {
   doc = "two-dimensional tiles without online softmax, S and P through memory, fp32 arithmetic",
@@ -37,7 +37,7 @@ return {
   workspace = "scores fp32 b hq sq sk",
 
   params = function(p, c, a, l)
-    local values = pairs.of(p, l).values
+    local values = values_of(p)
     return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
   end,
 

@@ -1,9 +1,10 @@
 //| needs "c.stages"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dQ of a tile of queries: over the keys that they see ----
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| grad_order.of_queries()
+//| include("work/grad_order.cu").of_queries()
   const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
   const Sequence sequence = sequence_of(p, place / p.hq);
   const int sq = sequence.sq();
@@ -62,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| if p.has_dropout then
     drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
 //| end
-    const bool masked = $(ranges.is_cut("range"));
+    const bool masked = $(pr.is_cut("range"));
 #pragma unroll
     for (int m = 0; m < QB; m++)
 #pragma unroll
@@ -71,18 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
         for (int e = 0; e < 4; e++)
           ds[m][n][e] = grad_score(probability_exp2(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
-#pragma unroll
-      for (int m = 0; m < QB; m++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          const int i = row0 + warp_row + m * 16 + h * 8 + g;
-          const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-          for (int n = 0; n < NB_KEYS; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-              if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
-        }
+//|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }
     add_rows(dq, ds, {tile, 0}, at);
 //| if c.stages == 2 then

@@ -1,5 +1,5 @@
 //| needs "c.pack? l.pack?"
-//| include "pairs/ranges.cu"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which keys a row, a tile and a block see ----
 
 //| if (c.pack or l.pack) == 1 then
@@ -23,4 +23,4 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int i) { retur
 __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return sequence.sk() - 1; }
 //| end
 
-//| ranges.key_range()
+//| pr.key_range()

@@ -7,8 +7,9 @@
 
 local parts = {
   include("pairs/edges.lua").of,
-  include "pairs/dropout.lua",
-  include "pairs/values.lua",
+  include "pairs/hide.cu",
+  include "pairs/drop.cu",
+  include "pairs/ranges.cu",
 }
 
 local pairs = {}

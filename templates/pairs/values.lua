@@ -3,7 +3,7 @@
 local FORWARD = { "q", "k", "v", "o" }
 local BACKWARD = { "q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v" }
 
-return function(pr, p, l)
+return function(p)
   local v = {}
 
   v.strides = ""
@@ -21,5 +21,5 @@ return function(pr, p, l)
   v.seen = p.has_lengths and "total_q total_k relative shift_lo shift_hi " or "diag_lo diag_hi "
   v.pages = p.has_pages and "page_size pages page_table_stride " or ""
 
-  pr.values = v
+  return v
 end

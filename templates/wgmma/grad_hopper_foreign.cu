@@ -1,14 +1,15 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows of others ----
 // The last box of a sequence may reach rows that are not its own, and with a mask boxes reach queries that see no key, and keys that no
 // query sees: whatever lies there, NaN too, has no part in the result. P and dS of such pairs become 0, but 0 * NaN in a product is NaN.
 // So such boxes land at a barrier of their own, and one warp writes zeros over those rows before their buffer counts as full.
 
-//| ranges.own_rows()
+//| pr.own_rows()
 
 //| include "tiles/clear_rows.cu"
 
-//| ranges.own_queries()
-//| ranges.has_own_keys()
+//| pr.own_queries()
+//| pr.has_own_keys()
 
 // Zeros to rows of ROWS in front of `first` and from `end` on, which may lie outside of them.
 template <int ROWS, int N>

@@ -38,7 +38,7 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 }
 //| end
 
-//| ranges.query_blocks()
+//| pr.query_blocks()
 
 //| if p.has_lengths then
 //|   include "wgmma/grad_hopper_foreign.cu"
@@ -176,41 +176,14 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
-  const int last = sequence.sk() - 1 - key;
-//| if p.mask ~= "none" then
-  const int hi = sequence.diag_hi() - (key - row);
-//|   if p.mask == "window" then
-  const int lo = sequence.diag_lo() - (key - row);
-//|   end
-//| end
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const int j = warp_key + g + h * 8;
-//| if p.mask ~= "none" then
-    const int first = j > last ? BR : j - hi - 2 * t;  // of the queries that see the key, less 2 t
-//|   if p.mask == "window" then
-    const int end = j - lo - 2 * t;  // the last of them
-//|   end
-//| end
-#pragma unroll
-    for (int i = 0; i < BR / 4; i++) {
-      const int x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2;
-//| if p.mask == "window" then
-      if (query < first || query > end) s[x] = 0.f;
-//| elseif p.mask ~= "none" then
-      if (query < first) s[x] = 0.f;
-//| else
-      if (j > last) s[x] = 0.f;
-//| end
-    }
-  }
+//| indented(2, pr.hide, "wgmma_keys", "s", "0.f")
 }
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {
-//| ranges.whole_block()
+//| pr.whole_block()
   if (whole) {
     exponentials(s, lse, p);
     pack_rows(a, s);

@@ -8,7 +8,7 @@ __device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barr
 //| end
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
-//| ranges.key_blocks()
+//| pr.key_blocks()
 
 //| if p.has_lengths then
 // One warp: zeros over keys of others.

@@ -1,11 +1,12 @@
 //| needs "l.joined_v?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows of others ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
 // a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
 
-//| ranges.own_rows()
-//| ranges.partial_rows()
+//| pr.own_rows()
+//| pr.partial_rows()
 
 //| include "tiles/clear_rows.cu"
 //| if l.joined_v then

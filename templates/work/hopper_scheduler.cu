@@ -1,4 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -22,7 +23,7 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //| include "tiles/ring.cu"
 
 // ---- which tiles this block does, in order, and what of each ----
-//| ranges.key_range_of()
+//| pr.key_range_of()
 
 //| if not l.persistent then
 struct TileScheduler {

@@ -47,7 +47,7 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   return best;
 }
 
-//| ranges.part_of()
+//| pr.part_of()
 
 //| end
 // What the search for tiles goes on with: of each lane, and of all.
@@ -118,14 +118,14 @@ struct TileOrder {
     if (number >= p.b) return {0, 0};
     const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
-    return {$(ranges.keys_of_first_tile()) / unit(), tiles};
+    return {$(pr.keys_of_first_tile()) / unit(), tiles};
   }
 
   // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
   __device__ __forceinline__ int keys_of(int number) const {
     if (number >= p.b) return 0;
     const Sequence sequence = sequence_of(p, number);
-    return $(ranges.keys_of_tile("unit()", "p.section_keys"));
+    return $(pr.keys_of_tile("unit()", "p.section_keys"));
   }
   // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
   __device__ __forceinline__ int width_of(int keys) const {

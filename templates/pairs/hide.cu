@@ -1,0 +1,105 @@
+//| -- hide: which pairs the mask hides. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
+//|
+//| local loops = include "pairs/loops.cu"
+//| local layouts = include "pairs/layouts.lua"
+//|
+//| return function(pr, p)
+//|   -- Whether a key is one of first to last, or none of them.
+//|   function pr.seen(key, first, last) return ("%s >= %s && %s <= %s"):format(key, first, key, last) end
+//|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
+//|   -- Whether a query sees a key.
+//|   function pr.sees(query, key)
+//|     return pr.seen(key, ("first_key(sequence, %s)"):format(query), ("last_key(sequence, %s)"):format(query))
+//|   end
+//|
+//|   -- A layout has four ways to tell hidden pairs apart, by what its threads know in front of a row's elements.
+//|   local told = {}
+//|
+//|   -- The keys of a row's query, within the block.
+//|   function told.keys(of, x, value)
+//|     loops(of.outer, true, function()
+const int $(of.row);
+const int lo = first_key(sequence, $(of.query)) - block * BC, hi = last_key(sequence, $(of.query)) - block * BC;
+//|       loops(of.inner, of.pair, function()
+//|         if of.pair then
+const int $(of.pair);
+//|         end
+if ($(pr.unseen(of.key, "lo", "hi"))) $(x)$(of.at) = $(value);
+//|       end)
+//|     end)
+//|   end
+//|
+//|   -- A bit for each element of a row: bit 2n + e for column 8n + 2t + e of the block.
+//|   function told.bits(of, x, value)
+const int first = block * BC + 2 * t;
+//|     loops(of.outer, true, function()
+//|       if p.has_lengths then
+// Rows past the last query see what it sees: of keys that only they would see nothing is known.
+const int query = min($(of.query), sequence.sq() - 1);
+//|       else
+const int query = $(of.query);
+//|       end
+const int below_hi = columns_below(last_key(sequence, query) + 1 - first);
+//|       if p.mask == "window" then
+const int below_lo = columns_below(first_key(sequence, query) - first);
+//|       end
+//|       loops(of.words, true, function()
+//|         local front = p.mask == "window" and " & ~bits_below(below_lo - 32 * word)" or ""
+const u32 seen = bits_below(below_hi - 32 * word)$(front);
+//|         loops(of.inner, true, function()
+const int $(of.pair);
+if (i < NS && !(seen >> bit & 1)) $(x)$(of.at) = $(value);
+//|         end)
+//|       end)
+//|     end)
+//|   end
+//|
+//|   -- The diagonals, from the first key and query of the tile: nothing is known of a row, of which registers would have too many.
+//|   -- behind: keys behind the last are there, and are hidden as well.
+//|   function told.diagonals(of, x, value, behind)
+//|     local hidden = {}
+//|     if p.mask ~= "none" then
+// Key j and query i, the warp's: hidden where j - i is above hi or below lo.
+const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
+//|       table.insert(hidden, pr.unseen(of.key .. " - " .. of.query, "lo", "hi"))
+//|     end
+//|     if behind then
+const int last = sequence.sk() - 1 - key;
+//|       table.insert(hidden, of.key .. " > last")
+//|     end
+//|     loops(of.inner, true, function()
+const int $(of.pair);
+if ($(table.concat(hidden, " || "))) $(x)$(of.at) = $(value);
+//|     end)
+//|   end
+//|
+//|   -- The queries of a row's key, within the block. Keys behind the last are there, and are hidden as well.
+//|   function told.queries(of, x, value)
+//|     local hidden = of.key .. " > last"
+const int last = sequence.sk() - 1 - key;
+//|     if p.mask ~= "none" then
+const int hi = sequence.diag_hi() - (key - row);
+//|       hidden = of.query .. " < first"
+//|     end
+//|     if p.mask == "window" then
+const int lo = sequence.diag_lo() - (key - row);
+//|       hidden = of.query .. " < first || " .. of.query .. " > end"
+//|     end
+//|     loops(of.outer, true, function()
+const int $(of.row);
+//|       if p.mask ~= "none" then
+const int first = $(of.key) > last ? BR : $(of.key) - hi - 2 * t;  // of the queries that see the key, less 2 t
+//|       end
+//|       if p.mask == "window" then
+const int end = $(of.key) - lo - 2 * t;  // the last of them
+//|       end
+//|       loops(of.inner, true, function()
+const int $(of.pair);
+if ($(hidden)) $(x)$(of.at) = $(value);
+//|       end)
+//|     end)
+//|   end
+//|
+//|   -- What x holds of hidden pairs becomes value: -infinity() of scores, 0.f of P and dS.
+//|   function pr.hide(layout, x, value, behind) told[layouts[layout].told](layouts[layout], x, value, behind) end
+//| end
