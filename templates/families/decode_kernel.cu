@@ -1,7 +1,7 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
-//| local pr = include("pairs/pairs.lua").of(p, l)
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O

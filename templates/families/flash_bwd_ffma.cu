@@ -85,10 +85,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
   float s[RI][CJ] = {}, dp[RI][CJ] = {};
   dots<CHUNKS>(s, smem + SMEM_Q, smem + SMEM_K, x, y);
   dots<CHUNKS_V>(dp, smem + SMEM_GRAD_O, smem + SMEM_V, x, y);
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-  const int number = (int)(sequence.number() * p.hq + head);
-//| end
+//| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq + head)")
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const int row = row0 + y + 16 * i;
@@ -99,14 +96,14 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
-      const bool visible = key >= lo && key <= hi;
-      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2(fmaf(s[i][j], p.scale, -finite_lse(lse)) * LOG2E) : 0.f;
+      const bool visible = $(pr.seen("key", "lo", "hi"));
+      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2($(pr.exponent("s[i][j]", "p.scale", "finite_lse(lse)")) * LOG2E) : 0.f;
 //| if p.has_dropout then
-      const bool kept = dropout.keeps(number, row, key);
-      const float ds = visible ? e * ((kept ? dp[i][j] * p.keep_scale : 0.f) - delta) : 0.f;
+      const bool kept = $(pr.keeps("number", "row", "key"));
+//| end
+      const float ds = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
+//| if p.has_dropout then
       if (!kept) e = 0.f;  // dV has the scale of what is kept at its end
-//| else
-      const float ds = visible ? e * (dp[i][j] - delta) : 0.f;
 //| end
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));
@@ -210,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if (key >= sequence.sk()) continue;
 #pragma unroll
     for (int j = 0; j < DJ; j++)
-      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], p.scale);
+      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], $(pr.grad_scale));
 #pragma unroll
     for (int j = 0; j < VJ; j++)
       store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(pr.keep_scale));
@@ -266,6 +263,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     if (row >= sequence.sq()) continue;
 #pragma unroll
     for (int j = 0; j < DJ; j++)
-      store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], p.scale);
+      store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], $(pr.grad_scale));
   }
 }

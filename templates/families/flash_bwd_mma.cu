@@ -108,7 +108,7 @@ struct Walk {
 //| end
 
 // dS out of P and dP.
-__device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return probability * (grad - delta); }
+__device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return $(pr.dscore("probability", "grad", "delta")); }
 
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.spill and ", some of them each launch" or "") ----
 
@@ -150,7 +150,7 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = probability_exp2(fmaf(s[m][n][e], p.scale_log2, -pairs[n].lse[e % 2]));
+      for (int e = 0; e < 4; e++) s[m][n][e] = probability_exp2($(pr.exponent("s[m][n][e]", "p.scale_log2", "pairs[n].lse[e % 2]")));
 }
 
 // dP^T becomes dS^T. P^T: a function of the place.
@@ -304,8 +304,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     }
     __syncthreads();  // the tiles of K and V are free for what is stored
   };
+//| indented(2, pr.begin_dropout)
 //| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
   const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head
 //| end
 //| if c.dq == 1 then
@@ -373,7 +373,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);
 //|   end
-    store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+    store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   }
 //| else
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
@@ -421,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     return;
   }
 //|   end
-  store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+  store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }

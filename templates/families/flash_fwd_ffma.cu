@@ -102,9 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     for (int j = 0; j < VJ; j++) o[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   }
 
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -169,9 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
         for (int j = 0; j < CJ; j++) {
           $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
           state[i].l += e;
-//| if p.has_dropout then
-          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;
-//| end
+//| indented(10, pr.drop_pair, "e", "number", "(int)own.query", "block * BC + x + 16 * j")
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
         }
 #pragma unroll

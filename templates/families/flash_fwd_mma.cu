@@ -154,9 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
   }
 
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then

@@ -26,10 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       lse[m][h] = pair.x, delta[m][h] = pair.y;
     }
   }
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-  const int number = (int)(sequence.number() * p.hq) + head;
-//| end
+//| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq) + head")
   int next = range.block_lo, next_stage = 0;
   auto load_next = [&] {
     if (next <= range.block_hi) {
@@ -70,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       for (int n = 0; n < NB_KEYS; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-          ds[m][n][e] = grad_score(probability_exp2(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
+          ds[m][n][e] = grad_score(probability_exp2($(pr.exponent("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]"))), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
 //|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }
@@ -83,6 +80,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| end
   }
   __syncwarp();  // the warp's rows of Q are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, p.scale, q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
+  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
                             p.grad_q_ss, sq - row0 - warp_row);
 }

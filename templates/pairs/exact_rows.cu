@@ -19,9 +19,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 #pragma unroll
   for (int n = 0; n < (D + 31) / 32; n++)
     q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
@@ -33,9 +31,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
     float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
     row = {top, fmaf(row.l, keep, e)};
-//| if p.has_dropout then
-    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
-//| end
+//| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
 #pragma unroll
     for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
   }

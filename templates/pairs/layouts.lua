@@ -39,7 +39,10 @@ layouts.mma_packed = {
   quad = {
     loops = layouts.mma.quad.loops,
     pair = layouts.mma.quad.pair,
-    row = "row_of(p, where, row + m * 16 + h * 8 + at.g)", key = "key",
+    rows = { "int h = 0; h < 2; h++" },
+    row = "row_of(p, where, row + m * 16 + h * 8 + at.g)",
+    number = "(int)(where.batch * p.hq + own.head)", query = "query", key = "key",
+    behind = "bool below = query % 16 >= 8", words = { "below ? w.z : w.x", "below ? w.w : w.y" },
     at = { "[m][n][2 * h + e]", "[m][n + 1][2 * h + e]" },
   },
 }
@@ -69,11 +72,13 @@ layouts.mma_keys = {
   quad = {
     loops = { "int n = 0; n < NB_ROWS; n += 2", "int e = 0; e < 2; e++" },
     number = "number", query = "row + n * 8 + 2 * t + e", key = "key + m * 16 + g",
-    bits = "kept.bits[m][n / 8]", bit = "at = n % 8 * 4 + e",
+    behind = "int at = n % 8 * 4 + e", bits = "kept.bits[m][n / 8]",
     at = { "at", "(at + 2)", "(at + 4)", "(at + 6)" },
   },
-  each = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
-  bit = "kept.bits[m][n / 8] >> (n % 8 * 4 + e)",
+  kept = {
+    loops = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
+    at = "[m][n][e]", bit = "kept.bits[m][n / 8] >> (n % 8 * 4 + e)",
+  },
 }
 
 -- wgmma, x[NS]: elements 2 h and 2 h + 1 of each four are of row g + 8 h. hide() takes 64 of them at a time; a word of what is packed has two.
@@ -89,7 +94,8 @@ layouts.wgmma = {
     loops = { "int n = 0; n < NS / 4; n += 2" },
     pair = "key = block * BC + n * 8 + 2 * t",
     number = "number", query = "row", key = "key",
-    at = { "[2 * n]", "[2 * n + 2]", "[2 * n + 1]", "[2 * n + 3]" },
+    words = { "x", "z", "y", "w" },
+    at = { "[2 * n]", "[2 * n + 1]", "[2 * n + 2]", "[2 * n + 3]" },
   },
 }
 
@@ -108,8 +114,11 @@ layouts.wgmma_keys = {
     bits = "bits",
     at = { "(4 * n + e)", "(4 * n + 2 + e)", "(4 * n + 4 + e)", "(4 * n + 6 + e)" },
   },
-  each = { "int x = 0; x < NS; x++" },
-  bit = "kept.bits[x / 32] >> x % 32",
+  kept = {
+    loops = { "int x = 0; x < NS; x++" },
+    at = "[x]", bit = "kept.bits[x / 32] >> x % 32",
+    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16 * 2",
+  },
 }
 
 -- Plain multiplications, x[RI][CJ]: a kernel walks over the rows itself.

@@ -171,7 +171,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = probability_exp2(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
+  for (int i = 0; i < NS; i++) s[i] = probability_exp2($(pr.exponent("s[i]", "p.scale_log2", "lse[i / 4 * 2 + i % 2]")));
 }
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
@@ -196,7 +196,7 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 // dP^T becomes dS^T, which is packed.
 __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);
+  for (int i = 0; i < NS; i++) dp[i] = $(pr.dscore("s[i]", "dp[i]", "delta[i / 4 * 2 + i % 2]"));
 }
 
 //| if p.has_dropout then
@@ -259,7 +259,7 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   }
 //| end
   if (keys <= 0) return;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
   store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 

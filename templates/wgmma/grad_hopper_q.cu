@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       ring.next();
     }
     wgmma_wait<0>(dq);
-    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
+    store_rows<D>(p, dq, $(pr.grad_scale), p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
                   p.grad_q_ss, sequence.sq() - row);
   }
 }

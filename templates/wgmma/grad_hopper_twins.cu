@@ -145,7 +145,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   keys_done(smem, keys_ring);
   if (!last_members(p)) return leave_sums(p, dk, unit, key0, 0);
   const int keys = sequence.sk() - key0;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 }
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
