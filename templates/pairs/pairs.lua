@@ -9,7 +9,6 @@ local parts = {
   include("pairs/edges.lua").of,
   include "pairs/hide.cu",
   include "pairs/drop.cu",
-  include("pairs/edges.lua").of,
   include "pairs/score.lua",
   include "pairs/ranges.cu",
 }
