@@ -46,6 +46,7 @@ static const scene scenes[] = {
 #define S "softmax.cu"
 #define M "mask.cu"
 #define T "tile.cu"
+#define RANGES "ranges.cu"
 #define E "epilogue.cu"
 #define Q "sequence.cu"
 #define L "tile_order.cu"
@@ -84,12 +85,12 @@ static const mutation mutations[] = {
     { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
     { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
     { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
-    { "diagonal blocks taken as full", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
-    { "the last full block by one off", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
+    { "diagonal blocks taken as full", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
+    { "the last full block by one off", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
+    { "left blocks taken as full", RANGES, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
       "window" },
-    { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
-    { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
+    { "left keys of the tile left out", RANGES, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
+    { "right keys of the tile left out", RANGES, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 
@@ -152,12 +153,11 @@ static const mutation mutations[] = {
     { "right mask one off", A, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
-    { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)",
-      "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
-    { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
-    { "elements: no block is masked", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(false);", 0, "two" },
-    { "elements: left blocks taken as full", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(block >= range.full_hi);",
-      0, "two_left" },
+    { "unmasked loop one block too far", RANGES, "block > max($(range).full_lo, $(range).block_lo - 1)",
+      "block >= max($(range).full_lo, $(range).block_lo - 1)", 0, "window" },
+    { "left blocks are left out", RANGES, "    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});\n", "", 0, "window" },
+    { "elements: no block is masked", F, "$(pr.is_cut(\"range\"))", "false", 0, "two" },
+    { "elements: left blocks taken as full", RANGES, "block >= %s.full_hi || block <= %s.full_lo", "block >= %s.full_hi", 0, "two_left" },
     { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16",
       0, "odd" },
     { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16",

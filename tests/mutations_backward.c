@@ -95,6 +95,7 @@ static const scene scenes[] = {
 };
 /* clang-format on */
 
+#define RANGES "ranges.cu"
 #define F "flash_bwd_ffma.cu"
 #define M "flash_bwd_mma.cu"
 #define A "grad_q_anew.cu"
@@ -144,8 +145,7 @@ static const mutation mutations[] = {
     { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
-    { "queries of the first key of the tile", F, "last_query(sequence, min(key0 + BC, sequence.sk()) - 1)", "last_query(sequence, key0)", 0,
-      "window" },
+    { "queries of the first key of the tile", F, "$(pr.last_query_of(\"key0\", \"BC\"))", "last_query(sequence, key0)", 0, "window" },
     { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
       "causal" },
 
@@ -219,16 +219,17 @@ static const mutation mutations[] = {
     /* mma: which pairs */
     { "mma: the diagonal one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi + 1 || j - i < lo", 0, "mma_causal" },
     { "mma: the left edge one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi || j - i < lo - 1", 0, "mma_window" },
-    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (key + 16 * KB - 1 - row > sequence", "if (key - row > sequence", 0,
-      "mma_causal" },
-    { "mma: a tile that the left edge cuts is taken as whole", M, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence", 0,
-      "mma_left" },
+    { "mma: a tile that the diagonal cuts is taken as whole", RANGES, "if (key + 16 * KB - 1 - row > sequence", "if (key - row > sequence",
+      0, "mma_causal" },
+    { "mma: a tile that the left edge cuts is taken as whole", RANGES, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence",
+      0, "mma_left" },
     { "mma: the diagonal one on for dQ", A, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
     { "mma: the left edge one on for dQ", A, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
-    { "mma: blocks that the diagonal cuts are taken as whole", A, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
+    { "mma: blocks that the diagonal cuts are taken as whole", RANGES, "block >= %s.full_hi ||", "block > %s.full_hi + 1 ||", 0,
       "mma_topleft" },
-    { "mma: blocks that the left edge cuts are taken as whole", A, " || block <= range.full_lo", "", 0, "mma_window" },
-    { "mma: queries of the first key of the tile", M, "min(key0 + KEYS, sk) - 1)", "key0)", 0, "mma_window" },
+    { "mma: blocks that the left edge cuts are taken as whole", RANGES, " || block <= %s.full_lo", "", 0, "mma_window" },
+    { "mma: queries of the first key of the tile", M, "$(pr.last_query_of(\"key0\", \"KEYS\", \"sk\"))", "last_query(sequence, key0)", 0,
+      "mma_window" },
     { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
@@ -274,7 +275,7 @@ static const mutation mutations[] = {
     { "mma: gradients over tiles that are still read", M, "    __syncthreads();  // the tiles of K and V are free for what is stored\n", "",
       0, "mma_twins mma" },
     { "mma: the other stage", M, "      stage ^= 1;\n", "", 0, "mma" },
-    { "mma: keys that no query sees are loaded", M, "first = first_key(sequence, 0), last = last_key(sequence, sq - 1)",
+    { "mma: keys that no query sees are loaded", M, "first = $(pr.first_own_key), last = $(pr.last_own_key(\"sq\"))",
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
     { "mma: keys that no query sees are loaded for dQ", A, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },
@@ -286,8 +287,9 @@ static const mutation mutations[] = {
     { "part: pairs of the first for all", M, "STAGE_PAIRS + r * 8", "STAGE_PAIRS", 0, "spill_causal mma_causal" },
     { "part: the diagonal of the first for all", M, "const int from = row + r;", "const int from = row;", 0, "spill_causal" },
     { "part: dO of the first for all", M, "grad_o = {tile + r * CHUNKS_V * 16,", "grad_o = {tile,", 0, "mma_causal" },
-    { "part: left out by its first query", M, "key - (row + PART - 1) > sequence", "key - row > sequence", 0, "spill_causal mma_causal" },
-    { "part: left out by its first key", M, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
+    { "part: left out by its first query", RANGES, "key - (row + PART - 1) > sequence", "key - row > sequence", 0,
+      "spill_causal mma_causal" },
+    { "part: left out by its first key", RANGES, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
 
     /* dS through memory: how it is left */
     { "spill: a matrix as it is", T, "transpose(a[n][m][0])", "a[n][m][0]", 0, "spill" },
@@ -323,17 +325,18 @@ static const mutation mutations[] = {
 
     /* and how dQ takes it */
     { "spill: KV head by quotient", L, "kv_head = unit % p.hkv", "kv_head = unit / p.hkv", 0, "spill_twins" },
-    { "spill: without the last tile of keys", L, "hi / 16 - lo / 16 + 1", "hi / 16 - lo / 16", 0, "spill" },
-    { "spill: tiles of the first row", L, "min(row + 16, sequence.sq()) - 1", "row", 0, "spill_causal" },
-    { "spill: tiles that nobody left", L, "(u32)(tile - lo) < (u32)count", "tile >= lo", 0, "spill_causal" },
-    { "spill: tiles of rows that see no key", L, "row < sequence.sq() && lo <= hi", "row < sequence.sq()", 0, "spill_blind" },
-    { "spill: tiles of rows that are not there", L, "row < sequence.sq() && lo <= hi", "lo <= hi", 0, "spill_topleft" },
-    { "spill: a block by its first tile", L, "tile < lo + count && lo < tile + n", "tile < lo + count && lo <= tile", 0, "spill_window" },
+    { "spill: without the last tile of keys", RANGES, "hi / 16 - lo / 16 + 1", "hi / 16 - lo / 16", 0, "spill" },
+    { "spill: tiles of the first row", RANGES, "min(row + 16, sequence.sq()) - 1", "row", 0, "spill_causal" },
+    { "spill: tiles that nobody left", RANGES, "(u32)(tile - lo) < (u32)count", "tile >= lo", 0, "spill_causal" },
+    { "spill: tiles of rows that see no key", RANGES, "row < sequence.sq() && lo <= hi", "row < sequence.sq()", 0, "spill_blind" },
+    { "spill: tiles of rows that are not there", RANGES, "row < sequence.sq() && lo <= hi", "lo <= hi", 0, "spill_topleft" },
+    { "spill: a block by its first tile", RANGES, "tile < lo + count && lo < tile + n", "tile < lo + count && lo <= tile", 0,
+      "spill_window" },
     { "spill: a block by the first 16 rows", L, "sees = sees || tiles[m]", "sees = sees || tiles[0]", 0, "spill_causal" },
     { "spill: the tiles of this block again", L, "    advance();\n    stage", "    stage", 0, "spill" },
     { "spill: no tiles behind a block that is left out", L,
       "for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, block + 1);", "", 0, "spill_left" },
-    { "spill: tiles behind the last for all", L, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
+    { "spill: tiles behind the last for all", RANGES, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
     { "spill: the next block of K for this one", L, "    stage ^= 1;\n", "", 0, "spill" },
     { "spill: K is not waited for", L, "    cp_async_wait<0>();\n", "", 0, "spill" },
     { "spill: a barrier less for a block of K", L, "    __syncthreads();  // K", "    // K", 0, "spill" },

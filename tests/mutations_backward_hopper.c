@@ -69,6 +69,7 @@ const scene hopper_scenes[] = {
 };
 /* clang-format on */
 
+#define RANGES "ranges.cu"
 #define C "grad_hopper_common.cu"
 #define K "grad_hopper_kv.cu"
 #define W "grad_hopper_single.cu"
@@ -169,23 +170,21 @@ const mutation hopper_mutations[] = {
     { "dQ of the group's first head", G, "(first_head(p, unit) + member) * p.grad_q_sh", "first_head(p, unit) * p.grad_q_sh", 0, "one" },
 
     /* which queries and keys */
-    { "queries of the first key of the tile", K, "last_query(sequence, min(key + keys, sequence.sk()) - 1)", "last_query(sequence, key)", 0,
-      "window" },
-    { "queries of the last key of the tile", K, "first = first_query(sequence, key), last",
+    { "queries of the first key of the tile", RANGES, "$(pr.last_query_of(\"key\", \"keys\"))", "last_query(sequence, key)", 0, "window" },
+    { "queries of the last key of the tile", RANGES, "first = first_query(sequence, key), last",
       "first = first_query(sequence, key + keys - 1), last", 0, "turns" },
-    { "a warpgroup behind the last key has queries", K, "last = key < sequence.sk() ? last_query(", "last = true ? last_query(", 0,
-      "pair" },
+    { "a warpgroup behind the last key has queries", RANGES, "last = key < sequence.sk() ? $(", "last = true ? $(", 0, "pair" },
     { "the diagonal one on", K, "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) + 1;", 0, "turns" },
     { "the diagonal one back", K, "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) - 1;", 0, "turns" },
     { "the left edge one on", K, "lo = sequence.diag_lo() - (key - row);", "lo = sequence.diag_lo() - (key - row) + 1;", 0, "window" },
     { "the left edge is forgotten", K, "query < first || query > end", "query < first", 0, "window" },
-    { "a block that the diagonal cuts is taken as whole", K, "const bool whole = 63 <= min(hi, last);",
+    { "a block that the diagonal cuts is taken as whole", RANGES, "const bool whole = 63 <= min(hi, last);",
       "const bool whole = 0 <= min(hi, last);", 0, "turns" },
-    { "a block that the left edge cuts is taken as whole", K, "&& 1 - BR >= lo;", "&& 0 >= lo;", 0, "window twins_window" },
+    { "a block that the left edge cuts is taken as whole", RANGES, "&& 1 - BR >= lo;", "&& 0 >= lo;", 0, "window twins_window" },
     { "keys of the warp's other rows", K, "const int j = warp_key + g + h * 8;", "const int j = warp_key + g;", 0, "turns" },
-    { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
-    { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
-    { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
+    { "blocks of the tile's first query alone", RANGES, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
+    { "rows past the last have blocks of keys", RANGES, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
+    { "dS of blocks that nobody wrote", RANGES, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
     { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */

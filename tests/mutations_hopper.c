@@ -96,6 +96,7 @@ const scene hopper_scenes[] = {
 #define A "hopper_prologue.cu"
 #define N "hopper_main_loop.cu"
 #define Z "hopper_epilogue.cu"
+#define RANGES "ranges.cu"
 #define T "hopper_scheduler.cu"
 #define E "hopper_producer.cu"
 #define X "hopper_softmax.cu"
@@ -199,7 +200,7 @@ const mutation hopper_mutations[] = {
     { "the tile at hand is taken for the next", T, "    after.slot.next();\n", "", 0, "two_q" },
     { "begun though it has no key", Z, "begun = after.loaded_lo <= after.loaded_hi && !after.idle() && trailing",
       "begun = !after.idle() && trailing", 0, "ahead_blind" },
-    { "begun behind the blocks that are loaded", T, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
+    { "begun behind the blocks that are loaded", RANGES, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
       "max(own.block_hi, loaded.block_lo)", 0, "ahead_beyond" },
     { "a warpgroup without rows keeps its Q", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma",
       "      q.next();\n#pragma", 0, "idle" },
@@ -210,7 +211,7 @@ const mutation hopper_mutations[] = {
       "block > keys.loaded_lo; block--) skip_k(), skip_v();", 0, "idle" },
     { "a warpgroup without rows keeps the tile", C, "all that is loaded passes\n      tiles.done(smem, true);\n",
       "all that is loaded passes\n", 0, "idle" },
-    { "a warpgroup with a few rows has none", T, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
+    { "a warpgroup with a few rows has none", RANGES, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
     { "a tile is begun that has no rows", Z, "after.loaded_lo <= after.loaded_hi && !after.idle();", "after.loaded_lo <= after.loaded_hi;",
       0, "idle_ahead" },
     { "a tile is begun that has no rows in a window", Z, "after.loaded_hi && !after.idle() && trailing", "after.loaded_hi && trailing", 0,
@@ -316,16 +317,16 @@ const mutation hopper_mutations[] = {
     { "the second word of a left mask is the first", K, "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", K, "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
     { "the mask of the block before", N, "mask(block - 1);", "mask(block);", 0, "one pingpong away softmax window" },
-    { "diagonal blocks taken as full", C, "block < keys.full_hi && block > keys.full_lo", "block <= keys.full_hi && block > keys.full_lo",
-      0, "pingpong" },
-    { "left blocks taken as full", C, "block < keys.full_hi && block > keys.full_lo", "block < keys.full_hi && block >= keys.full_lo", 0,
+    { "diagonal blocks taken as full", RANGES, "block < %s.full_hi && block > %s.full_lo", "block <= %s.full_hi && block > %s.full_lo", 0,
+      "pingpong" },
+    { "left blocks taken as full", RANGES, "block < %s.full_hi && block > %s.full_lo", "block < %s.full_hi && block >= %s.full_lo", 0,
       "window" },
     { "masked by the tile's first row", C, "sequence, wg_row + warp_row + g,", "sequence, where.row + warp_row + g,", 0, "pingpong" },
     { "the second row of a thread masked as the first", K, "query_of(p, row + 8 * h)", "query_of(p, row)", 1, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
     { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
-    { "own keys of one row", T, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
+    { "own keys of one row", RANGES, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
 
     /* softmax */
     { "a late maximum is forgotten", X, "> LAG ||", "> 1000.f ||", 0, "steep" },

@@ -125,18 +125,9 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
   }
 }
 
-//| local hides = p.mask ~= "none" or c.dq == 1
+//| local hides = pr.right or c.dq == 1
 //| if hides then
-// Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none behind the last.
-__device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row) {
-//|   if p.mask ~= "none" then
-  if (key + 16 * KB - 1 - row > sequence.diag_hi()) return false;
-//|   end
-//|   if p.mask == "window" then
-  if (key - (row + PART - 1) < sequence.diag_lo()) return false;
-//|   end
-  return key + 16 * KB <= sequence.sk() && row < sequence.sq();
-}
+//| pr.whole()
 
 //|   if c.dq == 1 then
 // Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
@@ -149,16 +140,7 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 }
 //| end
 
-// Whether the warp's keys from `key` on and its queries from `row` on have a pair that the mask leaves.
-__device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row) {
-//| if p.mask ~= "none" then
-  if (key - (row + PART - 1) > sequence.diag_hi()) return false;
-//| end
-//| if p.mask == "window" then
-  if (key + 16 * KB - 1 - row < sequence.diag_lo()) return false;
-//| end
-  return key < sequence.sk() && row < sequence.sq();
-}
+//| pr.meet()
 
 // S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
 // stored.
@@ -201,12 +183,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The first tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = blockIdx.x / heads_of_launch, place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| include("work/grad_order.cu").of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
   const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
@@ -227,14 +204,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
-  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = last_query(sequence, min(key0 + KEYS, sk) - 1);
+  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
 //| if c.dq == 1 then
   const int first_head = kv_head * p.group + p.member;                 // of the launch
   const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
 //| else
   const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
 //| end
-  const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
+  const int seen_first = $(pr.first_own_query), seen_last = $(pr.last_own_query("sk"));  // rows that see a key: no others are read
   int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
 //| if walks then
@@ -280,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     cp_async_commit();
   };
   if (head < heads) {
-    const int first = first_key(sequence, 0), last = last_key(sequence, sq - 1);
+    const int first = $(pr.first_own_key), last = $(pr.last_own_key("sq"));
     load_rows<KEYS, CHUNKS, D>(smem, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, key0, first, last);
     load_rows<KEYS, CHUNKS_V, DV>(smem + SMEM_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, key0, first, last);
   }

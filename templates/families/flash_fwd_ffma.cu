@@ -200,11 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       }
       __syncwarp();  // before the next block overwrites P
     };
-    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
-    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
-//| if p.mask == "window" then
-    for (; block >= range.block_lo; block--) step(Constant<true>{});
-//| end
+//| pr.walk("range", "step")
     cp_async_wait<0>();
   }
 
@@ -218,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
     if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
-//| if p.mask ~= "none" then
+//| if pr.right then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int j = 0; j < VJ; j++)

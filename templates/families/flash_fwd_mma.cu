@@ -258,13 +258,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     };
 //| if p.align >= 4 then
-    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
-    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
-//|   if p.mask == "window" then
-    for (; block >= range.block_lo; block--) step(Constant<true>{});
-//|   end
+//|   pr.walk("range", "step")
 //| else
-    for (; block >= range.block_lo; block--) step(block >= range.full_hi || block <= range.full_lo);
+    for (; block >= range.block_lo; block--) step($(pr.is_cut("range")));
 //| end
     cp_async_wait<0>();
   }

@@ -4,13 +4,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The last tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
-  const int place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| include("work/grad_order.cu").of_queries()
   const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
   const Sequence sequence = sequence_of(p, place / p.hq);
   const int sq = sequence.sq();
@@ -66,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| if p.has_dropout then
     drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
 //| end
-    const bool masked = block >= range.full_hi || block <= range.full_lo;
+    const bool masked = $(pr.is_cut("range"));
 #pragma unroll
     for (int m = 0; m < QB; m++)
 #pragma unroll

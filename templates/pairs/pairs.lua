@@ -6,9 +6,11 @@
 -- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts in front of it.
 
 local parts = {
+  include("pairs/edges.lua").of,
   include "pairs/hide.cu",
   include "pairs/drop.cu",
   include "pairs/score.lua",
+  include "pairs/ranges.cu",
 }
 
 local pairs = {}

@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
       if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
-//| if p.mask ~= "none" then
+//| if pr.right then
       int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
       for (int v = 0; v < VB; v++) top = max(max(top, __float_as_int(o[m][v][2 * h])), __float_as_int(o[m][v][2 * h + 1]));

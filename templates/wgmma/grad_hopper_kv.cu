@@ -38,14 +38,7 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 }
 //| end
 
-// Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
-struct QueryBlocks {
-  int lo, hi;
-};
-__device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, int key, int keys) {
-  const int first = first_query(sequence, key), last = key < sequence.sk() ? last_query(sequence, min(key + keys, sequence.sk()) - 1) : -1;
-  return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
-}
+//| pr.query_blocks()
 
 //| if p.has_lengths then
 //|   include "wgmma/grad_hopper_foreign.cu"
@@ -190,19 +183,7 @@ __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, i
 // packing: a branch between the two would keep them from running beside each other.
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {
-  const int last = sequence.sk() - 1 - key;
-//| if p.mask == "none" then
-  const bool whole = 63 <= last;
-//| else
-  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row);
-//|   if p.mask == "window" then
-  const int lo = sequence.diag_lo() - (key - row);
-  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
-//|   else
-  const bool whole = 63 <= min(hi, last);
-//|   end
-//| end
+//| pr.whole_block()
   if (whole) {
     exponentials(s, lse, p);
     pack_rows(a, s);

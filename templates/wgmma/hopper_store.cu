@@ -24,7 +24,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = row + 8 * h;
     if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
-//| if p.mask ~= "none" then
+//| if pr.right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
