@@ -282,9 +282,6 @@ static const mutation mutations[] = {
       "dots pages_large" },
     { "dots: a late maximum is forgotten", D, "* p.scale_log2 > LAG))", "* p.scale_log2 > 1000.f * LAG))", 0, "dots_steep" },
     { "dots: O is not rescaled", D, "o[r][c][x] *= keep;", "o[r][c][x] += 0.f * keep;", 0, "dots_steep" },
-    { "dots: left mask forgotten", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) > hi", 0, "dots_window" },
-    { "dots: right mask one off", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) >= hi || key_of_score(i) < lo", 0,
-      "dots" },
     { "dots: Q past the end of its row", D, "real && byte < D * (int)sizeof(element)", "real", 0, "dots_odd" },
     { "dots: V past the end of its row", D, "min(c * COL_LANES + lane % COL_LANES, CHUNKS_V - 1)", "c * COL_LANES + lane % COL_LANES", 0,
       "dots_odd" },
@@ -293,6 +290,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -153,9 +153,8 @@ static const mutation mutations[] = {
       "q_full(smem, q.at, wg)", 0, "packed" },
     { "warpgroups without rows wait for a Q", E, "        mbarrier_arrive(q_full(smem, q.at, wg));\n        continue;", "        continue;",
       0, "packed padded gaps" },
-    { "rows past the end see keys of their own", K, "min(query_of(p, row + 8 * h), sequence.sq() - 1)", "query_of(p, row + 8 * h)", 0,
-      "top_left_window" },
-    { "mask: the second row of a thread as the first", K, "min(query_of(p, row + 8 * h),", "min(query_of(p, row),", 0, "packed" },
+    { "rows past the end see keys of their own", "hide.cu", "min($(of.query), sequence.sq() - 1)", "$(of.query)", 0, "top_left_window" },
+    { "mask: the second row of a thread as the first", "layouts.lua", "\"query_of(p, row + 8 * h)\"", "\"query_of(p, row)\"", 0, "packed" },
     { "V lands twice", F, "mbarrier_init(v_landed(smem, i), 1)", "mbarrier_init(v_landed(smem, i), 2)", 0, "packed" },
     { "only the first Q lands", F, "mbarrier_init(q_landed(smem, 0, i), 1)", "mbarrier_init(q_landed(smem, 0, 0), 1)", 0, "gaps padded" },
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
@@ -244,6 +243,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 2, 5, false },
+    { NULL, NULL, 0, 0, false },
 };
