@@ -146,7 +146,7 @@ static const mutation mutations[] = {
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
     { "queries of the first key of the tile", F, "$(pr.last_query_of(\"key0\", \"BC\"))", "last_query(sequence, key0)", 0, "window" },
-    { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
+    { "queries of the last key of the tile", F, "row_lo = $(pr.first_query(\"key0\"))", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
       "causal" },
 
     /* P and dS */
@@ -213,7 +213,7 @@ static const mutation mutations[] = {
     { "mma: blocks that the left edge cuts are taken as whole", RANGES, " || block <= %s.full_lo", "", 0, "mma_window" },
     { "mma: queries of the first key of the tile", M, "$(pr.last_query_of(\"key0\", \"KEYS\", \"sk\"))", "last_query(sequence, key0)", 0,
       "mma_window" },
-    { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
+    { "mma: queries of the last key of the tile", M, "first_row = $(pr.first_query(\"key0\"))",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
     /* mma: sums and where they go */
