@@ -85,12 +85,7 @@ static const mutation mutations[] = {
     { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
     { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
     { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
-    { "diagonal blocks taken as full", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
     { "the last full block by one off", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", RANGES, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
-      "window" },
-    { "left keys of the tile left out", RANGES, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
-    { "right keys of the tile left out", RANGES, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 
@@ -153,11 +148,7 @@ static const mutation mutations[] = {
     { "right mask one off", A, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
-    { "unmasked loop one block too far", RANGES, "block > max($(range).full_lo, $(range).block_lo - 1)",
-      "block >= max($(range).full_lo, $(range).block_lo - 1)", 0, "window" },
-    { "left blocks are left out", RANGES, "    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});\n", "", 0, "window" },
     { "elements: no block is masked", F, "$(pr.is_cut(\"range\"))", "false", 0, "two" },
-    { "elements: left blocks taken as full", RANGES, "block >= %s.full_hi || block <= %s.full_lo", "block >= %s.full_hi", 0, "two_left" },
     { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16",
       0, "odd" },
     { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16",
@@ -181,7 +172,9 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 6 },
-    { hopper_scenes, hopper_mutations, 2, 6 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 0, 6, false },
+    { hopper_scenes, hopper_mutations, 2, 6, false },
+    { ranges_scenes, ranges_mutations, 3, 6, true },
+    { ranges_hopper_scenes, ranges_hopper_mutations, 2, 6, true },
+    { NULL, NULL, 0, 0, false },
 };

@@ -144,7 +144,7 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 7 },
-    { on_hopper, hopper, 2, 7 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 0, 7, false },
+    { on_hopper, hopper, 2, 7, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -143,7 +143,6 @@ static const mutation mutations[] = {
     { "Q's buffers out of step", X, "    q.next();\n", "", 0, "gaps padded" },
     { "tiles without keys have a Q", X, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "keyless" },
     { "the warp that clears keeps its tiles", X, "    tiles.done(smem, true);\n", "    tiles.slot.next();\n", 0, "packed" },
-    { "all keys count as seen", RANGES, "$(pr.last_own_key()) + 1 - block", "sequence.sk() - block", 0, "top_left" },
     { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window" },
     { "the end in whole tiles counts as partial", RANGES, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;",
       "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
@@ -244,6 +243,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 2, 5, false },
+    { NULL, NULL, 0, 0, false },
 };
