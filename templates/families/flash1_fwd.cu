@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         const int r = row + RI * y + i;
-        const int first = first_key(sequence, r) - key, last = last_key(sequence, r) - key;
+        const int first = $(pr.first_key("r")) - key, last = $(pr.last_key("r")) - key;
         float m = -infinity(), l = 0.f;
 #pragma unroll
         for (int j = 0; j < CJ; j++) {

@@ -39,10 +39,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 //| include "pairs/grad_probability.cu"
 
 //| include "tiles/delta.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 __device__ __forceinline__ float4 load_float4(u32 from) {
   const uint4 x = load_shared_x4(from);
@@ -92,12 +90,12 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     const bool real = row < sequence.sq();
     const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
     const float delta = real ? ((const float *)p.delta)[sequence.delta(head, row)] : 0.f;
-    const int lo = first_key(sequence, row), hi = lse == -infinity() ? -1 : last_key(sequence, row);
+    const int lo = $(pr.first_key("row")), hi = lse == -infinity() ? -1 : $(pr.last_key("row"));
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = $(pr.seen("key", "lo", "hi"));
-      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2($(pr.exponent("s[i][j]", "p.scale", "finite_lse(lse)")) * LOG2E) : 0.f;
+      $(pr.p_type) e = visible ? $(pr.probability("s[i][j]", "p.scale", "finite_lse(lse)", "LOG2E")) : 0.f;
 //| if p.has_dropout then
       const bool kept = $(pr.keeps("number", "row", "key"));
 //| end

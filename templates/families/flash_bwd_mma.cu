@@ -150,7 +150,7 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = probability_exp2($(pr.exponent("s[m][n][e]", "p.scale_log2", "pairs[n].lse[e % 2]")));
+      for (int e = 0; e < 4; e++) s[m][n][e] = $(pr.probability("s[m][n][e]", "p.scale_log2", "pairs[n].lse[e % 2]"));
 }
 
 // dP^T becomes dS^T. P^T: a function of the place.

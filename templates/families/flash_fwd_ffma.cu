@@ -34,10 +34,8 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p)
 
 //| include "tiles/softmax.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
+//| include "pairs/philox.cu"
 
-//| end
 typedef float element;
 
 //| include "pairs/exact_rows.cu"
@@ -165,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 //| end
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
+          $(pr.p_type) e = probability(s[i][j], p.scale_log2, shift);
           state[i].l += e;
 //| indented(10, pr.drop_pair, "e", "number", "(int)own.query", "block * BC + x + 16 * j")
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));

@@ -59,10 +59,8 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "tiles/softmax.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
+//| include "pairs/philox.cu"
 
-//| end
 //| include "pairs/exact_rows.cu"
 
 //| include "tiles/epilogue.cu"

@@ -22,10 +22,8 @@ constexpr int PITCH = TILE + 4;
 //| include "pairs/mask.cu"
 
 //| include "machine/fma.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 // The tile of block blockIdx.x: rows, then columns, then heads of all batches.
 struct Tile {
@@ -83,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= sequence.sq()) return;
   float *const s = (float *)p.scores + t.scores + (long long)row * p.sk;
-  const int lo = first_key(sequence, row), hi = last_key(sequence, row);
+  const int lo = $(pr.first_key("row")), hi = $(pr.last_key("row"));
   float m = -infinity(), l = 0.f;
   for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));

@@ -29,10 +29,8 @@ constexpr int PITCH = TILE + 4;
 //| include "pairs/grad_probability.cu"
 
 //| include "tiles/delta.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 // sum[i][j] += a(4 y + i, k) b(4 x + j, k) over k in [from, to).
 template <class A, class B>

@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(128) fa_softmax(const __grid_consta
   float *const s = t.scores + (long long)t.row * p.sk + t.keys.key_lo;
   const Sequence sequence = sequence_of(p, t.batch);
   const int n = t.keys.key_hi - t.keys.key_lo + 1;
-  const int lo = first_key(sequence, t.row) - t.keys.key_lo, hi = last_key(sequence, t.row) - t.keys.key_lo;  // of those that it sees
+  const int lo = $(pr.first_key("t.row")) - t.keys.key_lo, hi = $(pr.last_key("t.row")) - t.keys.key_lo;  // of those that it sees
   float m = -infinity(), l = 0.f;
   for (int j = threadIdx.x; j < n; j += 128) {
     const float score = s[j];

@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       for (int n = 0; n < NB_KEYS; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-          ds[m][n][e] = grad_score(probability_exp2($(pr.exponent("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]"))), ds[m][n][e], delta[m][e / 2]);
+          ds[m][n][e] = grad_score($(pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
 //|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }

@@ -89,7 +89,9 @@ if ($(kept)) $(quad.bits) |= 1u << $(at);
 //|     end)
 //|   end
 //|
-//|   -- Of one pair: whether it is kept; x becoming 0 where it is not; a factor behind another; and of what `kept` says so its scaled value.
+//|   -- Of one pair: the type of P, which drop_pair() may change; whether the pair is kept; P becoming 0 where it is not; a factor of P, behind
+//|   -- another one; and x times its scale, or 0, as `kept` says.
+//|   pr.p_type = p.has_dropout and "float" or "const float"
 //|   function pr.keeps(number, query, key) return ("dropout.keeps(%s, %s, %s)"):format(number, query, key) end
 //|   function pr.drop_pair(x, number, query, key)
 //|     if p.has_dropout then

@@ -35,8 +35,7 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     float s = 0.f;
 #pragma unroll 4
     for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
-    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+//| raise_exactly()
     row.m = top;
     row.l = fmaf(row.l, keep, e);
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")

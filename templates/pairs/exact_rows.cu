@@ -28,8 +28,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
-    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+//| raise_exactly()
     row = {top, fmaf(row.l, keep, e)};
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
 #pragma unroll

@@ -4,13 +4,12 @@
 //| local layouts = include "pairs/layouts.lua"
 //|
 //| return function(pr, p)
-//|   -- Whether a key is one of first to last, or none of them.
+//|   -- The first and the last key that a query sees; whether a key is one of first to last, or none of them; whether a query sees a key.
+//|   function pr.first_key(query) return ("first_key(sequence, %s)"):format(query) end
+//|   function pr.last_key(query) return ("last_key(sequence, %s)"):format(query) end
 //|   function pr.seen(key, first, last) return ("%s >= %s && %s <= %s"):format(key, first, key, last) end
 //|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
-//|   -- Whether a query sees a key.
-//|   function pr.sees(query, key)
-//|     return pr.seen(key, ("first_key(sequence, %s)"):format(query), ("last_key(sequence, %s)"):format(query))
-//|   end
+//|   function pr.sees(query, key) return pr.seen(key, pr.first_key(query), pr.last_key(query)) end
 //|
 //|   -- A layout has four ways to tell hidden pairs apart, by what its threads know in front of a row's elements.
 //|   local told = {}
@@ -19,7 +18,7 @@
 //|   function told.keys(of, x, value)
 //|     loops(of.outer, true, function()
 const int $(of.row);
-const int lo = first_key(sequence, $(of.query)) - block * BC, hi = last_key(sequence, $(of.query)) - block * BC;
+const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.query)) - block * BC;
 //|       loops(of.inner, of.pair, function()
 //|         if of.pair then
 const int $(of.pair);
@@ -39,12 +38,12 @@ const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
 //|       end
-const int below_hi = columns_below(last_key(sequence, query) + 1 - first);
-//|       if p.mask == "window" then
-const int below_lo = columns_below(first_key(sequence, query) - first);
+const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
+//|       if pr.left then
+const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       end
 //|       loops(of.words, true, function()
-//|         local front = p.mask == "window" and " & ~bits_below(below_lo - 32 * word)" or ""
+//|         local front = pr.left and " & ~bits_below(below_lo - 32 * word)" or ""
 const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|         loops(of.inner, true, function()
 const int $(of.pair);
@@ -58,9 +57,9 @@ if (i < NS && !(seen >> bit & 1)) $(x)$(of.at) = $(value);
 //|   -- behind: keys behind the last are there, and are hidden as well.
 //|   function told.diagonals(of, x, value, behind)
 //|     local hidden = {}
-//|     if p.mask ~= "none" then
+//|     if pr.right then
 // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
+const int hi = sequence.diag_hi() - (key - row), lo = $(pr.left and "sequence.diag_lo() - (key - row)" or "-PART");
 //|       table.insert(hidden, pr.unseen(of.key .. " - " .. of.query, "lo", "hi"))
 //|     end
 //|     if behind then
@@ -77,20 +76,20 @@ if ($(table.concat(hidden, " || "))) $(x)$(of.at) = $(value);
 //|   function told.queries(of, x, value)
 //|     local hidden = of.key .. " > last"
 const int last = sequence.sk() - 1 - key;
-//|     if p.mask ~= "none" then
+//|     if pr.right then
 const int hi = sequence.diag_hi() - (key - row);
 //|       hidden = of.query .. " < first"
 //|     end
-//|     if p.mask == "window" then
+//|     if pr.left then
 const int lo = sequence.diag_lo() - (key - row);
 //|       hidden = of.query .. " < first || " .. of.query .. " > end"
 //|     end
 //|     loops(of.outer, true, function()
 const int $(of.row);
-//|       if p.mask ~= "none" then
+//|       if pr.right then
 const int first = $(of.key) > last ? BR : $(of.key) - hi - 2 * t;  // of the queries that see the key, less 2 t
 //|       end
-//|       if p.mask == "window" then
+//|       if pr.left then
 const int end = $(of.key) - lo - 2 * t;  // the last of them
 //|       end
 //|       loops(of.inner, true, function()

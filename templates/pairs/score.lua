@@ -7,6 +7,11 @@ return function(pr, p)
   -- The exponent of P: a product in the unit of `shift`, less that one, rounded once. shift: of the row, its maximum or LSE.
   function pr.exponent(product, unit, shift) return ("fmaf(%s, %s, -%s)"):format(product, unit, shift) end
 
+  -- P of the backward pass, from the LSE in that unit, pairs/grad_probability.cu. log2e: a factor, of units that are not of base 2.
+  function pr.probability(product, unit, lse, log2e)
+    return ("probability_exp2(%s%s)"):format(pr.exponent(product, unit, lse), log2e and " * " .. log2e or "")
+  end
+
   -- LSE of a row with maximum m and sum l, which sees keys. In base 2 scores are products, which `unit` turns into scores.
   function pr.lse(m, l) return m .. " + logf(" .. l .. ")" end
   function pr.lse_log2(m, l, unit) return ("fmaf(%s, %s, log2_approx(%s) * 0.693147180559945309f)"):format(m, unit, l) end

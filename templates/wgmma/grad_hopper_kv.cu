@@ -171,7 +171,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = probability_exp2($(pr.exponent("s[i]", "p.scale_log2", "lse[i / 4 * 2 + i % 2]")));
+  for (int i = 0; i < NS; i++) s[i] = $(pr.probability("s[i]", "p.scale_log2", "lse[i / 4 * 2 + i % 2]"));
 }
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
