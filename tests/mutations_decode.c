@@ -162,7 +162,6 @@ static const mutation mutations[] = {
 
     /* how K and V come */
     { "a page is looked up one entry on", L, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", L, "page = key <= key_hi", "page = key < key_hi", 0, "pages" },
     { "tokens count through pages", L, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "the page of a run is another lane's", L, "__shfl_sync(~0u, page, source)", "__shfl_sync(~0u, page, 0)", 0, "pages_second" },
     { "numbers of pages are believed", L, "hi = at < (u32)p.pages ? most : -1;", "hi = most;", 0, "pages_second pages_large" },

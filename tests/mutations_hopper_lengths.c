@@ -193,9 +193,7 @@ static const mutation mutations[] = {
     /* pages */
     { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "entries past the last key", P, "$(pr.meets_run(\"first\", \"last\"))", "key + RUN > first", 0, "pages_full" },
-    { "the run of the last key is not looked up", RANGES, "key <= %s && key + RUN", "key < %s && key + RUN", 0, "pages_full" },
-    { "runs of a window's first key are not looked up", RANGES, "key + RUN > %s", "key > %s", 0, "pages_128" },
+    { "entries past the last key", P, "$(pr.meets(\"RUN\", \"first\", \"last\"))", "key + RUN > first", 0, "pages_full" },
     { "all lanes have the first run", P, "key = block * BC + lane * RUN;", "key = block * BC;", 0, "pages" },
     { "tokens count through pages", P, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "tokens stay", P, "    token -= tokens;\n", "", 0, "pages_48 pages_128" },

@@ -15,7 +15,9 @@
 #define LENGTHS(left, right, how) left, right, 0, 0, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
 
 /* clang-format off */
-static const fa_ragged_how full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
+static const fa_ragged_how
+    full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL },
+    pages = { .seed = 8, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_FULL, .page_size = 16, .spare = 2 };
 
 const scene ranges_scenes[] = {
     { "naive", "fp32,d=24,mask=window,b=1,hq=2,hkv=1", "naive:tile=64", 150, 300, WINDOW(40, 9) },
@@ -27,6 +29,10 @@ const scene ranges_scenes[] = {
     { "dots", "fp32,d=40,mask=window,b=1,hq=2,hkv=2", "decode_ffma:br=4,bk=8,key_warps=4,dot_lanes=8," SPLIT, 4, 153, WINDOW(30, 0) },
     { "decode", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", "decode_mma:br=16,bk=16,key_warps=2," SPLIT, 10, 150, WINDOW(46, 2) },
     { "mixed", "bf16,d=64,mask=window,features=lengths,b=1,hq=2,hkv=2", "mixed_mma:" MMA, 100, 100, LENGTHS(40, 25, full) },
+    { "mma_pages", "bf16,d=64,mask=window,features=lengths+pages,page=16,b=1,hq=2,hkv=2", "flash_fwd_mma:" MMA, 30, 145,
+      LENGTHS(30, 0, pages) },
+    { "decode_pages", "bf16,d=64,mask=window,features=lengths+pages,page=16,b=1,hq=2,hkv=2", "decode_mma:br=16,bk=16,key_warps=2," SPLIT,
+      10, 145, LENGTHS(30, 0, pages) },
     { "naive_bwd", "fp32,d=24,mask=window,op=backward,b=1,hq=2,hkv=1", "naive_bwd:tile=64", 150, 300, WINDOW(40, 9) },
     { "ffma_bwd", "fp32,d=32,mask=window,op=backward,b=1,hq=2,hkv=1", "flash_bwd_ffma:br=16,bc=16", 90, 90, WINDOW(17, 5) },
     { "anew", "fp16,d=40,mask=window,op=backward,b=1,hq=2,hkv=1", BWD "q_br=64,dq=0", 90, 110, WINDOW(40, 25) },
@@ -40,6 +46,8 @@ const scene ranges_hopper_scenes[] = {
       256, 300, WINDOW(100, 60) },
     { "wgmma_lengths", "bf16,d=64,mask=window,features=lengths,b=1,hq=2,hkv=1",
       "flash_fwd_" WGMMA(64, "schedule=0,bc=48,convert=1,rescale=3,o_path=0,grid=2"), 90, 200, TOP_LEFT(20, 5) },
+    { "wgmma_pages", "bf16,d=64,mask=window,features=lengths+pages,page=16,b=1,hq=2,hkv=1",
+      "flash_fwd_" WGMMA(64, "schedule=0,bc=48,convert=1,rescale=3,o_path=0,grid=2"), 60, 241, LENGTHS(30, 0, pages) },
     { "decode_wgmma", "bf16,d=64,mask=window,b=1,hq=2,hkv=2",
       "decode_wgmma:br=64,bk=32,key_warps=2,ctas=1,min_turns=1,row_warps=4,stages=2,kv_lanes=1,sm_shares=1,combine=1", 10, 164, WINDOW(95, 2) },
     { "mixed_wgmma", "bf16,d=64,mask=window,features=lengths,b=1,hq=2,hkv=1",
@@ -70,6 +78,9 @@ const scene ranges_hopper_scenes[] = {
 #define FORGOTTEN_RIGHT "the right edge cuts no block", R, "block >= %s.full_hi || ", ""
 #define FORGOTTEN_LEFT "the left edge cuts no block", R, " || block <= %s.full_lo", ""
 #define TURNS "turns rounded down", R, "(hi / BC - lo / BC + GROUPS) / GROUPS", "(hi / BC - lo / BC + 1) / GROUPS"
+#define LAST_RUN "the run of keys that begins with the last is not looked up", R, "key <= %s && key", "key < %s && key"
+#define FIRST_RUN \
+    "runs that hold the first key are not looked up", R, "key + %s > %s\"):format(last, keys, first)", "key > %s\"):format(last, first)"
 #define QUERIES \
     "queries of a tile's first key alone", R, "(\"last_query(sequence, min(%s + %s, %s) - 1)\")", "(\"last_query(sequence, %s)\")"
 #define OWN_KEYS "all keys count as some query's", R, "return (\"last_key(sequence, %s - 1)\")", "return (\"sequence.sk() - 1\")"
@@ -86,6 +97,8 @@ const mutation ranges_mutations[] = {
     { "blocks that the left edge cuts are left out", R, "    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});\n", "",
       0, "ffma mma mixed" },
     { TURNS, 0, "dots decode" },
+    { LAST_RUN, 0, "mma_pages decode_pages" },
+    { FIRST_RUN, 0, "mma_pages decode_pages" },
     { QUERIES, 0, "ffma_bwd anew spill" },
     { OWN_KEYS, 0, "anew_blind" },
     { NULL, NULL, NULL, NULL, 0, NULL },
@@ -101,6 +114,8 @@ const mutation ranges_hopper_mutations[] = {
     { "a block behind the whole ones counts as whole", R, "block < %s.full_hi &&", "block <= %s.full_hi &&", 0, "wgmma mixed_wgmma" },
     { "a block in front of the whole ones counts as whole", R, "&& block > %s.full_lo", "&& block >= %s.full_lo", 0, "wgmma mixed_wgmma" },
     { TURNS, 0, "decode_wgmma" },
+    { LAST_RUN, 0, "wgmma_pages" },
+    { FIRST_RUN, 0, "wgmma_pages" },
     { QUERIES, 0, "bwd bwd_twins bwd_add bwd_lengths" },
     { OWN_KEYS, 0, "wgmma_lengths bwd_lengths" },
     { NULL, NULL, NULL, NULL, 0, NULL },
