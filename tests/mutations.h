@@ -30,7 +30,7 @@ typedef struct mutation_list {
     const mutation *mutations; /* each ended by a row without name; a mutation's scenes are of its own list */
     int sm_count;              /* of the simulated H200 they run on; 0: an A100 */
     int every;                 /* one in so many runs by default, all with FAGEN_TEST_FULL; 0: all */
-    bool each;                 /* each scene of a mutation must notice it, as where scenes are families that share a piece; else one */
+    bool each; /* each of a row's scenes must notice it, not one of them; by default one is asked, of the next row the next one */
 } mutation_list;
 extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */
 extern const scene ranges_scenes[], ranges_hopper_scenes[];
