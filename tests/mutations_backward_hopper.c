@@ -169,7 +169,6 @@ const mutation hopper_mutations[] = {
     { "dQ of the group's first head", G, "(first_head(p, unit) + member) * p.grad_q_sh", "first_head(p, unit) * p.grad_q_sh", 0, "one" },
 
     /* which queries and keys */
-    { "queries of the first key of the tile", RANGES, "$(pr.last_query_of(\"key\", \"keys\"))", "last_query(sequence, key)", 0, "window" },
     { "queries of the last key of the tile", RANGES, "first = first_query(sequence, key), last",
       "first = first_query(sequence, key + keys - 1), last", 0, "turns" },
     { "a warpgroup behind the last key has queries", RANGES, "last = key < sequence.sk() ? $(", "last = true ? $(", 0, "pair" },

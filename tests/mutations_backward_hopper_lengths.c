@@ -83,7 +83,6 @@ const scene hopper_lengths_scenes[] = {
 
 const mutation hopper_lengths_mutations[] = {
     /* which rows are of others */
-    { "all keys count as seen", RANGES, "$(pr.last_own_key()) + 1 - block", "sequence.sk() - block", 0, "top_left" },
     { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window pair_window" },
     { "a block that ends a row too far is all its own", RANGES, "end >= BC", "end >= BC - 1", 0, "rows_63" },
     { "queries past those that see a key count", RANGES, "$(pr.last_own_query()) + 1", "sequence.sk() + 1 + sequence.sq()", 0,

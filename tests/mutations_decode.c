@@ -102,7 +102,6 @@ static const scene scenes[] = {
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
-#define RANGES "ranges.cu"
 #define S "decode_split.cu"
 #define L "decode_loader.cu"
 #define M "decode_merge.cu"
@@ -116,7 +115,6 @@ static const scene scenes[] = {
 
 static const mutation mutations[] = {
     /* which keys a thread block owns */
-    { "turns rounded down", RANGES, "(hi / BC - lo / BC + GROUPS) / GROUPS", "(hi / BC - lo / BC + 1) / GROUPS", 0, "line" },
     { "the ends of a tile take no place", S, "turns > 0 ? turns + ENDS : 0", "turns", 0, "line pages" },
     { "the ends of tiles are not shared out", S, "long long all = turns + tiles * ENDS", "long long all = turns", 0, "line" },
     { "shares rounded down", S, "divide(all + shares - 1, shares)", "divide(all, shares)", 0, "rest" },
@@ -164,7 +162,6 @@ static const mutation mutations[] = {
 
     /* how K and V come */
     { "a page is looked up one entry on", L, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", L, "page = key <= key_hi", "page = key < key_hi", 0, "pages" },
     { "tokens count through pages", L, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "the page of a run is another lane's", L, "__shfl_sync(~0u, page, source)", "__shfl_sync(~0u, page, 0)", 0, "pages_second" },
     { "numbers of pages are believed", L, "hi = at < (u32)p.pages ? most : -1;", "hi = most;", 0, "pages_second pages_large" },
@@ -266,7 +263,6 @@ static const mutation mutations[] = {
     { "the maximum of the tile before", F, "state[m][0] = state[m][1] = {-infinity(), 0.f};", "state[m][0].l = state[m][1].l = 0.f;", 0,
       "line" },
     { "a lane's share of the sum for the whole", F, "quad_sum(state[m][h].l)", "state[m][h].l", 0, "line" },
-    { "masked blocks taken as full", RANGES, "block >= %s.full_hi || ", "", 0, "line" },
     { "blocks that nothing sees are taken", T, "block >= tile.range.block_lo && block <= tile.range.block_hi", "true", 0, "line packed" },
     { "boxes of V in front of their rows", W, "(u64)(8 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16",
       "(u64)(4 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16", 0, "wgmma" },

@@ -143,7 +143,6 @@ static const mutation mutations[] = {
     { "Q's buffers out of step", X, "    q.next();\n", "", 0, "gaps padded" },
     { "tiles without keys have a Q", X, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "keyless" },
     { "the warp that clears keeps its tiles", X, "    tiles.done(smem, true);\n", "    tiles.slot.next();\n", 0, "packed" },
-    { "all keys count as seen", RANGES, "$(pr.last_own_key()) + 1 - block", "sequence.sk() - block", 0, "top_left" },
     { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window" },
     { "the end in whole tiles counts as partial", RANGES, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;",
       "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
@@ -193,9 +192,7 @@ static const mutation mutations[] = {
     /* pages */
     { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "entries past the last key", P, "$(pr.meets_run(\"first\", \"last\"))", "key + RUN > first", 0, "pages_full" },
-    { "the run of the last key is not looked up", RANGES, "key <= %s && key + RUN", "key < %s && key + RUN", 0, "pages_full" },
-    { "runs of a window's first key are not looked up", RANGES, "key + RUN > %s", "key > %s", 0, "pages_128" },
+    { "entries past the last key", P, "$(pr.meets(\"RUN\", \"first\", \"last\"))", "key + RUN > first", 0, "pages_full" },
     { "all lanes have the first run", P, "key = block * BC + lane * RUN;", "key = block * BC;", 0, "pages" },
     { "tokens count through pages", P, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "tokens stay", P, "    token -= tokens;\n", "", 0, "pages_48 pages_128" },

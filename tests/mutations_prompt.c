@@ -151,7 +151,6 @@ static const mutation mutations[] = {
 
     /* pages */
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", RANGES, "key <= %s && key + RUN", "key < %s && key + RUN", 0, "pages" },
     { "tokens count through pages", P, "key - entry * p.page_size}", "key}", 0, "pages" },
     { "the page of a run is another lane's", P, "__shfl_sync(~0u, at.page, source)", "__shfl_sync(~0u, at.page, 0)", 0, "pages" },
     { "the token of a run is another lane's", P, "__shfl_sync(~0u, at.token, source)", "__shfl_sync(~0u, at.token, 0)", 0,

@@ -180,8 +180,8 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 //|   function pr.last_own_key(sq) return ("last_key(sequence, %s - 1)"):format(sq or "sequence.sq()") end
 //|   function pr.last_own_query(sk) return ("last_query(sequence, %s - 1)"):format(sk or "sequence.sk()") end
 //|
-//|   -- Whether a run of RUN keys from `key` on has one of keys first to last.
-//|   function pr.meets_run(first, last) return ("key <= %s && key + RUN > %s"):format(last, first) end
+//|   -- Whether one of `keys` keys from `key` on is of first to last.
+//|   function pr.meets(keys, first, last) return ("key <= %s && key + %s > %s"):format(last, keys, first) end
 //|
 //|   -- Keys that the first tile of a sequence has in front of its right edge; of a window, those that any tile sees, at most.
 //|   function pr.keys_of_first_tile()

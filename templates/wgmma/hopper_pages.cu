@@ -23,7 +23,7 @@ struct Runs {
     token = key - entry * p.page_size;
   }
   __device__ __forceinline__ Run look_up() const {
-    const int page = $(pr.meets_run("first", "last")) ? table[entry] : -1;
+    const int page = $(pr.meets("RUN", "first", "last")) ? table[entry] : -1;
     return {token, (u32)page < (u32)p.pages ? page : -1};
   }
   // To the block in front, without a division.
