@@ -69,6 +69,7 @@ static const scene scenes[] = {
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
+#define RANGES "ranges.cu"
 #define O "varlen_order.cu"
 #define P "paged_tile.cu"
 #define A "mma_part.cu"
@@ -122,10 +123,10 @@ static const mutation mutations[] = {
     { "tokens for rows", X, "if (q.length * p.group > $(l.rows_upto))", "if (q.length > 1)", 0, "mixed_few" },
 
     /* parts of tiles */
-    { "a part begins one block late", O, "range.block_lo += blocks * where.part / where.parts;",
+    { "a part begins one block late", RANGES, "range.block_lo += blocks * where.part / where.parts;",
       "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
-    { "parts overlap", O, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
-    { "every part has all keys", O, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "parts overlap", RANGES, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
+    { "every part has all keys", RANGES, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
     { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0,
       "split" },
     { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)",
@@ -150,7 +151,6 @@ static const mutation mutations[] = {
 
     /* pages */
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", P, "key <= key_hi && key + RUN > key_lo", "key < key_hi && key + RUN > key_lo", 0, "pages" },
     { "tokens count through pages", P, "key - entry * p.page_size}", "key}", 0, "pages" },
     { "the page of a run is another lane's", P, "__shfl_sync(~0u, at.page, source)", "__shfl_sync(~0u, at.page, 0)", 0, "pages" },
     { "the token of a run is another lane's", P, "__shfl_sync(~0u, at.token, source)", "__shfl_sync(~0u, at.token, 0)", 0,
@@ -169,6 +169,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -131,7 +131,7 @@ return {
       SCORES // 2, c.bc, c.bc * 8 * (l.chunks + l.chunks_v))
   end,
   params = function(p, c, a, l)
-    return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and " unit member members" or "")
+    return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and "unit member members" or "")
   end,
 
   work = function(p, c, a, l)

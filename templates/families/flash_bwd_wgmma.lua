@@ -225,7 +225,7 @@ return {
   end,
 
   params = function(p, c, a, l)
-    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and " unit" or " key_base unit")
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and "unit" or "key_base unit")
       .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
   end,
 

@@ -8,6 +8,8 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
+local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
@@ -77,8 +79,8 @@ local function places(p, c)
     l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end
-  l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
-  l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.ranges = p.has_lengths and (edges.right(p) and 48 or 32) + (l.parts and 16 or 0) or 16
+  l.slot = l.ranges + ((edges.right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
@@ -171,7 +173,7 @@ return {
       return false, "how many tiles there are is known on the device alone"
     end, upto = "grid" },
     { "feeder", function(p, c, a)
-      if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
+      if edges.left(p) and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
@@ -192,12 +194,12 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      local masked = p.mask ~= "none" or p.has_lengths
+      local masked = edges.right(p) or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
-      if p.mask == "window" then others = 32 end
+      if edges.left(p) then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
-      if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
-      if p.mask == "window" and p.has_lengths then others = 38 end
+      if edges.left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
+      if edges.left(p) and p.has_lengths then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -214,7 +216,7 @@ return {
       if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
         return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
       end
-      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or p.mask == "window")) then return true end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.left(p))) then return true end
       return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
     { "buffers", function(p, c, a)
@@ -236,7 +238,7 @@ return {
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
       local _launch, consumer = registers(a, c)
       local need = matrices(p, c) + 30
-      if p.mask == "none" or need <= consumer then return true end
+      if not edges.right(p) or need <= consumer then return true end
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
@@ -270,7 +272,7 @@ return {
   layout = function(p, c, a)
     local l = places(p, c)
     l.tma = true
-    l.masked = p.mask ~= "none"
+    l.masked = edges.right(p)
     l.persistent = c.grid > 0
     -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
     l.published = l.persistent and (l.masked or p.has_lengths)
@@ -287,7 +289,7 @@ return {
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
-    l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
+    l.skip_late = edges.left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       -- One box brings all columns of a run where they fill the boxes of a row.
@@ -318,17 +320,11 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
-    local names = "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
-    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-    if p.has_pages then names = names .. "page_table " end
-    names = names .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
-    names = names .. "scale scale_log2 b hq hkv group sq sk "
-    if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
-    names = names .. "total_q total_k relative shift_lo shift_hi section_keys "
-    if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
-    return names
+    local values = values_of(p)
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+      .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
+      .. (p.has_pages and l.joined and "joined " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:

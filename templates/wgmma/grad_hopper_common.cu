@@ -1,4 +1,5 @@
 //| needs "l.sums"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- what both kernels of gradients share ----
 
 //| include "tiles/ring.cu"
@@ -17,7 +18,7 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
 struct HeadTile {
   int head, tile;  // of the launch's heads; of the head's tiles
 };
-//| if p.mask == "none" then
+//| if not pr.right then
 // Head by head: all tiles take as long.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
 //| else

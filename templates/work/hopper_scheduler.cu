@@ -1,4 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -22,33 +23,7 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //| include "tiles/ring.cu"
 
 // ---- which tiles this block does, in order, and what of each ----
-// In blocks of keys: all that are loaded are those from loaded_hi down to loaded_lo. A warpgroup sees those from first down to last, and
-// needs no mask between full_lo and full_hi, both left out.
-struct KeyRange {
-  int loaded_hi, loaded_lo, first, last, full_lo, full_hi;
-  // A tile's last warpgroups may have no row of the problem: they let pass all that is loaded.
-  __device__ __forceinline__ bool idle() const { return first < 0; }
-};
-//| if p.has_lengths then
-__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Sequence &sequence, const Tile &where, int wg) {
-//| else
-__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg) {
-  const Sequence sequence = sequence_of(p, where.batch);
-//| end
-  const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
-//| if l.parts then
-  const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);
-//| else
-  const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
-//| end
-  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
-  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
-//| local last = "max(own.block_lo, loaded.block_lo)"
-//| if l.parts then
-//|   last = "min(max(own.block_lo, loaded.block_lo), first)"
-//| end
-  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo, own.full_hi};
-}
+//| pr.key_range_of()
 
 //| if not l.persistent then
 struct TileScheduler {
