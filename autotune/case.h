@@ -2,10 +2,10 @@
 #ifndef FA_AUTOTUNE_CASE_H
 #define FA_AUTOTUNE_CASE_H
 #include "gen/config.h"
-#include "gen/dropout.h"
 #include "gen/gen.h"
 #include "gen/model.h"
 #include "gen/operation.h"
+#include "gen/pairs.h"
 #include "layout.h"
 #include "ragged.h"
 #include "random.h"

@@ -51,7 +51,7 @@ add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 # it. Made as libfagen.a is, of the rooms' objects without the JIT.
 set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
   $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit\)[.]c[.]>
-  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|dropout|error|extent|fields|operation|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
+  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|error|extent|fields|operation|pairs|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
 set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
 add_custom_command(
