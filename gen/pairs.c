@@ -108,7 +108,7 @@ fa_blocks fa_pairs_key_blocks(const fa_pairs *p, fa_range queries, int64_t width
         return (fa_blocks){ { 0, -1 }, { 0, -1 }, all, 0, 0 };
     fa_blocks b = { .some = { some.first / width, some.last / width } };
     /* What all rows see begins where the last one does, and ends where the first one does. */
-    b.full = (fa_range){ (last.first + width - 1) / width, first.last < 0 ? -1 : (first.last + 1) / width - 1 };
+    b.full = (fa_range){ (last.first + width - 1) / width, (first.last + 1) / width - 1 };
     if (b.full.last < b.full.first)
         b.full = (fa_range){ 0, -1 };
     b.whole = b.full.last - b.full.first + 1;

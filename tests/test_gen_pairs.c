@@ -158,7 +158,7 @@ static void at_every_length(const mask *m)
 static void at_every_diagonal(mask m)
 {
     for (m.diagonal = FA_BOTTOM_RIGHT; m.diagonal <= FA_OFFSET; m.diagonal++)
-        for (m.offset = m.diagonal == FA_OFFSET ? -9 : 0; m.offset <= (m.diagonal == FA_OFFSET ? 9 : 0); m.offset++)
+        for (m.offset = m.diagonal == FA_OFFSET ? -9 : 9; m.offset <= 9; m.offset++) /* the others do not read it */
             at_every_length(&m);
 }
 
