@@ -248,7 +248,7 @@ Test(operation_toy, every_byte_is_counted_by_tensor)
         OK(fa_config_parse(&k, "gated:rows=4,threads=256"));
         OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
         sim_counters counted = test_traced(ctx, &p, plan, &in, &t);
-        uint64_t rows = (uint64_t)p.b * p.hq * p.sq, pairs = (uint64_t)(fa_model_visible(&p, band) * p.b * p.hq);
+        uint64_t rows = (uint64_t)p.b * p.hq * p.sq, pairs = (uint64_t)(fa_pairs_count(&(fa_pairs){ p.sq, p.sk, band }) * p.b * p.hq);
         const struct {
             const char *name;
             CUdeviceptr at;

@@ -1,8 +1,8 @@
 /* check: fa_args row by row, in 64 bits and with every overflow looked for. */
 #include "check.h"
 #include "gen/bucket.h"
-#include "gen/dropout.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "gen/problem.h"
 #include "lengths.h"
 #include "map.h"
@@ -207,31 +207,18 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     return FA_OK;
 }
 
-/* The mask as two diagonals, clamped so that the kernel's 32-bit arithmetic cannot wrap. */
-static int32_t diagonal(int64_t x, const fa_args *a)
+/* The mask as two diagonals, clamped so that the kernel's 32-bit arithmetic cannot wrap; and as the shift that a sequence's own lengths
+ * come to on the device, which clamps again. */
+static void fill_mask(fa_values *v, const fa_args *a)
 {
-    return (int32_t)(x < -(int64_t)a->sq ? -(int64_t)a->sq : x > a->sk ? a->sk : x);
-}
-
-/* The same where a sequence's own lengths come to it on the device, which clamps again: the sum of a shift and two lengths fits 32 bits. */
-static int32_t shift(int64_t x)
-{
-    return (int32_t)(x < -FA_MAX_LENGTH ? -FA_MAX_LENGTH : x > FA_MAX_LENGTH ? FA_MAX_LENGTH : x);
-}
-
-static void fill_mask(fa_values *p, const fa_args *a)
-{
-    int64_t fixed = a->diagonal == FA_OFFSET ? a->offset : 0;
-    int64_t off = a->diagonal == FA_BOTTOM_RIGHT ? (int64_t)a->sk - a->sq : fixed;
-    bool window = a->mask == FA_MASK_WINDOW;
-    bool left = window && a->window_left >= 0;
-    bool right = a->mask == FA_MASK_CAUSAL || (window && a->window_right >= 0);
-    p->diag_lo = left ? diagonal(off - a->window_left, a) : -a->sq;
-    p->diag_hi = right ? diagonal(off + (window ? a->window_right : 0), a) : a->sk;
-    p->key_base = fa_map_key_base(p);
-    p->relative = a->diagonal == FA_BOTTOM_RIGHT;
-    p->shift_lo = left ? shift(fixed - a->window_left) : -FA_MAX_LENGTH;
-    p->shift_hi = right ? shift(fixed + (window ? a->window_right : 0)) : FA_MAX_LENGTH;
+    fa_shift shift = fa_shift_of(a->mask, a->diagonal, a->offset, a->window_left, a->window_right);
+    fa_pairs pairs = fa_pairs_of(shift, a->sq, a->sk);
+    v->diag_lo = (int32_t)pairs.band.lo;
+    v->diag_hi = (int32_t)pairs.band.hi;
+    v->key_base = (int32_t)fa_pairs_all_keys(&pairs).first;
+    v->relative = shift.relative;
+    v->shift_lo = shift.lo;
+    v->shift_hi = shift.hi;
 }
 
 static void fill(fa_call *c, const fa_args *a, const fa_span *s)

@@ -1,6 +1,7 @@
 /* device_data: lists fetched, then the rules between them. */
 #include "device_data.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "runtime/context/driver_cuda.h"
 #include <stdlib.h>
 #include <string.h>
@@ -93,11 +94,9 @@ static fa_status check_lengths(const side *s)
 static fa_status check_table(const int32_t *table, const fa_values *v, const side *q, const side *k)
 {
     for (int32_t i = 0; table && i < v->b; i++) {
-        int64_t sq = length(q, i), sk = length(k, i), off = v->relative ? sk - sq : 0;
-        int64_t first = off + v->shift_lo, last = off + sq - 1 + v->shift_hi;
-        first = first > 0 ? first : 0;
-        last = last < sk ? last : sk - 1;
-        for (int64_t n = first / v->page_size; sq > 0 && first <= last && n <= last / v->page_size; n++) {
+        fa_pairs pairs = fa_pairs_of((fa_shift){ v->relative, v->shift_lo, v->shift_hi }, length(q, i), length(k, i));
+        fa_range seen = fa_pairs_all_keys(&pairs);
+        for (int64_t n = seen.first / v->page_size; seen.first <= seen.last && n <= seen.last / v->page_size; n++) {
             int32_t page = table[(int64_t)i * v->page_table_stride + n];
             if (page < 0 || page >= v->pages)
                 return fa_fail(FA_INVALID,

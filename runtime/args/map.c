@@ -1,6 +1,7 @@
 /* map: a thread's table of encoded tensor maps, looked up by all that goes into one. */
 #include "map.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "gen/problem.h"
 #include "gen/thread.h"
 #include "runtime/context/driver_cuda.h"
@@ -50,33 +51,11 @@ static maps *own(void)
     return mine ? mine : fa_thread_keep(&mine, sizeof *mine);
 }
 
-int32_t fa_map_key_base(const fa_values *a)
+/* The rows of a tensor that are of some pair: the keys that a query sees, or the queries that see a key. */
+static fa_range rows_seen(const fa_values *v, bool keys)
 {
-    return a->diag_lo > 0 ? a->diag_lo < a->sk ? a->diag_lo : a->sk : 0;
-}
-
-/* Keys from key_base to the last that some row sees; at least 1. */
-static int32_t fa_map_keys(const fa_values *a)
-{
-    int64_t last = (int64_t)a->sq - 1 + a->diag_hi;
-    last = last < a->sk ? last : a->sk - 1;
-    int64_t n = last - fa_map_key_base(a) + 1;
-    return n > 1 ? (int32_t)n : 1;
-}
-
-/* The first query that sees a key, where there is one; at most sq. */
-static int32_t query_base(const fa_values *a)
-{
-    return a->diag_hi < 0 ? -a->diag_hi < a->sq ? -a->diag_hi : a->sq : 0;
-}
-
-/* Queries from query_base to the last that sees some key; at least 1. */
-static int32_t queries_seen(const fa_values *a)
-{
-    int64_t last = (int64_t)a->sk - 1 - a->diag_lo;
-    last = last < a->sq ? last : a->sq - 1;
-    int64_t n = last - query_base(a) + 1;
-    return n > 1 ? (int32_t)n : 1;
+    fa_pairs p = { v->sq, v->sk, { v->diag_lo, v->diag_hi } };
+    return keys ? fa_pairs_all_keys(&p) : fa_pairs_all_queries(&p);
 }
 
 /* One operand of a call: strides of sequence, head, batch in elements. */
@@ -183,12 +162,13 @@ static void dimensions_of(dimension out[RANK_MAX], const fa_map *m, const tensor
     }
 }
 
-/* The rows that a map spans. */
+/* The rows that a map spans; at least 1. */
 static int64_t rows_of(const tensor *t, const fa_call *c)
 {
-    if (queries_are_known(t, c))
-        return queries_seen(&c->values);
-    return keys_are_known(t, c) ? fa_map_keys(&c->values) : t->size[0] ? t->size[0] : 1;
+    if (!keys_are_known(t, c) && !queries_are_known(t, c))
+        return t->size[0] ? t->size[0] : 1;
+    fa_range seen = rows_seen(&c->values, t->keys);
+    return seen.last > seen.first ? seen.last - seen.first + 1 : 1;
 }
 
 bool fa_maps_joined(const fa_step *s, const fa_call *c)
@@ -220,10 +200,10 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
     if (empty) /* it may be NULL then, its strides 0; nothing is loaded. Of Q and K one has rows, or there would be no launch */
         r->address = a->operand[t.keys ? 0 : 1].address;
-    else if (keys_are_known(&t, c))
-        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
-    else if (queries_are_known(&t, c))
-        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(query_base(a) < a->sq ? query_base(a) : a->sq - 1);
+    else if (keys_are_known(&t, c) || queries_are_known(&t, c)) {
+        int64_t first = rows_seen(a, t.keys).first, rows = t.keys ? a->sk : a->sq;
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(first < rows ? first : rows - 1);
+    }
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
     uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < r->rank; i++) {

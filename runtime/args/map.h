@@ -33,7 +33,4 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c);
 
 /* Whether one of the steps takes maps. */
 bool fa_steps_map(const fa_step *s, int32_t steps);
-
-/* The first key that some row of the problem sees, where there is one; at most sk. */
-int32_t fa_map_key_base(const fa_values *a);
 #endif

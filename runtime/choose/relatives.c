@@ -1,6 +1,7 @@
 /* relatives: a table of features and fields that make little difference to the walk over keys. */
 #include "relatives.h"
 #include "gen/bucket.h"
+#include "gen/pairs.h"
 #include "gen/problem.h"
 
 #define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
@@ -14,8 +15,8 @@ static bool few_masked(const fa_problem *p)
 /* A mask that few rows hardly feel; of a window they see as many keys. */
 static void drop_mask(fa_problem *p)
 {
-    int64_t seen = (int64_t)p->window + p->sq;
-    p->sk = p->mask == FA_MASK_WINDOW && p->window && seen < p->sk ? (int32_t)seen : p->sk;
+    fa_pairs pairs = { p->sq, p->sk, fa_band_of_problem(p) };
+    p->sk = p->mask == FA_MASK_WINDOW && p->window ? (int32_t)fa_pairs_keys_most(&pairs, p->sq) : p->sk;
     p->mask = FA_MASK_NONE;
     p->window = 0;
 }

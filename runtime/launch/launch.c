@@ -65,8 +65,8 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
 static void section(const fa_arch *a, const fa_step *s, fa_call *c, int64_t tile)
 {
     fa_values *v = &c->values;
-    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
-    int64_t seen = (int64_t)v->diag_hi - v->diag_lo + tile, at_work = (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile;
+    fa_pairs pairs = { v->sq, v->sk, { v->diag_lo, v->diag_hi } };
+    int64_t seen = fa_pairs_keys_most(&pairs, tile), at_work = (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile;
     int64_t keys = fa_step_section_keys(&c->problem, seen, at_work, a->l2_bytes);
     v->section = fa_step_section(s, &c->problem, seen, at_work, a->l2_bytes);
     v->section_keys = (int32_t)(keys < 1 ? 1 : keys < MOST_SECTION_KEYS ? keys : MOST_SECTION_KEYS);

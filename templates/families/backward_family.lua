@@ -47,11 +47,4 @@ function backward.workspace(rows, spills)
   end, search = true }
 end
 
--- The share of all pairs that the mask leaves, about.
-function backward.visible(p)
-  if p.mask == "none" then return 1 end
-  if p.mask == "causal" then return p.sq <= p.sk and 1 - p.sq / (2 * p.sk) or p.sk / (2 * p.sq) end
-  return math.min(1, (p.window > 0 and p.window or 1024) / math.max(1, p.sk))
-end
-
 return backward

@@ -147,8 +147,7 @@ end
 function decode.stream(p, c, a, turn, sq)
   sq = sq or p.sq
   local rows = sq * (p.hq // p.hkv)
-  local keys = p.sk
-  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + sq) end
+  local keys = seen_keys(p, sq)
   local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
   local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)

@@ -230,7 +230,7 @@ return {
   end,
 
   work = function(p, c, a, l)
-    local visible = p.b * p.hq * backward.visible(p)
+    local visible = p.b * p.hq * seen_share(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
     -- What a copy takes beyond the time of the blocks in front of it. By timings on an H200, d = 64: four buffers of Q and dO in the place

@@ -255,11 +255,9 @@ fa_dropout fa_case_dropout(const fa_case *c)
 
 bool fa_case_seen(const fa_case *c, int32_t key)
 {
-    fa_band band = fa_case_band(c);
-    int64_t first = key - band.hi, last = key - band.lo; /* queries that see it */
-    first = first > 0 ? first : 0;
-    last = last < c->problem.sq - 1 ? last : c->problem.sq - 1;
-    return first <= last;
+    fa_pairs pairs = { c->problem.sq, c->problem.sk, fa_case_band(c) };
+    fa_range queries = fa_pairs_queries(&pairs, (fa_range){ key, key });
+    return queries.first <= queries.last;
 }
 
 static const fa_operand *operand_of(const fa_case *c, int operand)

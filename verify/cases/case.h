@@ -2,10 +2,10 @@
 #ifndef FA_VERIFY_CASES_CASE_H
 #define FA_VERIFY_CASES_CASE_H
 #include "gen/config.h"
-#include "gen/dropout.h"
 #include "gen/gen.h"
 #include "gen/model.h"
 #include "gen/operation.h"
+#include "gen/pairs.h"
 #include "verify/operands/layout.h"
 #include "verify/operands/ragged.h"
 #include "verify/operands/random.h"

@@ -65,10 +65,10 @@ void fa_sequences_close(fa_sequences *s)
 
 void fa_sequences_seen(const fa_sequences *s, int32_t i, int64_t *first, int64_t *last)
 {
-    const fa_sequence *of = &s->of[i];
-    *first = of->band.lo > 0 ? of->band.lo : 0; /* of the first query; the last key is the last query's, and bands have no holes */
-    *last = of->nq ? of->nq - 1 + of->band.hi : -1;
-    *last = *last < of->nk ? *last : of->nk - 1;
+    fa_pairs pairs = fa_sequence_pairs(&s->of[i]);
+    fa_range seen = fa_pairs_all_keys(&pairs);
+    *first = seen.first;
+    *last = seen.last;
 }
 
 void fa_sequences_mark(const fa_sequences *s, int32_t i, uint8_t *q, uint8_t *k)

@@ -3,7 +3,7 @@
 #ifndef FA_VERIFY_OPERANDS_SEQUENCES_H
 #define FA_VERIFY_OPERANDS_SEQUENCES_H
 #include "gen/extent.h"
-#include "gen/model.h"
+#include "gen/pairs.h"
 
 /* Rows count through the first two dimensions of a tensor: batch * rows of a batch + row. */
 typedef struct fa_sequence {
@@ -11,6 +11,11 @@ typedef struct fa_sequence {
     int32_t nq, nk; /* its rows */
     fa_band band;   /* query i of the sequence sees its key j when i + lo <= j <= i + hi */
 } fa_sequence;
+
+static inline fa_pairs fa_sequence_pairs(const fa_sequence *s)
+{
+    return (fa_pairs){ s->nq, s->nk, s->band };
+}
 
 typedef struct fa_sequences {
     int32_t b, sk;   /* sequences; keys of the longest, at most */

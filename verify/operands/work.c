@@ -1,5 +1,6 @@
 /* work: counted sequence by sequence. */
 #include "work.h"
+#include "gen/model.h"
 #include "gen/problem.h"
 #include "ragged.h"
 

@@ -42,15 +42,17 @@ static bool find_operands(operands *out, const fa_attention *a, int64_t number)
     const fa_sequences *s = a->sequences;
     int64_t i = number % a->sq, h = number / a->sq % a->hq, b = number / a->sq / a->hq;
     fa_sequence of = s ? s->of[b] : (fa_sequence){ b * a->sq, b * a->sk, a->sq, a->sk, { a->lo, a->hi } };
-    int64_t first = i + of.band.lo, last = i + of.band.hi, row = of.q + i, rows = s ? s->sizes.of[FA_EXTENT_ROWS_Q] : a->sq;
+    fa_pairs pairs = fa_sequence_pairs(&of);
+    fa_range seen = fa_pairs_keys(&pairs, (fa_range){ i, i });
+    int64_t row = of.q + i, rows = s ? s->sizes.of[FA_EXTENT_ROWS_Q] : a->sq;
     *out = (operands){
         .q = a->q + (row * a->hq + h) * a->d,
         .b = b,
         .kv = h / (a->hq / a->hkv),
         .out = (row * a->hq + h) * a->dv,
         .lse = (row / rows * a->hq + h) * rows + row % rows,
-        .first = first > 0 ? first : 0,
-        .last = last < of.nk ? last : of.nk - 1,
+        .first = seen.first,
+        .last = seen.last,
         .head = b * a->hq + h,
         .query = i,
     };
@@ -63,13 +65,6 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
     static const float zeros[FA_MAX_HEAD_DIM];
     int64_t row = a->sequences ? fa_sequences_key(a->sequences, (int32_t)at->b, key) : at->b * a->sk + key;
     return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
-}
-
-double fa_oracle_kept(const fa_attention *a, int64_t head, int64_t query, int64_t key)
-{
-    if (!a->dropout)
-        return 1;
-    return fa_dropout_keeps(a->dropout, head, query, key) ? (double)a->dropout->scale : 0;
 }
 
 static void exact_row(job *j, const operands *at, double *s)
@@ -90,7 +85,7 @@ static void exact_row(job *j, const operands *at, double *s)
         const float *v = key_row(a, at, a->v, a->dv, key);
         double p = exp(s[key] - m);
         l += p;
-        p *= fa_oracle_kept(a, at->head, at->query, key);
+        p *= fa_pairs_kept(a->dropout, at->head, at->query, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * v[i];
     }
@@ -167,10 +162,10 @@ static void bounds_row(job *j, const operands *at, double *x)
             float v = key_row(a, at, a->v, a->dv, key)[i];
             seen = isfinite(v) ? seen : NAN;
             if (seen == 0)
-                mean += exp(x[key]) * fa_oracle_kept(a, at->head, at->query, key) * v;
+                mean += exp(x[key]) * fa_pairs_kept(a->dropout, at->head, at->query, key) * v;
         }
         for (int64_t key = at->first; key <= at->last && seen == 0; key++) {
-            double v = fa_oracle_kept(a, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
+            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
             double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
             off += more * fabs(v - mean);
             far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;
@@ -202,7 +197,7 @@ static void naive_row(job *j, const operands *at, float *s)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *v = key_row(a, at, a->v, a->dv, key);
-        float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_oracle_kept(a, at->head, at->query, key);
+        float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);
         step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;

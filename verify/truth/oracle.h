@@ -1,7 +1,7 @@
 /* oracle: attention on the CPU: in fp64, and as the naive algorithm computes it in the type of the inputs. */
 #ifndef FA_VERIFY_TRUTH_ORACLE_H
 #define FA_VERIFY_TRUTH_ORACLE_H
-#include "gen/dropout.h"
+#include "gen/pairs.h"
 #include "verify/operands/sequences.h"
 
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
@@ -19,9 +19,6 @@ typedef struct fa_attention {
 /* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. With sequences, o and lse have the rows of
  * their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
-
-/* What a probability is multiplied by: 0 where it is dropped. head: b hq + h. */
-double fa_oracle_kept(const fa_attention *a, int64_t head, int64_t query, int64_t key);
 
 /* How far from fa_oracle_exact() the fp32 arithmetic of any kernel may be, element by element, a priori: scores are sums of d products in
  * any order, each score and exponent is rounded, P to dtype (FA_TF32: inputs are such numbers already), O to o_dtype. Keys whose scores

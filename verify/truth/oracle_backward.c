@@ -67,7 +67,7 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
         o[i] = 0;
     for (int64_t key = r->first; key <= r->last; key++) {
         p[key] /= l;
-        double kept = p[key] * fa_oracle_kept(a, r->head, r->query, key);
+        double kept = p[key] * fa_pairs_kept(a->dropout, r->head, r->query, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += kept * at(a->v, r->k + key * a->hkv, a->dv)[i];
     }
@@ -80,7 +80,7 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
     for (int64_t key = r->first; key <= r->last; key++) {
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d);
-        double kept = fa_oracle_kept(a, r->head, r->query, key), dp = kept * dot(grad_o, at(a->v, to, a->dv), a->dv, j->terms);
+        double kept = fa_pairs_kept(a->dropout, r->head, r->query, key), dp = kept * dot(grad_o, at(a->v, to, a->dv), a->dv, j->terms);
         double ds = (double)a->scale * p[key] * (j->terms ? dp + delta : dp - delta);
         for (int32_t i = 0; i < a->d; i++) {
             dq[i] += sized(ds * k[i], j->terms);
@@ -162,7 +162,7 @@ static void bounds_row(const job *j, const row *r, beyond *all)
     for (int64_t key = r->first; key <= r->last; key++) {
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d), *v = at(a->v, to, a->dv);
-        double kept = fa_oracle_kept(a, r->head, r->query, key), dp = kept * dot(grad_o, v, a->dv, false);
+        double kept = fa_pairs_kept(a->dropout, r->head, r->query, key), dp = kept * dot(grad_o, v, a->dv, false);
         double dp_error = sum_error(kept * dot(grad_o, v, a->dv, true), a->dv);
         fa_score s = fa_oracle_score(q, k, a->d, a->scale);
         double log_p = s.value - lse, error = fa_oracle_score_error(&s, a->d, lse), of = fmin(1, exp(log_p));
@@ -211,7 +211,7 @@ static void naive_row(const job *j, const row *r)
         const float *k = at(a->k, to, a->d);
         float s = fa_number_round_finite(dot_naive(q, k, a->d) * a->scale, j->dtype);
         float p = fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
-        float kept = (float)fa_oracle_kept(a, r->head, r->query, key);
+        float kept = (float)fa_pairs_kept(a->dropout, r->head, r->query, key);
         float dp = fa_number_round_finite(kept * dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
         float ds = fa_number_round_finite(p * (dp - delta), j->dtype);
         for (int32_t i = 0; i < a->d; i++) {
@@ -249,17 +249,19 @@ static void run_unit(const job *j, int64_t b, int64_t kv, double *p, double *o)
     const fa_sequences *s = a->sequences;
     fa_sequence of = s ? s->of[b] : (fa_sequence){ b * a->sq, b * a->sk, a->sq, a->sk, { a->lo, a->hi } };
     int64_t rows = s ? s->sizes.of[FA_EXTENT_ROWS_Q] : a->sq, group = a->hq / a->hkv;
+    fa_pairs pairs = fa_sequence_pairs(&of);
     beyond odd = { 0, 0 };
     for (int64_t key = 0; key < of.nk; key++)
         key_gradients(j, (of.k + key) * a->hkv + kv, false);
     for (int64_t h = kv * group; h < (kv + 1) * group; h++)
         for (int64_t i = 0; i < of.nq && !sim_interrupted(); i++) {
-            int64_t first = i + of.band.lo, last = i + of.band.hi, query = of.q + i;
+            fa_range seen = fa_pairs_keys(&pairs, (fa_range){ i, i });
+            int64_t query = of.q + i;
             row r = { .q = query * a->hq + h,
                       .lse = (query / rows * a->hq + h) * rows + query % rows,
                       .k = of.k * a->hkv + kv,
-                      .first = first > 0 ? first : 0,
-                      .last = last < of.nk ? last : of.nk - 1,
+                      .first = seen.first,
+                      .last = seen.last,
                       .head = b * a->hq + h,
                       .query = i };
             if (j->naive_dq)

@@ -2,9 +2,9 @@
  * errors are the measure of rule.h. expected.h walks these rows and the operands of the operation; it knows no operation by itself. */
 #ifndef FA_VERIFY_TRUTH_REFERENCE_H
 #define FA_VERIFY_TRUTH_REFERENCE_H
-#include "gen/dropout.h"
 #include "gen/model.h"
 #include "gen/operation.h"
+#include "gen/pairs.h"
 #include "verify/operands/sequences.h"
 
 /* One call of an operation on the CPU. */
