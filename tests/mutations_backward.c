@@ -145,7 +145,7 @@ static const mutation mutations[] = {
     { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
-    { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
+    { "queries of the last key of the tile", F, "row_lo = $(pr.first_query(\"key0\"))", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
       "causal" },
 
     /* P and dS */
@@ -207,7 +207,7 @@ static const mutation mutations[] = {
       0, "mma_causal" },
     { "mma: a tile that the left edge cuts is taken as whole", RANGES, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence",
       0, "mma_left" },
-    { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
+    { "mma: queries of the last key of the tile", M, "first_row = $(pr.first_query(\"key0\"))",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
     /* mma: sums and where they go */

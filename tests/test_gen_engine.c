@@ -127,6 +127,22 @@ Test(engine, includes)
     toy_remove(dir, more);
 }
 
+/* What a function prints stands further to the right, in what it calls too; directives begin their line, and blank lines are blank. */
+Test(engine, indented_text)
+{
+#define BODY "//| local function f(x)\na($(x));\n\n#pragma unroll\n  b();\n//| end\n"
+    renders(BODY "//| indented(4, f, 1)\nc\n", "    a(1);\n\n#pragma unroll\n      b();\nc\n");
+    renders("//| local function f(n)\n[\n//| if n > 0 then indented(2, f, n - 1) end\n]\n//| end\n//| f(2)\n//| indented(0, f, 0)\n",
+            "[\n  [\n    [\n    ]\n  ]\n]\n[\n]\n");
+    fails(BODY "//| indented(65, f, 1)\n", "@/toy.cu:7: indented by 65 columns within 0; accepted: 0 to 64 in all");
+    fails(BODY "//| indented(60, indented, 5, f, 1)\n", "@/toy.cu:7: indented by 5 columns within 60; accepted: 0 to 64 in all");
+    fails(BODY "//| indented(-1, f, 1)\n", "@/toy.cu:7: indented by -1 columns within 0; accepted");
+    fails(BODY "//| indented(2, \"f\")\n", "bad argument #2 to 'indented' (function expected, got string)");
+    fails(BODY "//| indented(2, f, nil)\n", "@/toy.cu:2: $(x) is nil");
+    renders("a\n", "a\n"); /* what failed leaves nothing behind */
+#undef BODY
+}
+
 static void lines(const char *cu, const char *lined)
 {
     char dir[64];

@@ -183,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 #pragma unroll
     for (int j = 0; j < VJ; j++) dv[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   }
-  const int row_lo = first_query(sequence, key0), row_hi = $(pr.last_query_of("key0", "BC"));
+  const int row_lo = $(pr.first_query("key0")), row_hi = $(pr.last_query_of("key0", "BC"));
   if (row_lo <= row_hi) {
     load_keys_and_values(p, sequence, smem, kv_head, key0, $(pr.first_own_key), $(pr.last_own_key()));
     for (int head = kv_head * p.group; head < (kv_head + 1) * p.group; head++)

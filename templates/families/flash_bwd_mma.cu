@@ -204,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
-  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
+  const int first_row = $(pr.first_query("key0")), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
 //| if c.dq == 1 then
   const int first_head = kv_head * p.group + p.member;                 // of the launch
   const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
@@ -352,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       Pairs pairs[NB_ROWS];
       dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
-      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), p.keep_scale);
+      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), $(pr.keep_scale));
 //|   end
       load_pairs(pairs, pairs_at);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
@@ -396,7 +396,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
     const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);
-    drop(ds, kept, p.keep_scale);
+    drop(ds, kept, $(pr.keep_scale));
 //|   end
     grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
 //|   if p.has_dropout then

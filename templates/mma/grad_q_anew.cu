@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     dot_rows(s, {q_rows, 0}, {tile, 0}, at);
     dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
 //| if p.has_dropout then
-    drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
+    drop(ds, dropout, number, row0 + warp_row, block * BC, $(pr.keep_scale));
 //| end
     const bool masked = $(pr.is_cut("range"));
 #pragma unroll

@@ -4,12 +4,21 @@
 //| local layouts = include "pairs/layouts.lua"
 //|
 //| return function(pr, p)
-//|   -- The first and the last key that a query sees; whether a key is one of first to last, or none of them; whether a query sees a key.
+//|   -- The first and the last key that a query sees, and the first query that sees a key; whether a key is one of first to last, or none of them; whether a query sees a key.
 //|   function pr.first_key(query) return ("first_key(sequence, %s)"):format(query) end
 //|   function pr.last_key(query) return ("last_key(sequence, %s)"):format(query) end
+//|   function pr.first_query(key) return ("first_query(sequence, %s)"):format(key) end
 //|   function pr.seen(key, first, last) return ("%s >= %s && %s <= %s"):format(key, first, key, last) end
 //|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
 //|   function pr.sees(query, key) return pr.seen(key, pr.first_key(query), pr.last_key(query)) end
+//|
+//|   -- An element where the condition holds.
+//|   local function set(of, x, value, condition)
+//|     if of.pair then
+const int $(of.pair);
+//|     end
+if ($(condition)) $(x)$(of.at) = $(value);
+//|   end
 //|
 //|   -- A layout has four ways to tell hidden pairs apart, by what its threads know in front of a row's elements.
 //|   local told = {}
@@ -19,12 +28,7 @@
 //|     loops(of.outer, true, function()
 const int $(of.row);
 const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.query)) - block * BC;
-//|       loops(of.inner, of.pair, function()
-//|         if of.pair then
-const int $(of.pair);
-//|         end
-if ($(pr.unseen(of.key, "lo", "hi"))) $(x)$(of.at) = $(value);
-//|       end)
+//|       loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
 //|     end)
 //|   end
 //|
@@ -45,10 +49,7 @@ const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       loops(of.words, true, function()
 //|         local front = pr.left and " & ~bits_below(below_lo - 32 * word)" or ""
 const u32 seen = bits_below(below_hi - 32 * word)$(front);
-//|         loops(of.inner, true, function()
-const int $(of.pair);
-if (i < NS && !(seen >> bit & 1)) $(x)$(of.at) = $(value);
-//|         end)
+//|         loops(of.inner, true, function() set(of, x, value, "i < NS && !(seen >> bit & 1)") end)
 //|       end)
 //|     end)
 //|   end
@@ -66,10 +67,7 @@ const int hi = sequence.diag_hi() - (key - row), lo = $(pr.left and "sequence.di
 const int last = sequence.sk() - 1 - key;
 //|       table.insert(hidden, of.key .. " > last")
 //|     end
-//|     loops(of.inner, true, function()
-const int $(of.pair);
-if ($(table.concat(hidden, " || "))) $(x)$(of.at) = $(value);
-//|     end)
+//|     loops(of.inner, true, function() set(of, x, value, table.concat(hidden, " || ")) end)
 //|   end
 //|
 //|   -- The queries of a row's key, within the block. Keys behind the last are there, and are hidden as well.
@@ -92,10 +90,7 @@ const int first = $(of.key) > last ? BR : $(of.key) - hi - 2 * t;  // of the que
 //|       if pr.left then
 const int end = $(of.key) - lo - 2 * t;  // the last of them
 //|       end
-//|       loops(of.inner, true, function()
-const int $(of.pair);
-if ($(hidden)) $(x)$(of.at) = $(value);
-//|       end)
+//|       loops(of.inner, true, function() set(of, x, value, hidden) end)
 //|     end)
 //|   end
 //|

@@ -117,7 +117,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       release(grad_o_empty(smem, ring.at));
       named_arrive(P_EMPTY, 256);
 //| if p.has_dropout then
-      drop(dp, kept, p.keep_scale);
+      drop(dp, kept, $(pr.keep_scale));
 //| end
       grad_scores(dp, s, delta);
       pack_rows(b, dp);
