@@ -1,5 +1,5 @@
-//| -- drop: which pairs dropout drops, and what becomes of P, dP and the sums. pairs/philox.cu has the words that decide. Without dropout the
-//| -- hooks print nothing.
+//| -- drop: which pairs dropout drops, and what becomes of P, dP and their sums. The words that decide are those of pairs/philox.cu. Without
+//| -- dropout kernels call no hook of tiles, and the others print nothing.
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
@@ -31,7 +31,7 @@ const $(quad.behind);
 //| local function halves(low, high) return ("(%s ? 0xffff : 0) | (%s ? 0xffff0000 : 0)"):format(low, high) end
 //|
 //| return function(pr, p)
-//|   -- The scale of what is kept of P, which O and dV take at their end: behind another factor, and alone.
+//|   -- The scale of what is kept. O and dV take it at their end, behind another factor or alone, and dP where its pairs are dropped.
 //|   pr.out_scale = p.has_dropout and " * p.keep_scale" or ""
 //|   pr.keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 //|
@@ -89,8 +89,8 @@ if ($(kept)) $(quad.bits) |= 1u << $(at);
 //|     end)
 //|   end
 //|
-//|   -- Of one pair: the type of P, which drop_pair() may change; whether the pair is kept; P becoming 0 where it is not; a factor of P, behind
-//|   -- another one; and x times its scale, or 0, as `kept` says.
+//|   -- Of one pair, for kernels that take them one by one: the type of P, which drop_pair() may change; whether the pair is kept; P becoming 0
+//|   -- where it is not; a factor of P, behind another one; and x with its scale, or 0, as a variable `kept` says.
 //|   pr.p_type = p.has_dropout and "float" or "const float"
 //|   function pr.keeps(number, query, key) return ("dropout.keeps(%s, %s, %s)"):format(number, query, key) end
 //|   function pr.drop_pair(x, number, query, key)

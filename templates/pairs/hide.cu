@@ -1,18 +1,19 @@
-//| -- hide: which pairs the mask hides. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
+//| -- hide: which pairs the mask hides, and what becomes of them. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
 //|
 //| return function(pr, p)
-//|   -- The first and the last key that a query sees, and the first query that sees a key; whether a key is one of first to last, or none of them; whether a query sees a key.
+//|   -- Where what a query sees begins and ends, and the first query that sees a key.
 //|   function pr.first_key(query) return ("first_key(sequence, %s)"):format(query) end
 //|   function pr.last_key(query) return ("last_key(sequence, %s)"):format(query) end
 //|   function pr.first_query(key) return ("first_query(sequence, %s)"):format(key) end
+//|   -- Whether a key is one of first to last; whether it is none of them; whether a query sees it.
 //|   function pr.seen(key, first, last) return ("%s >= %s && %s <= %s"):format(key, first, key, last) end
 //|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
 //|   function pr.sees(query, key) return pr.seen(key, pr.first_key(query), pr.last_key(query)) end
 //|
-//|   -- An element where the condition holds.
+//|   -- Of one element: where the condition holds it becomes value.
 //|   local function set(of, x, value, condition)
 //|     if of.pair then
 const int $(of.pair);
@@ -20,10 +21,10 @@ const int $(of.pair);
 if ($(condition)) $(x)$(of.at) = $(value);
 //|   end
 //|
-//|   -- A layout has four ways to tell hidden pairs apart, by what its threads know in front of a row's elements.
+//|   -- The four ways to tell hidden pairs, by what threads know in front of the elements of a row.
 //|   local told = {}
 //|
-//|   -- The keys of a row's query, within the block.
+//|   -- The first and last key that a row's query sees, within the block.
 //|   function told.keys(of, x, value)
 //|     loops(of.outer, true, function()
 const int $(of.row);
@@ -54,8 +55,8 @@ const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|     end)
 //|   end
 //|
-//|   -- The diagonals, from the first key and query of the tile: nothing is known of a row, of which registers would have too many.
-//|   -- behind: keys behind the last are there, and are hidden as well.
+//|   -- The diagonals, counted from the first key and query of the tile: no register holds anything of a row. behind: keys behind the last
+//|   -- may be in the tile, and are hidden as well.
 //|   function told.diagonals(of, x, value, behind)
 //|     local hidden = {}
 //|     if pr.right then
@@ -70,7 +71,7 @@ const int last = sequence.sk() - 1 - key;
 //|     loops(of.inner, true, function() set(of, x, value, table.concat(hidden, " || ")) end)
 //|   end
 //|
-//|   -- The queries of a row's key, within the block. Keys behind the last are there, and are hidden as well.
+//|   -- The first and last query that sees a row's key, within the block. Keys behind the last may be in the tile, and are hidden as well.
 //|   function told.queries(of, x, value)
 //|     local hidden = of.key .. " > last"
 const int last = sequence.sk() - 1 - key;

@@ -1,4 +1,4 @@
--- score: what becomes of the product of a query and a key: the score, its exponent, P, LSE and dS.
+-- score: what becomes of the product of a query and a key: its score, the exponent of that, P, the row's LSE, and dS on the way back.
 
 return function(pr, p)
   -- The score as such. Kernels whose exponentials are of base 2 have none: their exponents take the scale along.
