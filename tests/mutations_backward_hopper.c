@@ -70,6 +70,7 @@ const scene hopper_scenes[] = {
 /* clang-format on */
 
 #define RANGES "ranges.cu"
+#define ORDER "order.cu"
 #define C "grad_hopper_common.cu"
 #define K "grad_hopper_kv.cu"
 #define W "grad_hopper_single.cu"
@@ -133,13 +134,13 @@ const mutation hopper_mutations[] = {
     { "dQ of other units than those whose slice is there", G, "unit_of(p, at.head / p.members)", "unit_of(p, at.head / p.group)", 0,
       "slices" },
 
-    { "the last group is as large as the others", C, "last = heads - evenly;", "last = few;", 0, "order" },
-    { "groups that begin at the first head", C, "return {group * few + in_group % few,", "return {in_group % few,", 0, "order" },
-    { "the last group begins at the first head", C, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
-    { "the first tile of each head alone", C, "in_group / few};", "0};", 0, "order" },
-    { "the first tile of each head of the last group alone", C, "in_group / last};", "0};", 0, "order" },
-    { "the heads in front of the last group are no whole groups", C, "/ few * few;", ";", 0, "order" },
-    { "tiles of a group as of the launch", C, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
+    { "the last group is as large as the others", ORDER, "last = heads - evenly;", "last = few;", 0, "order" },
+    { "groups that begin at the first head", ORDER, "return {group * few + in_group % few,", "return {in_group % few,", 0, "order" },
+    { "the last group begins at the first head", ORDER, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
+    { "the first tile of each head alone", ORDER, "in_group / few};", "0};", 0, "order" },
+    { "the first tile of each head of the last group alone", ORDER, "in_group / last};", "0};", 0, "order" },
+    { "the heads in front of the last group are no whole groups", ORDER, "/ few * few;", ";", 0, "order" },
+    { "tiles of a group as of the launch", ORDER, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
 
     /* sums of dK and dV from slice to slice */
     { "sums of the slice in front are not loaded", B, "setp.ne.b32 there, %5, 0;", "setp.lt.b32 there, %5, 0;", 0, "slices slices_twins" },
@@ -341,8 +342,6 @@ const mutation hopper_mutations[] = {
       "mbarrier_init(tile_empty(smem, i), 4", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
     { "a slot before it is published", L, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
-    { "the last draw but one puts the counter back", L, "(u32)p.total - 1)", "(u32)p.total - 2)", 0, "add" },
-    { "the counter is not put back", L, "atomicInc(p.counter, (u32)p.total - 1)", "atomicAdd(p.counter, 1u)", 0, "one" },
     { "nothing ends the tiles", L, "  publish(-1, round);\n", "", 0, "one" },
     { "keys of a tile that no query sees are not skipped", L, "  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));\n", "", 0,
       "topleft" },

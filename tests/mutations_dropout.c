@@ -57,7 +57,7 @@ static const scene on_hopper[] = {
 #define B "flash_bwd_mma.cu"
 #define S "sequence.cu"
 #define KEEP "$(pr.out_scale)"
-#define KEEP_V "$(pr.keep_scale)"
+#define KEEP_V "dv, $(pr.keep_scale)"
 
 static const mutation mutations[] = {
     /* the function */
@@ -89,10 +89,10 @@ static const mutation mutations[] = {
     { "dV of all pairs", B, "    drop(s, kept, 1.f);\n", "", 0, "spill anew" },
     { "dP of all pairs", B, "    drop(ds, kept, $(pr.keep_scale));\n", "", 0, "spill" },
     { "dP without the scale", B, "    drop(ds, kept, $(pr.keep_scale));\n", "    drop(ds, kept, 1.f);\n", 0, "spill" },
-    { "dS of P that is dropped", B, "    drop(ds, kept, $(pr.keep_scale));\n", "    drop(ds, kept, $(pr.keep_scale)), drop(s, kept, 1.f);\n", 0,
-      "spill" },
-    { "dV without the scale", B, KEEP_V, "1.f", 1, "spill" },
-    { "twins: dV without the scale", B, KEEP_V, "1.f", 0, "twins" },
+    { "dS of P that is dropped", B, "    drop(ds, kept, $(pr.keep_scale));\n",
+      "    drop(ds, kept, $(pr.keep_scale)), drop(s, kept, 1.f);\n", 0, "spill" },
+    { "dV without the scale", B, KEEP_V, "dv, 1.f", 1, "spill" },
+    { "twins: dV without the scale", B, KEEP_V, "dv, 1.f", 0, "twins" },
     { "twins: dV of all pairs", B, "      drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);\n", "", 0, "twins" },
     { "twins: dP of the group's first head", B, "drop(ds, kept_of(dropout, number0 + head,", "drop(ds, kept_of(dropout, number0,", 0,
       "twins" },
@@ -119,7 +119,7 @@ static const mutation hopper[] = {
     { "dV of all pairs", N, "        drop(a, kept);\n", "", 0, "single" },
     { "dP of all pairs", N, "        drop(dp, kept, $(pr.keep_scale));\n", "", 0, "single" },
     { "dP without the scale", N, "drop(dp, kept, $(pr.keep_scale))", "drop(dp, kept, 1.f)", 0, "single" },
-    { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "1.f", 0, "single" },
+    { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "dv, 1.f", 0, "single" },
     { "one head for a group", N, "first_head(p, unit) + member;", "first_head(p, unit);", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
@@ -127,7 +127,7 @@ static const mutation hopper[] = {
     { "add: dV of all pairs", A, "      drop(a, kept);\n", "", 0, "add" },
     { "twins: one head for a group in dP", T, "first_head(p, unit) + member, key0", "first_head(p, unit), key0", 0, "twins" },
     { "twins: one head for a group in dV", T, "      number += block == blocks.hi;\n", "", 0, "twins" },
-    { "twins: dV without the scale", T, KEEP_V, "1.f", 0, "twins" },
+    { "twins: dV without the scale", T, KEEP_V, "dv, 1.f", 0, "twins" },
     { "twins: dP without the scale", T, "drop(dp, kept, $(pr.keep_scale))", "drop(dp, kept, 1.f)", 0, "twins" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

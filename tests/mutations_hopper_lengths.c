@@ -182,11 +182,8 @@ static const mutation mutations[] = {
       "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
     { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
-    { "rounds to and fro take the same", T, "blockIdx.x : gridDim.x - 1 - blockIdx.x));", "blockIdx.x : 0));", 0, "packed_none" },
     { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", T, "tile < order.total();", "tile < order.total() - 1;", 0, "packed" },
-    { "the counter wraps a tile late", T, "atomicInc(p.counter, (u32)order.total() - 1)", "atomicInc(p.counter, (u32)order.total())", 0,
-      "packed" },
     { "drawn from the first on", T, "tile = gridDim.x + __shfl_sync(~0u, drawn, 0);", "tile = __shfl_sync(~0u, drawn, 0);", 0, "packed" },
 
     /* pages */

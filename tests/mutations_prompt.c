@@ -107,7 +107,6 @@ static const mutation mutations[] = {
     { "tiles of other sequences count", O, "__shfl_sync(~0u, upto - here, lane)", "0", 0, "none" },
     { "a head has the KV head of its number", O, "w.kv_head = head / p.group;", "w.kv_head = head % p.hkv;", 0, "causal" },
     { "the first head of a group is its number", O, "w.head = head * p.group;", "w.head = head;", 0, "heads" },
-    { "a round leaves out a block", T, "gridDim.x - 1 - blockIdx.x", "blockIdx.x - 1", 0, "causal" },
     { "blocks take one tile", T, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
     { "the next tile does not wait", T, "    if (round > 0) __syncthreads();  // everyone is through with the tile before\n", "", 0,
       "none" },

@@ -27,7 +27,10 @@ static const struct {
     { "dS by hand", "- delta", 0, 0, "  dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);" },
     { "the exponent of a score", "fmaf[(][^,]*, [^,]*, -", 1, 0, "  s[i] = exp2_approx(fmaf(s[i], p.scale_log2, -shift));" },
     { "LSE", "[+] logf[(]|log2_approx[(].*[*] 0[.]69", 2, 0, "  p.lse[row] = m + logf(l);" },
-    { "which mask it is", "p[.]mask", -1, 10, "//| if p.mask == \"causal\" then" },
+    { "which blocks an edge cuts", "full_(hi|lo)", -1, 3, "  const bool masked = block >= range.full_hi || block <= range.full_lo;" },
+    { "names of params", "cu_seqlens_q cu_seqlens_k|rng drop_below|shift_lo shift_hi|diag_lo diag_hi", 3, 0,
+      "    if p.has_dropout then names = names .. \"rng drop_below keep_scale \" end" },
+    { "which mask it is", "p[.]mask", -1, 3, "//| if p.mask == \"causal\" then" },
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

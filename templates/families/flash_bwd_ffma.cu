@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention in exact fp32: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -172,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int key0 = blockIdx.x % p.tiles * BC, kv_head = blockIdx.x / p.tiles % p.hkv;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hkv);
+  const int key0 = $(wk.tile) * BC, kv_head = $(wk.head("p.hkv"));
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hkv")));
   if (key0 >= sequence.sk()) return;
   float4 dk[CJ][DJ], dv[CJ][VJ];
 #pragma unroll
@@ -217,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int row0 = blockIdx.x % p.tiles * BR, head = blockIdx.x / p.tiles % p.hq;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+  const int row0 = $(wk.tile) * BR, head = $(wk.head("p.hq"));
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
   if (row0 >= sequence.sq()) return;
   const Range range = key_range(p, sequence, row0, min(row0 + BR, sequence.sq()) - 1);
   float4 dq[RI][DJ];

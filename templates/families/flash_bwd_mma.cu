@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention on mma.sync: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -183,7 +184,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| include("work/grad_order.cu").of_keys()
+//| wk.tile_of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
   const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all

@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 //| if not l.few_layout then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
@@ -280,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 #pragma unroll 1
   for (int round = 0;; round++) {
     TileOrder order(p);  // made anew: its registers are needed between
-    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
     attend(p, where, smem);

@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention in passes: P = exp(scale Q K^T - LSE) and dS = P (dO V^T - D) through memory, dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -55,7 +56,7 @@ __device__ __forceinline__ long long pair_index(const Params &p, long long batch
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int cols = (p.sk + TILE - 1) / TILE, row0 = blockIdx.x % p.tiles * TILE, key0 = blockIdx.x / p.tiles % cols * TILE;
+  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile) * TILE, key0 = blockIdx.x / p.tiles % cols * TILE;
   const int head = blockIdx.x / p.tiles / cols % p.hq, kv_head = head / p.group;
   const long long batch = blockIdx.x / p.tiles / cols / p.hq;
   const Sequence sequence = sequence_of(p, batch);
@@ -96,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int row0 = blockIdx.x % p.tiles * TILE, head = blockIdx.x / p.tiles % p.hq, kv_head = head / p.group;
-  const long long batch = blockIdx.x / p.tiles / p.hq;
+  const int row0 = $(wk.tile) * TILE, head = $(wk.head("p.hq")), kv_head = head / p.group;
+  const long long batch = $(wk.batch("p.hq"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -122,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_con
 // One tile of dK, and of dV: sums over the queries of all heads of the group.
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int key0 = blockIdx.x % p.tiles * TILE, kv_head = blockIdx.x / p.tiles % p.hkv;
-  const long long batch = blockIdx.x / p.tiles / p.hkv;
+  const int key0 = $(wk.tile) * TILE, kv_head = $(wk.head("p.hkv"));
+  const long long batch = $(wk.batch("p.hkv"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq(), sk = sequence.sk();
   if (key0 >= sk) return;

@@ -1,10 +1,11 @@
 //| needs "c.stages"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: over the keys that they see ----
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| include("work/grad_order.cu").of_queries()
+//| wk.tile_of_queries()
   const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
   const Sequence sequence = sequence_of(p, place / p.hq);
   const int sq = sequence.sq();

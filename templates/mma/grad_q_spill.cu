@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 
 //| pr.tiles_of()
@@ -6,7 +7,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| include("work/grad_order.cu").of_queries()
+//| wk.tile_of_queries()
   const int row0 = tile * QUERIES, member = place % p.members, local = place / p.members, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();

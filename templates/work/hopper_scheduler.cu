@@ -1,5 +1,6 @@
 //| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -169,7 +170,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
 //|     if not p.has_lengths then
   for (int round = 0;; round++) {
-    const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
+    const int tile = $(wk.of_round(block, blocks));
     if (tile >= p.total) break;
     publish(tile_of(p, tile));
     wait_loaded();
@@ -177,7 +178,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     else
   // The next is found while the keys of the one before are loaded.
   for (int round = 0;; round++) {
-    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
     publish(where);
@@ -191,14 +192,14 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     publish(order.tile(tile));
     wait_loaded();
     u32 drawn = 0;
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
+    if (lane == 0) drawn = $(wk.drawn("order.total()"));
 //|     else
   for (int tile = blockIdx.x; tile < p.total;) {
     publish(tile_of(p, tile));
     wait_loaded();
     u32 drawn = 0;
     grid_wait();
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);
+    if (lane == 0) drawn = $(wk.drawn("p.total"));
 //|     end
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }
