@@ -1,6 +1,6 @@
 /* mutations_pairs: faults of what all families print of a pair, as in mutations.c. Each family that prints it must notice. */
-#include "verify/cases/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0

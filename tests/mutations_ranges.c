@@ -1,7 +1,7 @@
 /* mutations_ranges: faults of templates/pairs/ranges.cu, as in mutations.c. A scene is a family that prints the piece, and each must
  * notice. Windows whose edges cut other blocks for a tile's first row than for its last. */
-#include "verify/cases/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1"

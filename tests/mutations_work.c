@@ -1,7 +1,7 @@
 /* mutations_work: faults of which tiles a thread block does, templates/work/order.cu and deal.cu, as in mutations.c. Each family that
  * prints it must notice. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0

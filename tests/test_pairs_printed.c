@@ -1,12 +1,12 @@
 /* The two sides of the twin, on the simulator: what templates/pairs/ prints says of every query, key and tile what gen/pairs.h says, dense
  * and by lengths in device memory; and of lengths and first rows, whatever numbers lie there, what verify/operands/sequences.h says. */
-#include "verify/operands/random.h"
-#include "verify/operands/sequences.h"
 #include "gen/config.h"
 #include "gen/pairs.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
+#include "verify/operands/random.h"
+#include "verify/operands/sequences.h"
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -20,7 +20,7 @@ static const char family[] =
     "  doc = \"ranges\", default = false, features = \"lengths\", tunables = { { \"one\", { 1 }, \"\" } },\n"
     "  supports = function(p, a) return true end, constraints = {},\n"
     "  layout = function(p, c, a) return { bytes = 0, threads = 32, regs = 40 } end,\n"
-    "  steps = function(p, c, a, l) return { { entry = \"ranges\", threads = 32, smem = 0, grid = \"sq hq b\" } } end,\n"
+    "  steps = function(p, c, a, l) return { { entry = \"seen\", threads = 32, smem = 0, grid = \"sq hq b\" } } end,\n"
     "  params = function(p, c, a, l)\n"
     "    local names = \"q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh b hq hkv group sq sk \"\n"
     "    if not p.has_lengths then return names .. \"diag_lo diag_hi\" end\n"
@@ -34,8 +34,9 @@ static const char text[] =
     "//| include \"pairs/sequence.cu\"\n"
     "//| include \"pairs/mask.cu\"\n"
     "//| include \"pairs/query_range.cu\"\n"
-    "//| include \"pairs/own_rows.cu\"\n"
-    "extern \"C\" __global__ void __launch_bounds__(32) ranges(const __grid_constant__ Params p) {\n"
+    "//| local pr = include(\"pairs/pairs.lua\").of(p, l)\n"
+    "//| pr.own_rows()\n"
+    "extern \"C\" __global__ void __launch_bounds__(32) seen(const __grid_constant__ Params p) {\n"
     "  const int i = (int)blockIdx.x % p.sq, batch = (int)blockIdx.x / p.sq / p.hq;\n"
     "  const Sequence sequence = sequence_of(p, batch);\n"
     "//| if p.has_lengths then\n"
@@ -110,7 +111,7 @@ static const fa_plan *plan_of(fa_context *ctx, int mask, bool lengths)
     const fa_plan *plan;
     raw.dtype = FA_F32, raw.d = raw.dv = D, raw.mask = mask, raw.features = lengths ? FA_FEATURE_LENGTHS : 0;
     OK(fa_problem_normalize(&p, &raw));
-    OK(fa_config_parse(&c, "ranges:one=1"));
+    OK(fa_config_parse(&c, "seen:one=1"));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
     return plan;
 }
@@ -121,8 +122,8 @@ static void bench_open(bench *b)
     int32_t n[2][BATCH];
     strcpy(b->dir, "/tmp/fagen-pairs-XXXXXX");
     cr_assert_not_null(mkdtemp(b->dir));
-    toy_write(b->dir, "ranges.lua", family);
-    toy_write(b->dir, "ranges.cu", text);
+    toy_write(b->dir, "seen.lua", family);
+    toy_write(b->dir, "seen.cu", text);
     scratch_make();
     options.device = "sim:sm_80";
     options.cache_dir = scratch;
@@ -145,7 +146,7 @@ static void bench_open(bench *b)
 
 static void bench_close(bench *b)
 {
-    static const char *const names[] = { "ranges.lua", "ranges.cu", NULL };
+    static const char *const names[] = { "seen.lua", "seen.cu", NULL };
     fa_destroy(b->ctx);
     toy_remove(b->dir, names);
     scratch_remove();
