@@ -119,7 +119,7 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
         if (op->operand[i].strided) {
             strided[n++] = i;
             c->layout[i] = PICK(r, kinds);
-            if (has_keys(&op->operand[i]) && !op->operand[i].output && fa_random_below(r, 6) == 0)
+            if (has_keys(&op->operand[i]) && !op->operand[i].output && op->operand[i].broadcast && fa_random_below(r, 6) == 0)
                 c->layout[i] = PICK(r, same);
         }
     if (fa_random_below(r, 25) == 0)

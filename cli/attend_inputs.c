@@ -127,7 +127,8 @@ static fa_status check_together(const attend_args *a)
 fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
+    uint64_t dense = fa_operands_of(op, 0);
+    for (int i; (i = fa_operands_next(&dense)) >= 0;)
         if (!a->file[i] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == ATTEND_O ? "output" : op->operand[i].name);
     if (a->file[ATTEND_LSE] && a->file[ATTEND_O] && !strcmp(a->file[ATTEND_LSE], a->file[ATTEND_O]))

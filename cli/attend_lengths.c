@@ -144,7 +144,7 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
         in->p.sk = (int32_t)s->rows_k;
     r->sq = in->p.sq;
     r->sk = in->p.sk;
-    in->p.features = fa_lengths_features(r);
+    in->p.features = fa_operation_features(fa_operation_find(FA_FORWARD), r);
     in->p.page = r->page_table ? fa_lengths_page(r) : 0;
     return st;
 }

@@ -164,8 +164,8 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (!t->op->operand[i].output && t->op->operand[i].type == FA_TYPE_INPUT) {
-            c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
+        if (!t->op->operand[i].output && fa_operand_dtype(&t->op->operand[i], &t->problem)) {
+            c.in[i] = x[i] = rounded(&in->t[i], fa_operand_dtype(&t->op->operand[i], &t->problem));
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
     if (st == FA_OK)

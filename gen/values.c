@@ -111,12 +111,12 @@ static void add_name(char *out, const char *name, const char *suffix)
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
 {
     out[0] = 0;
-    int operands = fa_operands_of(op, 0);
-    for (int i = 0; i < operands; i++)
+    uint64_t names = fa_operands_of(op, 0), strides_of = names;
+    for (int i; (i = fa_operands_next(&names)) >= 0;)
         add_name(out, op->operand[i].name, "");
     for (size_t i = 0; i < IN_FRONT; i++)
         add_name(out, scalars[i].name, "");
-    for (int i = 0; i < operands; i++)
+    for (int i; (i = fa_operands_next(&strides_of)) >= 0;)
         for (int k = 0; k < 3 && op->operand[i].strided; k++)
             add_name(out, op->operand[i].name, strides[k].suffix);
     for (size_t i = IN_FRONT; i < SCALARS - NAMED; i++)

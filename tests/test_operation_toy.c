@@ -18,7 +18,7 @@
 enum { Q, K, V, GATE, O, LSE, OPERANDS };
 
 #define E(x) FA_EXTENT_##x
-#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true
+#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true, .broadcast = true
 static const fa_operation gated = {
     .op = GATED, .name = "gated", .products_d = 1, .products_dv = 1, .others = 6, .n = OPERANDS, .flags = FA_BROADCAST,
     .operand = {

@@ -1,0 +1,177 @@
+/* The rows of gen/operands.def: which of them a call has, and what follows from their columns. */
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "gen/values.h"
+#include "runtime/check.h"
+#include "test_good_args.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t rows_named(const fa_operation *op, const char *names)
+{
+    uint64_t rows = 0;
+    char name[24];
+    while (fa_values_next(&names, name)) {
+        int i = fa_operand_index(op, name);
+        cr_assert(i >= 0, "%s", name);
+        rows |= (uint64_t)1 << i;
+    }
+    return rows;
+}
+
+Test(operands, a_class_has_the_rows_of_its_features_and_no_other)
+{
+    static const struct {
+        int32_t op, features;
+        const char *names;
+    } rows[] = {
+        { FA_FORWARD, 0, "q k v o lse" },
+        { FA_FORWARD, FA_FEATURE_BATCH_INVARIANT, "q k v o lse" },
+        { FA_FORWARD, FA_FEATURE_DROPOUT, "q k v o lse rng" },
+        { FA_FORWARD, FA_FEATURE_LENGTHS, "q k v o lse cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k" },
+        { FA_FORWARD, FA_FEATURE_LENGTHS | FA_FEATURE_PAGES, "q k v o lse cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k page_table" },
+        { FA_BACKWARD, FA_FEATURE_DETERMINISTIC, "q k v o lse grad_o grad_lse grad_q grad_k grad_v" },
+        { FA_BACKWARD, FA_FEATURE_DROPOUT, "q k v o lse grad_o grad_lse grad_q grad_k grad_v rng" },
+        { FA_MERGE, 0, "part part_lse o lse" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fa_operation *op = fa_operation_find(rows[i].op);
+        cr_expect_eq(fa_operands_of(op, rows[i].features), rows_named(op, rows[i].names), "row %zu", i);
+    }
+}
+
+Test(operands, an_address_asks_for_the_feature_of_its_row)
+{
+    fa_args a = good();
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    cr_expect_eq(fa_operation_features(op, &a), 0);
+    a.rng = AT(9); /* which dropout asks for */
+    cr_expect_eq(fa_operation_features(op, &a), 0);
+    a.seqlens_q = AT(10);
+    cr_expect_eq(fa_operation_features(op, &a), FA_FEATURE_LENGTHS);
+    a.page_table = AT(11);
+    cr_expect_eq(fa_operation_features(op, &a), FA_FEATURE_LENGTHS | FA_FEATURE_PAGES);
+    a.lse_ss = 1;
+    cr_expect_eq(fa_operation_features(op, &a), FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES);
+    cr_expect_eq(fa_operation_features(fa_operation_find(FA_MERGE), &a), 0, "its kernels take any strides");
+}
+
+/* fagen.h: with dropout = 0 rng is not looked at; of a class with another feature neither. */
+Test(operands, what_a_class_does_not_have_is_not_looked_at)
+{
+    fa_args a = good();
+    fa_call c = { .values = { .b = 0 } };
+    memset(&c, 0xff, sizeof c);
+    a.seqlens_k = AT(10);
+    a.rng = (const uint64_t *)(uintptr_t)3;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(c.operands, 9);
+    cr_expect_eq(c.values.operand[fa_operand_index(c.op, "rng")].address, 0);
+    a.dropout = 0.5f;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "rng is 0x3"), "%s", fa_last_error());
+}
+
+/* A tensor more of the forward operation. */
+static fa_operand tensor(bool broadcast)
+{
+    return (fa_operand){ .name = "gate",
+                         .rank = 4,
+                         .extent = { FA_EXTENT_B, FA_EXTENT_SQ, FA_EXTENT_HQ, FA_EXTENT_DV },
+                         .type = FA_TYPE_INPUT,
+                         .strided = true,
+                         .broadcast = broadcast,
+                         .at = offsetof(fa_args, grad_o) };
+}
+
+static fa_status launched_with(const fa_tensor *t)
+{
+    fa_args a = good();
+    fa_call c;
+    a.flags = FA_BROADCAST;
+    a.grad_o = *t;
+    return fa_check_args(&c, &a, true);
+}
+
+Test(operands, a_stride_of_0_is_meant_where_the_row_may_be_broadcast)
+{
+    const fa_operand row = tensor(true);
+    cr_assert(fa_operand_add(FA_FORWARD, &row));
+    cr_expect_eq(launched_with(&(fa_tensor){ AT(9), 0, 0, 64 }), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(launched_with(&(fa_tensor){ NULL, 0, 0, 64 }), FA_INVALID);
+    cr_expect_str_eq(fa_last_error(), "args: gate.ptr is NULL; accepted: a device address");
+}
+
+Test(operands, and_refused_where_it_may_not)
+{
+    const fa_operand row = tensor(false);
+    cr_assert(fa_operand_add(FA_FORWARD, &row));
+    cr_expect_eq(launched_with(&(fa_tensor){ AT(9), 0, 64 * 8, 64 }), FA_INVALID);
+    cr_expect_str_eq(fa_last_error(), "args: gate.sb is 0 and the dimension is 2 long; accepted: its stride in elements, 0 in all three "
+                                      "for packed [b, s, h, d]");
+}
+
+Test(operands, one_is_added_once_and_to_its_own_operation)
+{
+    const fa_operand row = tensor(true);
+    fa_operand other = row;
+    int n = fa_operation_find(FA_FORWARD)->n;
+    other.name = "gate2";
+    cr_expect(!fa_operand_add(FA_BACKWARD, &row), "which reads its field");
+    cr_expect(!fa_operand_add(100, &row), "no such operation");
+    cr_assert(fa_operand_add(FA_FORWARD, &row));
+    cr_expect(!fa_operand_add(FA_FORWARD, &row) && !fa_operand_add(FA_FORWARD, &other), "twice");
+    cr_expect_eq(fa_operation_find(FA_FORWARD)->n, n + 1);
+    cr_expect_eq(fa_operand_index(fa_operation_find(FA_FORWARD), "gate"), n);
+    static char names[sizeof(fa_args) / 8][16];
+    size_t at = 0; /* any place of its own */
+    for (int word = 0; fa_operation_find(FA_FORWARD)->n < FA_OPERANDS_MAX && at < sizeof(fa_args); word++, at += 8) {
+        snprintf(names[word], sizeof names[word], "x%d", word);
+        fa_operand_add(FA_FORWARD, &(fa_operand){ .name = names[word], .at = at });
+    }
+    cr_expect_eq(fa_operation_find(FA_FORWARD)->n, FA_OPERANDS_MAX);
+    other.name = "last";
+    other.at = at;
+    cr_expect(!fa_operand_add(FA_FORWARD, &other), "there is no room for one more");
+}
+
+Test(operands, values_that_a_row_brings_are_values)
+{
+    const fa_operation *op;
+    fa_workspace none = { .n = 0 };
+    for (size_t i = 0; (op = fa_operation_row(i)); i++)
+        for (int k = 0; k < op->n; k++) {
+            const char *at = op->operand[k].values ? op->operand[k].values : "";
+            char name[24];
+            fa_value v;
+            while (fa_values_next(&at, name))
+                cr_expect(fa_value_find(&v, op, &none, name), "%s of %s", name, op->operand[k].name);
+        }
+}
+
+/* Data of a case go by the place of an operand. */
+Test(operands, those_that_shipped_stay_in_their_places)
+{
+    static const char *const names[] = {
+        "q k v o lse cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k page_table rng",
+        "q k v o lse grad_o grad_lse grad_q grad_k grad_v cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k rng", "part part_lse o lse"
+    };
+    for (int op = FA_FORWARD; op <= FA_MERGE; op++) {
+        const char *at = names[op];
+        char name[24];
+        for (int i = 0; fa_values_next(&at, name); i++)
+            cr_expect_eq(fa_operand_index(fa_operation_find(op), name), i, "%s", name);
+    }
+}
+
+Test(operands, the_type_of_keys_is_that_of_queries_where_none_is_named)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    p.dtype = FA_BF16;
+    cr_expect_eq(fa_operand_dtype(&op->operand[fa_operand_index(op, "k")], &p), FA_BF16);
+    p.kv_dtype = FA_F32;
+    cr_expect_eq(fa_operand_dtype(&op->operand[fa_operand_index(op, "v")], &p), FA_F32);
+    cr_expect_eq(fa_operand_dtype(&op->operand[fa_operand_index(op, "q")], &p), FA_BF16);
+}
