@@ -223,7 +223,7 @@ static void same_calls(const fa_repeat *got, const fa_call *want, int i)
     for (int k; (k = fa_operands_next(&has)) >= 0;)
         cr_assert(!memcmp(&c->values.operand[k], &want->values.operand[k], sizeof c->values.operand[k]), "launch %d: %s", i,
                   c->op->operand[k].name);
-#define X(c_type, cuda, name, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
+#define X(c_type, cuda, name, who, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
     FA_SCALARS(X)
 #undef X
 }
