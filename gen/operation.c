@@ -134,6 +134,14 @@ int fa_operand_index(const fa_operation *op, const char *name)
     return -1;
 }
 
+int fa_operand_slot(const fa_operation *op, fa_operand_id id)
+{
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].id == id)
+            return i;
+    return -1;
+}
+
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 {
     switch (o->type) {

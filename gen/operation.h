@@ -122,6 +122,8 @@ bool fa_operand_add(int32_t op, const fa_operand *row);
 
 /* Index of the operand of this name; -1 = none. */
 int fa_operand_index(const fa_operation *op, const char *name);
+/* Index of the row of an operand of fagen.h; -1 = the operation has none. */
+int fa_operand_slot(const fa_operation *op, fa_operand_id id);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */

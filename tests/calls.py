@@ -14,7 +14,8 @@ import sys
 
 FOR_TESTS = set("""
 fa_gen_worked fa_model_visible fa_sandbox_limit
-fa_case_make_of fa_case_seen fa_measure fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_trial_args
+fa_case_make_of fa_case_seen fa_measure fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_reference_attention fa_trial_args
+fa_attention_input
 fa_spread_name fa_trial_alone fa_trial_sequences
 fa_archive_free fa_archive_unpack fa_wait_rule
 cli_npy_parse cli_reference_parse tune_report

@@ -35,8 +35,19 @@ static const fa_operation gated = {
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,       p->hq,    p->hkv,   p->sq,    p->sk,    p->d, p->dv, c->band.lo,
-                           c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], NULL, NULL };
+    return (fa_attention){ .b = p->b,
+                           .hq = p->hq,
+                           .hkv = p->hkv,
+                           .sq = p->sq,
+                           .sk = p->sk,
+                           .d = p->d,
+                           .dv = p->dv,
+                           .lo = c->band.lo,
+                           .hi = c->band.hi,
+                           .scale = c->scale,
+                           .q = c->in[Q],
+                           .k = c->in[K],
+                           .v = c->in[V] };
 }
 
 static int64_t outputs_of(const fa_problem *p)

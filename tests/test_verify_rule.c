@@ -352,7 +352,7 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
 static void bounds_of(float q, float k0, float k1, float v, int first, double *o, double *lse)
 {
     const float k[] = { k0, k1 }, values[] = { 0, v };
-    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, NULL, NULL };
+    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, .sequences = NULL };
     cr_assert_eq(fa_oracle_bounds(&a, FA_F32, FA_F32, o, lse), FA_OK);
 }
 
