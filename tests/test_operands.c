@@ -5,7 +5,9 @@
 #include "runtime/check.h"
 #include "test_good_args.h"
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t rows_named(const fa_operation *op, const char *names)
@@ -174,4 +176,108 @@ Test(operands, the_type_of_keys_is_that_of_queries_where_none_is_named)
     p.kv_dtype = FA_F32;
     cr_expect_eq(fa_operand_dtype(&op->operand[fa_operand_index(op, "v")], &p), FA_F32);
     cr_expect_eq(fa_operand_dtype(&op->operand[fa_operand_index(op, "q")], &p), FA_BF16);
+}
+
+/* ---- docs/operands.md ---- */
+
+typedef struct page {
+    char text[1 << 15];
+    size_t n;
+} page;
+
+__attribute__((format(printf, 2, 3))) static void put(page *p, const char *format, ...)
+{
+    va_list more;
+    va_start(more, format);
+    int n = vsnprintf(p->text + p->n, sizeof p->text - p->n, format, more);
+    va_end(more);
+    p->n += (size_t)n;
+    cr_assert(n >= 0 && p->n < sizeof p->text);
+}
+
+/* The row of an operation; NULL: it does not have the operand. */
+static const fa_operand *row_of(int op, fa_operand_id id)
+{
+    int i = fa_operand_slot(fa_operation_find(op), id);
+    return i < 0 ? NULL : &fa_operation_find(op)->operand[i];
+}
+
+static void put_operand(page *p, fa_operand_id id)
+{
+    static const char *const types[] = {
+        [FA_TYPE_INPUT] = "`dtype`", [FA_TYPE_KV] = "`kv_dtype`", [FA_TYPE_OUTPUT] = "`o_dtype`", [FA_TYPE_GRAD] = "`grad_dtype`",
+        [FA_TYPE_F32] = "fp32",      [FA_TYPE_I32] = "int32",     [FA_TYPE_U64] = "uint64"
+    };
+    const fa_operand *o = NULL, *in;
+    char shape[80], feature[40] = "";
+    for (int op = FA_MERGE; op >= FA_FORWARD; op--)
+        o = row_of(op, id) ? row_of(op, id) : o;
+    cr_assert(o && o->doc, "%d is of no operation, or has no word that says what it is", (int)id);
+    fa_operand_print(shape, sizeof shape, o);
+    if (o->feature)
+        snprintf(feature, sizeof feature, "%s%s", fa_feature_name(o->feature), o->asks ? "" : ", which another field asks for");
+    put(p, "| `%s` | %s ", o->name, o->doc);
+    for (int op = FA_FORWARD; op <= FA_MERGE; op++) {
+        in = row_of(op, id);
+        put(p, "| %s%s ", !in ? "" : in->output ? "written" : "read", in && in->optional ? ", or NULL" : "");
+    }
+    put(p, "| %s | %s | %s | %s | ", shape, types[o->type],
+        o->strided      ? o->broadcast ? "any, or 0" : "any"
+        : o->strides_at ? "any"
+        : o->row        ? "of rows, or 0"
+                        : "",
+        feature);
+    const char *at = o->values ? o->values : "";
+    char name[24];
+    for (int n = 0; fa_values_next(&at, name); n++)
+        put(p, "%s`%s`", n ? ", " : "", name);
+    put(p, " | %s%s%s | `%s` |\n", o->word ? "`--" : "", o->word ? o->word : "", o->word ? "`" : "", o->keyword ? o->keyword : o->name);
+}
+
+static void put_field(page *p, const char *name, const char *what, const char *readers)
+{
+    put(p, "| `%s` | %s | ", name, what);
+    for (const char *c = readers; *c; c++)
+        if (*c != ' ')
+            put(p, "%.*s", *c == '|' ? 2 : 1, *c == '|' ? ", " : (char[]){ *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c, 0 });
+    put(p, " |\n");
+}
+
+static void make_page(page *p)
+{
+    put(p,
+        "# Operands\n\n"
+        "<!-- Made of gen/operands.def by the suite operands: FAGEN_TEST_WRITE=1 ctest --preset release -R '^operands$' -->\n\n"
+        "Each tensor and list of `fa_launch()` is one row of `gen/operands.def`, which this page is made of. How one is added stands in\n"
+        "[architecture.md](architecture.md#how-to-add). What the fields mean in full stands in `runtime/fagen.h`.\n\n"
+        "| field | is | forward | backward | merge | shape | type | strides | class | values of kernels | `fagen attend` | Python |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++)
+        put_operand(p, id);
+    put(p, "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` is 0, the type of Q. Class: "
+           "the word of\n"
+           "`fa_problem.features` that a call with the address is of.\n\n"
+           "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"
+           "| field | is of | read by |\n"
+           "|---|---|---|\n");
+#define FIELD(field, what, readers, ...) put_field(p, #field, what, #readers);
+#define VALUE FIELD
+#include "gen/operands.def"
+}
+
+Test(operands, the_page_of_them_is_current)
+{
+    static page is, now;
+    const char *write = getenv("FAGEN_TEST_WRITE");
+    FILE *f;
+    make_page(&now);
+    if (write && *write) {
+        cr_assert_not_null(f = fopen(PAGE, "w"));
+        fputs(now.text, f);
+        fclose(f);
+    }
+    cr_assert_not_null(f = fopen(PAGE, "r"), "%s", PAGE);
+    is.n = fread(is.text, 1, sizeof is.text - 1, f);
+    fclose(f);
+    cr_expect(!strcmp(is.text, now.text), PAGE " is not made of these rows: FAGEN_TEST_WRITE=1 writes it");
 }
