@@ -102,6 +102,29 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
     return false;
 }
 
+static bool is_listed(const char *names, const char *name)
+{
+    char one[24];
+    while (fa_values_next(&names, one))
+        if (!strcmp(one, name))
+            return true;
+    return false;
+}
+
+int fa_value_operand(const fa_operation *op, const char *name)
+{
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        size_t n = strlen(o->name);
+        if (!strcmp(name, o->name) || (o->values && is_listed(o->values, name)))
+            return i;
+        for (int k = 0; k < 4 && !strncmp(name, o->name, n); k++)
+            if (has_stride(o, k) && !strcmp(name + n, strides[k].suffix))
+                return i;
+    }
+    return -1;
+}
+
 static void add_name(char *out, const char *name, const char *suffix)
 {
     size_t at = strlen(out);

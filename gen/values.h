@@ -72,6 +72,9 @@ typedef struct fa_value {
 /* The value of this name. False: there is none. */
 bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name);
 
+/* The row of the operand that brings the value of this name: its address, a stride, or one of its `values`; -1: none does. */
+int fa_value_operand(const fa_operation *op, const char *name);
+
 /* The names that a family takes which lists none: of all that dense calls have: operands, workspace, counter, strides, scalars. */
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);
 

@@ -1,9 +1,12 @@
 /* The rows of gen/operands.def: which of them a call has, and what follows from their columns. */
+#include "gen/arch.h"
 #include "gen/error.h"
+#include "gen/gen.h"
 #include "gen/problem.h"
 #include "gen/values.h"
 #include "runtime/check.h"
 #include "test_good_args.h"
+#include "test_template_edit.h"
 #include <criterion/criterion.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,6 +139,53 @@ Test(operands, one_is_added_once_and_to_its_own_operation)
     other.name = "last";
     other.at = at;
     cr_expect(!fa_operand_add(FA_FORWARD, &other), "there is no room for one more");
+}
+
+Test(operands, the_feature_of_a_row_is_one_of_its_operation)
+{
+    const fa_operation *op;
+    for (size_t i = 0; (op = fa_operation_row(i)); i++)
+        for (int k = 0; k < op->n; k++)
+            cr_expect(!(op->operand[k].feature & ~op->features), "%s of %s", op->operand[k].name, op->name);
+}
+
+Test(operands, a_value_belongs_to_the_row_that_brings_it)
+{
+    static const struct {
+        const char *value, *operand;
+    } rows[] = { { "q", "q" },
+                 { "q_ss", "q" },
+                 { "lse_sh", "lse" },
+                 { "keep_scale", "rng" },
+                 { "pages", "page_table" },
+                 { "total_q", "cu_seqlens_q" },
+                 { "scale", NULL },
+                 { "q_sp", NULL } };
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(fa_value_operand(op, rows[i].value), rows[i].operand ? fa_operand_index(op, rows[i].operand) : -1, "%s",
+                     rows[i].value);
+}
+
+/* Where it would read no address. */
+Test(operands, a_kernel_takes_no_value_of_a_row_that_its_class_lacks)
+{
+    fa_gen *g;
+    fa_problem p;
+    fa_config c;
+    fa_source s = { .steps = 0 };
+    const edit taken = { "naive.lua", "\"scale hq group sq sk", "\"keep_scale scale hq group sq sk" };
+    scratch_make();
+    write_edited(&taken);
+    cr_assert_eq(fa_gen_open(&g, scratch), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
+    cr_assert_eq(fa_config_parse(&c, "naive:tile=64"), FA_OK);
+    cr_expect_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "\"keep_scale\" comes with rng, which problems without the feature dropout do not have"), "%s",
+              fa_last_error());
+    fa_source_free(&s);
+    fa_gen_close(g);
+    scratch_remove();
 }
 
 Test(operands, values_that_a_row_brings_are_values)
