@@ -1,6 +1,7 @@
 /* oracle: attention on the CPU. */
 #include "oracle.h"
 #include "gen/error.h"
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include "number.h"
 #include "sim/sim.h"
@@ -36,6 +37,17 @@ typedef struct operands {
     int64_t head, query;                  /* b hq + h; in its sequence */
 } operands;
 
+const float *fa_attention_input(const fa_attention *a, const char *name)
+{
+    int i = a->op ? fa_operand_index(a->op, name) : -1;
+    return i < 0 ? NULL : a->in[i];
+}
+
+static double scored(const fa_attention *a, double score, const operands *at, int64_t key)
+{
+    return a->score ? a->score(a, score, at->head, at->query, key) : score;
+}
+
 /* False: the sequence has fewer queries. */
 static bool find_operands(operands *out, const fa_attention *a, int64_t number)
 {
@@ -70,17 +82,6 @@ double fa_oracle_kept(const fa_attention *a, int64_t head, int64_t query, int64_
     if (!a->dropout)
         return 1;
     return fa_dropout_keeps(a->dropout, head, query, key) ? (double)a->dropout->scale : 0;
-}
-
-const float *fa_attention_input(const fa_attention *a, const char *name)
-{
-    int i = a->op ? fa_operand_index(a->op, name) : -1;
-    return i < 0 ? NULL : a->in[i];
-}
-
-static double scored(const fa_attention *a, double score, const operands *at, int64_t key)
-{
-    return a->score ? a->score(a, score, at->head, at->query, key) : score;
 }
 
 static void exact_row(job *j, const operands *at, double *s)

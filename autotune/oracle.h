@@ -2,7 +2,6 @@
 #ifndef FA_AUTOTUNE_ORACLE_H
 #define FA_AUTOTUNE_ORACLE_H
 #include "gen/dropout.h"
-#include "gen/operation.h"
 #include "sequences.h"
 
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
@@ -21,7 +20,7 @@ struct fa_attention {
     const fa_sequences *sequences; /* NULL = dense */
     const fa_dropout *dropout;     /* NULL = none; O is that of (kept P scaled) V, LSE that of all scores */
     fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
-    const fa_operation *op;        /* what `score` reads: the rows, */
+    const struct fa_operation *op; /* what `score` reads: the rows, */
     const float *const *in;        /* and their values, dense in packed order */
 };
 

@@ -14,13 +14,13 @@ import sys
 
 FOR_TESTS = set("""
 fa_gen_worked fa_model_visible fa_sandbox_limit
-fa_case_make_of fa_case_seen fa_measure fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_reference_attention fa_trial_args
-fa_attention_input
+fa_case_make_of fa_case_seen fa_measure fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_trial_args
 fa_spread_name fa_trial_alone fa_trial_sequences
 fa_archive_free fa_archive_unpack fa_wait_rule
 cli_npy_parse cli_reference_parse tune_report
 sim_forget sim_unwritten sim_product_slow sim_severity_name
 fa_blob_sign fa_operand_add fa_operation_add fa_operation_row fa_packing_add fa_packing_end
+fa_attention_input fa_reference_attention
 """.split())
 
 

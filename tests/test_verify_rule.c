@@ -98,7 +98,7 @@ static float *random_values(fa_random *r, int64_t n, int dtype)
 static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t hi)
 {
     fa_random r = { 99 };
-    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, NULL, NULL } };
+    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, .sequences = NULL } };
     s.a.q = s.q = random_values(&r, 2 * 6 * (int64_t)sq * d, dtype);
     s.a.k = s.k = random_values(&r, 2 * 2 * (int64_t)sk * d, dtype);
     s.a.v = s.v = random_values(&r, 2 * 2 * (int64_t)sk * dv, dtype);
