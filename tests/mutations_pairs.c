@@ -157,6 +157,6 @@ const mutation_list mutation_lists[] = {
     { on_hopper, hopper, 2, 4, true },
     { ranges_scenes, ranges_mutations, 3, 5, true },
     { ranges_hopper_scenes, ranges_hopper_mutations, 2, 5, true },
-    { work_scenes, work_mutations, 2, 4, true },
+    { work_scenes, work_mutations, 3, 5, true },
     { NULL, NULL, 0, 0, false },
 };
