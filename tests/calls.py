@@ -161,7 +161,7 @@ def sources(root, rooms):
     for top in sorted({room.split("/")[0] for room in rooms}):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
-                if name.endswith((".c", ".h", ".inc")):
+                if name.endswith((".c", ".h", ".inc", ".def")):
                     path = os.path.join(folder, name)
                     with open(path, encoding="utf-8") as f:
                         found[os.path.relpath(path, root)] = f.read()

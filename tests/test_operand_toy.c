@@ -1,13 +1,13 @@
 /* An operand that only this file knows: a weight of each query head, by which its scores are multiplied. A row, a line of a kernel and a
  * formula are enough for forward calls to be checked, drawn, launched, verified and measured with it. */
-#include "verify/truth/oracle_backward.h"
-#include "verify/truth/oracle.h"
-#include "verify/truth/reference.h"
 #include "gen/gen.h"
 #include "runtime/launch/repeat.h"
 #include "test_good_args.h"
 #include "test_template_edit.h"
 #include "test_verify_device.h"
+#include "verify/truth/oracle.h"
+#include "verify/truth/oracle_backward.h"
+#include "verify/truth/reference.h"
 #include <math.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())

@@ -54,4 +54,6 @@ typedef struct attend_shape {
 
 /* Checks them to the last value; fills in->ragged, and b, sq and sk of in->p. */
 fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_shape *s);
+
+extern const cli_command cli_attend;
 #endif

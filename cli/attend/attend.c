@@ -1,10 +1,9 @@
 /* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
-#include "cli/attend/attend.h"
+#include "attend.h"
 #include "cli/options/problem_options.h"
 #include "cli/session/check.h"
 #include "cli/text/progress.h"
 #include "cli/text/say.h"
-#include "commands.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
