@@ -6,6 +6,7 @@
 #include "bundle_set.h"
 #include "counter.h"
 #include "generators.h"
+#include "lease.h"
 #include "log.h"
 #include "table.h"
 
@@ -20,6 +21,7 @@ struct fa_context {
     fa_bundle_set bundle_set;  /* kernels of bundles */
     bool bundle_only;          /* nothing is rendered or compiled */
     bool in_order;             /* no kernel begins before what is in front of it has ended */
+    bool lends;                /* a workspace where a launch brings none */
     char *workload;            /* the file that tells what was launched; NULL = nobody counts */
     int32_t on_miss;           /* fa_on_miss */
     int32_t check_device_data; /* the option */
@@ -30,7 +32,9 @@ struct fa_context {
     fa_plan *plans;
     _Atomic(fa_counters *) counters; /* added to under mutex */
     _Atomic(CUcontext) primary;      /* retained when first needed, or NULL */
-    struct fa_pending *pending;      /* classes that threads are preparing; guarded by mutex */
+    fa_leases leases;
+    struct fa_lack *lacks;      /* guarded by mutex */
+    struct fa_pending *pending; /* classes that threads are preparing; guarded by mutex */
     pthread_cond_t prepared;
     fa_background background;
     pthread_mutex_t gen_mutex; /* of the two below */

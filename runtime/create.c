@@ -6,6 +6,7 @@
 #include "fork.h"
 #include "gen/error.h"
 #include "jit.h"
+#include "lack.h"
 #include "runtime.h"
 #include "workload.h"
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->bundle_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
     ctx->on_miss = o->on_miss;
+    ctx->lends = o->workspace == FA_WORKSPACE_CONTEXT;
     ctx->check_device_data = o->check_device_data;
     ctx->checks_device_data = o->check_device_data == 1 || (o->check_device_data == 0 && fa_device_is_simulated(&ctx->device));
     fa_status st = fa_bundle_set_open(&ctx->bundle_set, o->bundles);
@@ -105,6 +107,8 @@ void fa_destroy(fa_context *ctx)
         fa_context_leave(ctx, &in);
     }
     fa_counters_close(ctx);
+    fa_leases_close(ctx);
+    fa_lacks_close(ctx);
     for (fa_plan *p = ctx->plans, *next; p; p = next) {
         next = p->next;
         free(p->tally);

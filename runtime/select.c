@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "jit.h"
+#include "lack.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -60,16 +61,20 @@ fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa
     fa_source own = { 0 };
     fa_message before;
     bool lacks = false;
+    double with_seconds = 0;
     fa_message_keep(&before);
     with.features &= ~FA_FEATURE_NO_WORKSPACE;
     fa_status st = select_class(ctx, &with, out, &own);
     if (p.features & FA_FEATURE_NO_WORKSPACE && (st != FA_OK || fa_workspace_any(&own.workspace))) {
         lacks = st == FA_OK;
+        with_seconds = lacks ? out->seconds : 0;
         fa_source_free(&own);
         st = select_class(ctx, &p, out, &own);
     }
-    if (st == FA_OK)
+    if (st == FA_OK) {
         out->lacks = lacks;
+        out->seconds_with = with_seconds;
+    }
     if (source && st == FA_OK)
         *source = own;
     else
@@ -90,7 +95,8 @@ fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_se
         st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
     if (st == FA_OK) { /* nobody else knows of it before it is in the table */
         fa_plan *own = (fa_plan *)(uintptr_t)*out;
-        own->lacks = c->lacks;
+        own->lack = c->lacks ? fa_lack_of(ctx, p) : NULL;
+        own->seconds_with = c->seconds_with;
         own->facts = c->facts;
         own->seconds = c->seconds;
     }

@@ -39,6 +39,8 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
     X(cuMemAlloc)                                  \
     X(cuMemFree)                                   \
+    X(cuMemAllocAsync)                             \
+    X(cuMemFreeAsync)                              \
     X(cuMemGetInfo)                                \
     X(cuMemcpyHtoD)                                \
     X(cuMemcpyDtoH)                                \
@@ -51,7 +53,9 @@
     X(cuStreamCreate)                              \
     X(cuStreamDestroy)                             \
     X(cuStreamSynchronize)                         \
+    X(cuStreamGetId)                               \
     X(cuStreamIsCapturing)                         \
+    X(cuStreamGetCaptureInfo_v3)                   \
     X(cuThreadExchangeStreamCaptureMode)           \
     X(cuStreamBeginCapture)                        \
     X(cuStreamEndCapture)                          \
@@ -59,6 +63,8 @@
     X(cuGraphLaunch)                               \
     X(cuGraphExecDestroy)                          \
     X(cuGraphDestroy)                              \
+    X(cuUserObjectCreate)                          \
+    X(cuGraphRetainUserObject)                     \
     X(cuEventCreate)                               \
     X(cuEventDestroy)                              \
     X(cuEventRecord)                               \
