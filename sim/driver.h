@@ -5,7 +5,8 @@
 #define CU_DRIVER_H
 #include <cuda.h>
 
-/* X(name): every one is required of a driver of CUDA 12.4 or newer. */
+/* X(name): every one is required of a driver of CUDA 12.4 or newer. One stands with its suffix: headers before CUDA 13 mean another
+ * function by the bare name. */
 #define CU_DRIVER_FUNCTIONS(X)                     \
     X(cuInit)                                      \
     X(cuDriverGetVersion)                          \

@@ -16,7 +16,7 @@
 static fa_context *ctx;
 static fa_config own, other; /* what records say is best at each length: they alternate over powers of two from 128 on */
 __attribute__((unused)) static atomic_int errors, refusals, lacks, streams_told; /* lines of the log */
-static fa_workspace_source whose;                        /* workspaces, of contexts that open_with() makes */
+static fa_workspace_source whose;                                                /* workspaces, of contexts that open_with() makes */
 
 static inline void listen(void *user, int level, const char *message)
 {

@@ -151,7 +151,7 @@ static fa_args open_query(fa_context **ctx, fa_workspace_source whose)
     static uint16_t keys[KEYS * D], values[KEYS * D];
     fa_options opt = FA_OPTIONS_INIT;
     fa_args a = FA_ARGS_INIT;
-    opt.device = "sim:sm_80";
+    opt.device = getenv("FAGEN_TEST_DEVICE") ? getenv("FAGEN_TEST_DEVICE") : "sim:sm_80";
     opt.cache_dir = below("cache");
     opt.workspace = (int32_t)whose;
     OK(fa_create(ctx, &opt));
@@ -211,6 +211,16 @@ Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
     fa_destroy(ctx);
 }
 
+/* A driver tells some time after a graph is destroyed. */
+static void await_held(fa_context *ctx, size_t bytes)
+{
+    size_t held;
+    do {
+        OK(fa_workspace_release(ctx, NULL));
+        OK(fa_workspace_held(ctx, &held));
+    } while (held != bytes);
+}
+
 /* The kernel and the bits of a workspace that the caller brings; on streams, in graphs, and for programs of an older header. */
 Test(runtime_sim, a_lent_workspace_gives_the_same_bits)
 {
@@ -257,7 +267,7 @@ Test(runtime_sim, a_lent_workspace_gives_the_same_bits)
     OK(fa_workspace_held(ctx, &held));
     cr_expect_eq(held, 2 * bytes, "graphs keep theirs");
     for (int i = 0; i < 6; i++) {
-        cr_assert_eq(d->cuGraphLaunch(exec[i % 3], stream[i / 3]), CUDA_SUCCESS, "%s", d->detail());
+        cr_assert_eq(d->cuGraphLaunch(exec[i % 3], stream[i / 3]), CUDA_SUCCESS);
         fetch(ctx, &a, lent);
         cr_expect(!memcmp(given, lent, sizeof lent), "replay %d", i);
     }
@@ -266,11 +276,10 @@ Test(runtime_sim, a_lent_workspace_gives_the_same_bits)
     OK(fa_workspace_held(ctx, &held));
     cr_expect_eq(held, 2 * bytes, "its second instance is there");
     cr_expect_eq(d->cuGraphExecDestroy(exec[2]) | d->cuGraphDestroy(graph[1]), CUDA_SUCCESS);
-    OK(fa_workspace_release(ctx, NULL));
-    OK(fa_workspace_held(ctx, &held));
-    cr_expect_eq(held, bytes);
-    cr_assert_eq(d->cuGraphLaunch(exec[1], stream[0]), CUDA_SUCCESS, "%s", d->detail());
+    await_held(ctx, bytes);
+    cr_assert_eq(d->cuGraphLaunch(exec[1], stream[0]), CUDA_SUCCESS);
     cr_expect_eq(d->cuGraphExecDestroy(exec[1]), CUDA_SUCCESS);
+    await_held(ctx, 0);
     for (int i = 0; i < 2; i++)
         cr_expect_eq(d->cuStreamDestroy(stream[i]), CUDA_SUCCESS);
     d->cuCtxPopCurrent(&primary);
