@@ -265,6 +265,27 @@ Test(runtime_lease, captures_that_end_leave_nothing)
     cr_expect_eq(held(), fake_live_bytes());
 }
 
+/* What a graph left serves a capture of the same CUDA context that needs no more. */
+Test(runtime_lease, what_a_graph_leaves)
+{
+    const cu_driver *d = fa_context_driver(ctx);
+    prefer_scores();
+    on(STREAM(1), 1800);
+    on(STREAM(1), 2048);
+    fake_capturing(true);
+    uint64_t at = on(STREAM(1), 1800);
+    fake_graph_gone(fake_graph());
+    fake_capturing(true);
+    cr_expect_neq(on(STREAM(1), 2048), at, "too small");
+    d->cuCtxSetCurrent(fake_second_context(0));
+    fake_capturing(true);
+    cr_expect_neq(on(STREAM(1), 1800), at, "of another CUDA context");
+    d->cuCtxSetCurrent(NULL);
+    fake_capturing(true);
+    cr_expect_eq(on(STREAM(1), 1800), at);
+    fake_capturing(false);
+}
+
 /* A graph that takes no user object: its memory stays until the context goes. */
 Test(runtime_lease, a_graph_that_cannot_tell)
 {
@@ -396,6 +417,13 @@ Test(runtime_lease, memory_that_runs_out_while_it_grows)
 Test(runtime_lease, many_streams_are_told)
 {
     fa_args a = call(1, 4096);
+    OK(fa_launch(ctx, &a, STREAM(1)));
+    for (int i = 1; i <= 200; i++) {
+        fake_capturing(true);
+        OK(fa_launch(ctx, &a, STREAM(1)));
+    }
+    fake_capturing(false);
+    cr_expect_eq(streams_told, 0, "graphs are no streams");
     for (int i = 1; i <= 200; i++)
         OK(fa_launch(ctx, &a, STREAM(i)));
     cr_expect_eq(streams_told, 2, "at 64 and 128: %d", streams_told);
@@ -403,7 +431,7 @@ Test(runtime_lease, many_streams_are_told)
         fa_stream s = STREAM(i);
         OK(fa_workspace_release(ctx, &s));
     }
-    cr_expect_eq(held(), 0);
+    cr_expect_eq(held(), fake_live_bytes(), "what graphs have stays");
 }
 
 static atomic_int failed;
@@ -440,6 +468,18 @@ Test(runtime_lease, threads_on_one_stream)
     cr_expect_eq(third, first);
     fa_lease_give(second, true);
     fa_lease_give(third, true);
+    OK(fa_workspace_release(ctx, NULL));
+    for (int large = 0; large < 2; large++) { /* which of the two comes first */
+        OK(fa_lease_take(ctx, fake_context(0), (CUstream)STREAM(1), large ? 2 * one : one, &first));
+        OK(fa_lease_take(ctx, fake_context(0), (CUstream)STREAM(1), large ? one : 2 * one, &second));
+        fa_lease_give(first, true);
+        fa_lease_give(second, true);
+        OK(fa_lease_take(ctx, fake_context(0), (CUstream)STREAM(1), 2 * one, &third));
+        cr_expect_eq(third, large ? first : second, "the one that is large enough");
+        fa_lease_give(third, true);
+        OK(fa_workspace_release(ctx, NULL));
+        cr_expect_eq(held(), 0, "nobody keeps the other: %zu bytes", held());
+    }
     for (int i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, launch_often, i % 2 ? &a : NULL);
     for (int i = 0; i < THREADS; i++)
