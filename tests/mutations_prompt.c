@@ -1,7 +1,7 @@
 /* mutations_prompt: faults of the families of whole tiles where sequences have lengths of their own, as in mutations.c. With three SMs a
  * block does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -69,6 +69,7 @@ static const scene scenes[] = {
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
+#define RANGES "ranges.cu"
 #define O "varlen_order.cu"
 #define P "paged_tile.cu"
 #define A "mma_part.cu"
@@ -106,7 +107,6 @@ static const mutation mutations[] = {
     { "tiles of other sequences count", O, "__shfl_sync(~0u, upto - here, lane)", "0", 0, "none" },
     { "a head has the KV head of its number", O, "w.kv_head = head / p.group;", "w.kv_head = head % p.hkv;", 0, "causal" },
     { "the first head of a group is its number", O, "w.head = head * p.group;", "w.head = head;", 0, "heads" },
-    { "a round leaves out a block", T, "gridDim.x - 1 - blockIdx.x", "blockIdx.x - 1", 0, "causal" },
     { "blocks take one tile", T, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
     { "the next tile does not wait", T, "    if (round > 0) __syncthreads();  // everyone is through with the tile before\n", "", 0,
       "none" },
@@ -122,10 +122,10 @@ static const mutation mutations[] = {
     { "tokens for rows", X, "if (q.length * p.group > $(l.rows_upto))", "if (q.length > 1)", 0, "mixed_few" },
 
     /* parts of tiles */
-    { "a part begins one block late", O, "range.block_lo += blocks * where.part / where.parts;",
+    { "a part begins one block late", RANGES, "range.block_lo += blocks * where.part / where.parts;",
       "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
-    { "parts overlap", O, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
-    { "every part has all keys", O, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "parts overlap", RANGES, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
+    { "every part has all keys", RANGES, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
     { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0,
       "split" },
     { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)",
@@ -150,7 +150,6 @@ static const mutation mutations[] = {
 
     /* pages */
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", P, "key <= key_hi && key + RUN > key_lo", "key < key_hi && key + RUN > key_lo", 0, "pages" },
     { "tokens count through pages", P, "key - entry * p.page_size}", "key}", 0, "pages" },
     { "the page of a run is another lane's", P, "__shfl_sync(~0u, at.page, source)", "__shfl_sync(~0u, at.page, 0)", 0, "pages" },
     { "the token of a run is another lane's", P, "__shfl_sync(~0u, at.token, source)", "__shfl_sync(~0u, at.token, 0)", 0,
@@ -169,6 +168,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -2,7 +2,7 @@
 #ifndef FA_TEST_MAPS_TOY_H
 #define FA_TEST_MAPS_TOY_H
 #include "fake_driver.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"

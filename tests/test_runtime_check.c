@@ -1,6 +1,6 @@
 /* Every field of the public structs, wrong in every way: the status and the field's name in the message. */
 #include "gen/problem.h"
-#include "runtime/check.h"
+#include "runtime/args/check.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
 #include <float.h>

@@ -1,9 +1,9 @@
 /* A thread's launches one after the other give the driver what each gives in a thread of its own: nothing of one call stays in the next. */
-#include "autotune/random.h"
 #include "gen/problem.h"
-#include "runtime/repeat.h"
+#include "runtime/launch/repeat.h"
 #include "test_full.h"
 #include "test_maps_toy.h"
+#include "verify/operands/random.h"
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>

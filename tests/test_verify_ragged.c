@@ -1,14 +1,14 @@
 /* Sequences of their own lengths on the host: cases that draw them, where their rows lie, and references over them. */
-#include "autotune/case.h"
-#include "autotune/expected.h"
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/random.h"
-#include "autotune/sequences.h"
-#include "autotune/work.h"
 #include "forward.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
+#include "verify/cases/case.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/operands/sequences.h"
+#include "verify/operands/work.h"
+#include "verify/truth/expected.h"
+#include "verify/truth/oracle.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 //| needs "c.rescale?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
 // Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
 // the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their
@@ -34,7 +35,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
   }
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
-  const float inverse = reciprocal(sum.l)$(p.has_dropout and " * p.keep_scale" or "");
+  const float inverse = reciprocal(sum.l)$(pr.out_scale);
   if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
   store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
                 make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));
