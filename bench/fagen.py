@@ -16,7 +16,7 @@ def layouts():
     spec = importlib.util.spec_from_file_location("generate_abi", os.path.join(HERE, "..", "python", "generate_abi.py"))
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
-    return generate.load(os.path.join(HERE, "..", "runtime", "fagen.h"))
+    return generate.load(os.path.join(HERE, "..", "runtime", "fagen.h"), os.path.join(HERE, "..", "gen", "operands.def"))
 
 
 abi = layouts()

@@ -24,7 +24,8 @@ fa_spread_name fa_trial_alone fa_trial_sequences
 fa_archive_free fa_archive_unpack fa_wait_rule
 cli_npy_parse cli_reference_parse tune_report
 sim_forget sim_unwritten sim_product_slow sim_severity_name
-fa_blob_sign fa_operation_add fa_operation_row fa_packing_add fa_packing_end
+fa_blob_sign fa_operand_add fa_operation_add fa_operation_row fa_packing_add fa_packing_end
+fa_attention_input fa_reference_attention
 """.split())
 
 
@@ -160,7 +161,7 @@ def sources(root, rooms):
     for top in sorted({room.split("/")[0] for room in rooms}):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
-                if name.endswith((".c", ".h", ".inc")):
+                if name.endswith((".c", ".h", ".inc", ".def")):
                     path = os.path.join(folder, name)
                     with open(path, encoding="utf-8") as f:
                         found[os.path.relpath(path, root)] = f.read()

@@ -100,8 +100,6 @@ static const mutation mutations[] = {
       "const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);", 0, "split split_lazy" },
     { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
     { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
-    { "the second half of a warp's rows is the first", H, "make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1])",
-      "make_float2(o[4 * n], o[4 * n + 1])", 0, "split" },
     { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16, rows", "0, rows", 0, "split" },
     { "a lane's share of l", H, "const float l = quad_sum(state[h].l);", "const float l = state[h].l;", 0, "split" },
     { "warps share a counter", H, "first / 16, first, rows", "0, first, rows", 0, "split" },

@@ -20,7 +20,8 @@
     "flash_bwd_wgmma:br=64,bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=64,stages=2,grid=2,held=0,dq=" #dq "," rest
 #define DECODE(rows, rest) "br=" #rows ",key_warps=2,stages=2,ctas=1,kv_lanes=1,combine=0,sm_shares=1,min_turns=1," rest
 
-static const fa_ragged_how keys = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM };
+static const fa_ragged_how keys = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM },
+                           full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
 
 /* clang-format off */
 static const scene scenes[] = {
@@ -44,7 +45,8 @@ static const scene scenes[] = {
 static const scene on_hopper[] = {
     { "wgmma", "bf16,d=64" FWD, "flash_fwd_" WGMMA(64, 0, "rescale=2,convert=0,o_path=0,grid=0"), 100, 150, WINDOW, PLAIN },
     { "relative", "fp16,d=64" FWD, "flash_fwd_" WGMMA(128, 2, "rescale=3,convert=1,o_path=2,grid=2"), 150, 200, WINDOW, PLAIN },
-    { "mixed", "bf16,d=64,mask=window,features=lengths,b=3,hq=16,hkv=1", "mixed_" WGMMA(128, 1, "rescale=3,convert=1,o_path=0,grid=2"), 70, 150, WINDOW, RAGGED(keys) },
+    { "mixed", "bf16,d=64,mask=window,features=lengths,b=3,hq=16,hkv=1", "mixed_" WGMMA(128, 1, "rescale=3,convert=1,o_path=0,grid=2"), 70, 150, WINDOW, RAGGED(full) },
+    { "mixed_few", "bf16,d=64,mask=window,features=lengths,b=3,hq=16,hkv=1", "mixed_" WGMMA(128, 1, "rescale=3,convert=1,o_path=0,grid=2"), 4, 150, WINDOW, RAGGED(full) },
     { "decode_mma", "bf16,d=64,mask=window,b=2,hq=2,hkv=1", "decode_mma:" DECODE(16, "bk=16,row_warps=1"), 2, 150, WINDOW, PLAIN },
     { "dots", "bf16,d=64,mask=window,b=2,hq=2,hkv=1", "decode_ffma:" DECODE(4, "bk=8,row_warps=1,dot_lanes=8"), 2, 150, WINDOW, PLAIN },
     { "decode_wgmma", "bf16,d=64,mask=window,b=2,hq=16,hkv=1", "decode_wgmma:" DECODE(64, "bk=32,row_warps=4"), 3, 150, WINDOW, PLAIN },
@@ -118,9 +120,9 @@ static const mutation mutations[] = {
 };
 
 static const mutation hopper[] = {
-    { "nothing is hidden", H, TELL, "", 0, "wgmma relative mixed " DECODES " " HOPPER_BWDS },
-    { "the last key is hidden", H, "\"%s > %s ||", "\"%s >= %s ||", 0, "mixed " DECODES },
-    { "the first key is hidden", H, "|| %s < %s\"", "|| %s <= %s\"", 0, DECODES },
+    { "nothing is hidden", H, TELL, "", 0, "wgmma relative mixed mixed_few " DECODES " " HOPPER_BWDS },
+    { "the last key is hidden", H, "\"%s > %s ||", "\"%s >= %s ||", 0, "mixed_few " DECODES },
+    { "the first key is hidden", H, "|| %s < %s\"", "|| %s <= %s\"", 0, "mixed_few " DECODES },
     { "bits: the last key is hidden", H, "$(pr.last_key(\"query\")) + 1 - first", "$(pr.last_key(\"query\")) - first", 0,
       "wgmma relative mixed" },
     { "bits: the left edge is forgotten", H, "\" & ~bits_below(below_lo - 32 * word)\"", "\"\"", 0, "wgmma relative mixed" },
@@ -128,7 +130,7 @@ static const mutation hopper[] = {
     { "queries: the last is hidden", H, " - lo - 2 * t;", " - lo - 2 * t - 1;", 0, HOPPER_BWDS },
 
     { "an exponent with the maximum added", S, "\"fmaf(%s, %s, -%s)\"", "\"fmaf(%s, %s, %s)\"", 0,
-      "wgmma relative mixed " DECODES " " HOPPER_BWDS },
+      "wgmma relative mixed mixed_few " DECODES " " HOPPER_BWDS },
     { "P above 1", S, "probability_exp2(%s", "exp2_approx(%s", 0, "single_far" },
     { "LSE in base 2", S, " * 0.693147180559945309f", "", 0, "wgmma relative " DECODES },
     { "dS without D", S, "):format(probability, grad, delta)", "):format(probability, grad, \"0.f\")", 0, HOPPER_BWDS },
@@ -157,6 +159,6 @@ const mutation_list mutation_lists[] = {
     { on_hopper, hopper, 2, 4, true },
     { ranges_scenes, ranges_mutations, 3, 5, true },
     { ranges_hopper_scenes, ranges_hopper_mutations, 2, 5, true },
-    { work_scenes, work_mutations, 2, 4, true },
+    { work_scenes, work_mutations, 3, 5, true },
     { NULL, NULL, 0, 0, false },
 };

@@ -28,7 +28,7 @@ static const struct {
     { "gen/cost.c", "exp", "a unit of the model" },
     { "gen/price.c", "grid", "what limits the blocks of an SM" },
     { "runtime/bundle/columns.c", NULL, "the fields of a step, in a bundle" },
-    { "cli/commands/emit.c", NULL, "--grid, fields of a step, and a config in the help's examples" },
+    { "cli/emit/emit.c", NULL, "--grid, fields of a step, and a config in the help's examples" },
     { "cli/commands/model.c", NULL, "--br and --bc, a tile on paper; the naive algorithm of the literature; units of the model" },
     { "cli/commands/bench.c", NULL, "families in the help's examples" },
     { "cli/commands/run.c", NULL, "--schedule, of the simulator's warps, and a config in the help's examples" },

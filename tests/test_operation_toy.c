@@ -18,7 +18,7 @@
 enum { Q, K, V, GATE, O, LSE, OPERANDS };
 
 #define E(x) FA_EXTENT_##x
-#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true
+#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true, .broadcast = true
 static const fa_operation gated = {
     .op = GATED, .name = "gated", .products_d = 1, .products_dv = 1, .others = 6, .n = OPERANDS, .flags = FA_BROADCAST,
     .operand = {
@@ -35,8 +35,19 @@ static const fa_operation gated = {
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,       p->hq,    p->hkv,   p->sq,    p->sk,    p->d, p->dv, c->band.lo,
-                           c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], NULL, NULL };
+    return (fa_attention){ .b = p->b,
+                           .hq = p->hq,
+                           .hkv = p->hkv,
+                           .sq = p->sq,
+                           .sk = p->sk,
+                           .d = p->d,
+                           .dv = p->dv,
+                           .lo = c->band.lo,
+                           .hi = c->band.hi,
+                           .scale = c->scale,
+                           .q = c->in[Q],
+                           .k = c->in[K],
+                           .v = c->in[V] };
 }
 
 static int64_t outputs_of(const fa_problem *p)

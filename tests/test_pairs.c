@@ -20,7 +20,7 @@ static const struct {
       "          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();" },
     { "an element that is seen, chosen", "(&&|[|][|]).*[?] .*: (-infinity[(][)]|UNSEEN)", -1, 0,
       "  s[i][j] = j >= lo && j <= hi ? s[i][j] * p.scale : -infinity();" },
-    { "the words of dropout", "dropout[.]words[(]", 2, 0, "  const uint4 w = dropout.words(number, row, key);" },
+    { "the words of dropout", "dropout[.]words[(]", 1, 0, "  const uint4 w = dropout.words(number, row, key);" },
     { "what dropout keeps", "dropout[.]keeps[(]", 3, 0, "  if (!dropout.keeps(w.x)) s[m][n][e] = 0.f;" },
     { "the scale of what is kept", "p[.]keep_scale", 4, 0, "  const float inverse = reciprocal(l) * p.keep_scale;" },
     { "dS", "%s [*] [(]%s - %s[)]", 1, 0, "%s * (%s - %s)" },

@@ -98,7 +98,7 @@ static float *random_values(fa_random *r, int64_t n, int dtype)
 static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t hi)
 {
     fa_random r = { 99 };
-    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, NULL, NULL } };
+    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, .sequences = NULL } };
     s.a.q = s.q = random_values(&r, 2 * 6 * (int64_t)sq * d, dtype);
     s.a.k = s.k = random_values(&r, 2 * 2 * (int64_t)sk * d, dtype);
     s.a.v = s.v = random_values(&r, 2 * 2 * (int64_t)sk * dv, dtype);
@@ -352,7 +352,7 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
 static void bounds_of(float q, float k0, float k1, float v, int first, double *o, double *lse)
 {
     const float k[] = { k0, k1 }, values[] = { 0, v };
-    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, NULL, NULL };
+    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, .sequences = NULL };
     cr_assert_eq(fa_oracle_bounds(&a, FA_F32, FA_F32, o, lse), FA_OK);
 }
 

@@ -7,38 +7,22 @@
 #include "cli/session/simulator.h"
 #include "verify/operands/ragged.h"
 
-/* Rows of the forward operation (gen/operation.c), to each of which an option belongs. */
-typedef enum attend_row {
-    ATTEND_Q,
-    ATTEND_K,
-    ATTEND_V,
-    ATTEND_O,
-    ATTEND_LSE,
-    ATTEND_CU_Q,
-    ATTEND_CU_K,
-    ATTEND_SEQLENS_Q,
-    ATTEND_SEQLENS_K,
-    ATTEND_TABLE,
-    ATTEND_ROWS
-} attend_row;
-
 typedef struct attend_args {
     cli_common common;
     cli_where where;
     cli_sim sim;
-    const char *file[ATTEND_ROWS]; /* NULL = not given */
+    const char *file[FA_ID_COUNT]; /* by operand (gen/operands.def), of --backward too; NULL = not given */
     int32_t dtype, o_dtype, window[2], diagonal, offset;
     float scale, dropout;
     uint64_t seed; /* of dropout */
     bool causal, check, backward, force;
-    const char *grad_o, *grad_lse, *grad_q, *grad_k, *grad_v; /* files of --backward; NULL = not given */
     int32_t grad_dtype;
 } attend_args;
 
 typedef struct attend_inputs {
-    cli_npy t[ATTEND_ROWS];
-    fa_problem p;     /* what the files ask for */
-    fa_ragged ragged; /* sizes and integers of the launch; without such files nothing is set */
+    cli_npy t[FA_ID_COUNT]; /* inputs of the forward operation by operand; .file NULL = not given */
+    fa_problem p;           /* what the files ask for */
+    fa_ragged ragged;       /* sizes and integers of the launch; without such files nothing is set */
 } attend_inputs;
 
 /* Reads and checks the files. FA_INVALID names the file, what is wrong, for a value its index too, and what is accepted. */
@@ -58,7 +42,7 @@ int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const
 /* Whether the files of queries, or of keys, have the rows of all sequences one after the other: no dimension of the batch. */
 static inline bool attend_packed(const attend_args *a, bool keys)
 {
-    return a->file[keys ? ATTEND_CU_K : ATTEND_CU_Q] != NULL;
+    return a->file[keys ? FA_ID_cu_seqlens_k : FA_ID_cu_seqlens_q] != NULL;
 }
 
 /* ---- of the files with integers (lengths.c) ---- */
@@ -70,4 +54,6 @@ typedef struct attend_shape {
 
 /* Checks them to the last value; fills in->ragged, and b, sq and sk of in->p. */
 fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_shape *s);
+
+extern const cli_command cli_attend;
 #endif

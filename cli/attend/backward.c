@@ -16,46 +16,43 @@
 /* The files by row of the operation; NULL = drawn from nothing, or not to be written. */
 typedef struct files {
     const fa_operation *op;
-    cli_npy in[FA_OPERANDS_MAX]; /* those that are read here; Q, K and V are in `given` */
+    cli_npy in[FA_OPERANDS_MAX]; /* those that are read here; inputs of the forward operation are in `given` */
     const attend_inputs *given;
     const char *name[FA_OPERANDS_MAX];
 } files;
 
-static void name_files(files *f, const attend_args *a)
+/* Whether it is an operand of gradients alone. */
+static bool is_new(const fa_operand *o)
 {
-    const struct {
-        const char *operand, *file;
-    } rows[] = {
-        { "o", a->file[ATTEND_O] }, { "lse", a->file[ATTEND_LSE] }, { "grad_o", a->grad_o }, { "grad_lse", a->grad_lse },
-        { "grad_q", a->grad_q },    { "grad_k", a->grad_k },        { "grad_v", a->grad_v },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        f->name[fa_operand_index(f->op, rows[i].operand)] = rows[i].file;
+    return fa_operand_slot(fa_operation_find(FA_FORWARD), o->id) < 0;
 }
 
-static fa_status check_options(const attend_args *a)
+static void name_files(files *f, const attend_args *a)
 {
-    const struct {
-        const char *option, *file;
-    } needed[] = { { "grad-o", a->grad_o }, { "grad-q", a->grad_q }, { "grad-k", a->grad_k }, { "grad-v", a->grad_v } };
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!needed[i].file)
-            return fa_fail(FA_INVALID, "--%s is missing; accepted with --backward: a .npy file", needed[i].option);
-    for (int i = ATTEND_CU_Q; i < ATTEND_ROWS; i++)
-        if (a->file[i])
-            return fa_fail(FA_INVALID, "--backward and \"%.80s\"; accepted: dense tensors, without lengths and pages", a->file[i]);
+    for (int i = 0; i < f->op->n; i++)
+        if (!f->given->t[f->op->operand[i].id].file)
+            f->name[i] = a->file[f->op->operand[i].id];
+}
+
+static fa_status check_options(const attend_args *a, const fa_operation *op)
+{
+    for (int i = 0; i < op->n; i++)
+        if (is_new(&op->operand[i]) && !op->operand[i].optional && !a->file[op->operand[i].id])
+            return fa_fail(FA_INVALID, "--%s is missing; accepted with --backward: a .npy file", op->operand[i].word);
+    for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++) {
+        int row = fa_operand_slot(fa_operation_find(FA_FORWARD), id);
+        if (row >= 0 && a->file[id] && fa_operation_find(FA_FORWARD)->operand[row].drawn == FA_DRAWN_SEQUENCES)
+            return fa_fail(FA_INVALID, "--backward and \"%.80s\"; accepted: dense tensors, without lengths and pages", a->file[id]);
+    }
     return FA_OK;
 }
 
 /* A file of gradients has the dimensions of what it is a gradient of. */
-static fa_status read_file(files *f, const fa_problem *p, const char *operand)
+static fa_status read_file(files *f, const fa_problem *p, int i)
 {
-    int i = fa_operand_index(f->op, operand);
     fa_sizes sizes = fa_sizes_of(p, 0);
     cli_npy *t = &f->in[i];
     fa_dims d;
-    if (!f->name[i])
-        return FA_OK;
     fa_status st = cli_npy_read(t, f->name[i]);
     if (st != FA_OK)
         return st;
@@ -70,11 +67,21 @@ static fa_status read_file(files *f, const fa_problem *p, const char *operand)
     return FA_OK;
 }
 
+static fa_status read_files(files *f, const fa_problem *p)
+{
+    fa_status st = FA_OK;
+    for (int i = 0; i < f->op->n && st == FA_OK; i++)
+        if (is_new(&f->op->operand[i]) && !f->op->operand[i].output && f->name[i])
+            st = read_file(f, p, i);
+    return st;
+}
+
 static float element(void *user, int operand, size_t i)
 {
     const files *f = user;
-    if (operand <= ATTEND_V)
-        return cli_npy_at(&f->given->t[operand], i);
+    const cli_npy *given = &f->given->t[f->op->operand[operand].id];
+    if (given->file)
+        return cli_npy_at(given, i);
     return f->in[operand].file ? cli_npy_at(&f->in[operand], i) : 0;
 }
 
@@ -133,12 +140,13 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     if (c->json)
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "device", cli_session_json(s), "problem", text, "grad_q",
-                                    a->grad_q, "grad_k", a->grad_k, "grad_v", a->grad_v, "explain", why, "seconds",
-                                    cli_json_number(seconds), "check", a->check ? cli_check_json(v) : json_null()),
+                                    a->file[FA_ID_grad_q], "grad_k", a->file[FA_ID_grad_k], "grad_v", a->file[FA_ID_grad_v], "explain", why,
+                                    "seconds", cli_json_number(seconds), "check", a->check ? cli_check_json(v) : json_null()),
                           code);
     if (!c->quiet)
         cli_say(stdout, "%sran        one launch%s, %s with what came before it\nwrote      %s, %s, %s\n", why,
-                s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->grad_q, a->grad_k, a->grad_v);
+                s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->file[FA_ID_grad_q], a->file[FA_ID_grad_k],
+                a->file[FA_ID_grad_v]);
     if (a->check)
         cli_check_print(stdout, v, false);
     return code;
@@ -166,13 +174,11 @@ int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const
     name_files(&f, a);
     p.op = FA_BACKWARD;
     p.grad_dtype = a->grad_dtype;
-    fa_status st = check_options(a), wrong = FA_OK;
+    fa_status st = check_options(a, f.op), wrong = FA_OK;
     if (st == FA_OK)
         st = fa_problem_normalize(&p, &p);
     if (st == FA_OK)
-        st = read_file(&f, &p, "grad_o");
-    if (st == FA_OK)
-        st = read_file(&f, &p, "grad_lse");
+        st = read_files(&f, &p);
     double start = cli_clock();
     if (st == FA_OK)
         st = launch(&t, s, a, &f, &p);
@@ -182,7 +188,7 @@ int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const
             st = fa_tensors_get(&t, i, &x[i]);
     if (st == FA_OK && a->check)
         st = wrong = judge(&t, x, &v);
-    for (int i = ATTEND_V + 1; i < f.op->n && (st == FA_OK || wrong == FA_WRONG); i++)
+    for (int i = 0; i < f.op->n && (st == FA_OK || wrong == FA_WRONG); i++)
         if (f.name[i] && !f.in[i].file) {
             fa_status wrote = write_file(f.name[i], &t, i, x[i]);
             st = wrong = wrote == FA_OK ? wrong : wrote;

@@ -4,45 +4,63 @@
 #include "gen/problem.h"
 #include <string.h>
 
-static bool has_keys(int row)
+/* Whether it is a tensor of numbers that a file of its own gives. */
+static bool is_given(const attend_args *a, const fa_operand *o)
 {
-    return row == ATTEND_K || row == ATTEND_V;
+    return !o->output && o->drawn != FA_DRAWN_SEQUENCES && a->file[o->id];
+}
+
+static bool is_packed(const attend_args *a, const fa_operand *o)
+{
+    return o->strided && attend_packed(a, fa_operand_has_keys(o));
 }
 
 /* Dimensions as the operation has them: those of packed rows have 1 in front. */
-static void dims_of(int64_t out[4], const attend_inputs *in, const attend_args *a, int row)
+static void dims_of(int64_t out[4], const attend_inputs *in, const attend_args *a, const fa_operand *o)
 {
-    const cli_npy *t = &in->t[row];
-    int skip = attend_packed(a, has_keys(row));
+    const cli_npy *t = &in->t[o->id];
+    int skip = is_packed(a, o);
     out[0] = 1;
     for (int i = 0; i < t->n && i + skip < 4; i++)
         out[i + skip] = t->dim[i];
 }
 
-/* Rank, lengths and type of each. */
-static fa_status check_files(const attend_inputs *in, const attend_args *a)
+/* "[b, s, h, d]", or what takes its place. */
+static const char *layout_of(char buf[64], const attend_args *a, const fa_operand *o)
 {
-    for (int i = ATTEND_Q; i <= ATTEND_V; i++) {
-        const cli_npy *t = &in->t[i];
-        bool packed = attend_packed(a, has_keys(i)), pages = has_keys(i) && a->file[ATTEND_TABLE];
-        int rank = packed ? 3 : 4;
-        if (t->n != rank)
-            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted%s: %d, %s", a->file[i], t->n,
-                           packed  ? has_keys(i) ? " with --cu-seqlens-k" : " with --cu-seqlens-q"
-                           : pages ? " with --page-table"
-                                   : "",
-                           rank,
-                           packed  ? "[rows, h, d]"
-                           : pages ? "[pages, tokens of a page, h, d]"
-                                   : "[b, s, h, d]");
+    if (!o->strided) {
+        fa_operand_print(buf, 64, o);
+        return buf;
+    }
+    return is_packed(a, o)                                       ? "[rows, h, d]"
+           : fa_operand_has_keys(o) && a->file[FA_ID_page_table] ? "[pages, tokens of a page, h, d]"
+                                                                 : "[b, s, h, d]";
+}
+
+/* Rank, lengths and type of each. */
+static fa_status check_files(const attend_inputs *in, const attend_args *a, const fa_operation *op)
+{
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        const cli_npy *t = &in->t[o->id];
+        const char *file = a->file[o->id];
+        if (!is_given(a, o))
+            continue;
+        bool packed = is_packed(a, o), keys = fa_operand_has_keys(o);
+        char layout[64];
+        if (t->n != o->rank - packed)
+            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted%s: %d, %s", file, t->n,
+                           packed                              ? keys ? " with --cu-seqlens-k" : " with --cu-seqlens-q"
+                           : keys && a->file[FA_ID_page_table] ? " with --page-table"
+                                                               : "",
+                           o->rank - packed, layout_of(layout, a, o));
         for (int j = 0; j < t->n; j++)
             if (t->dim[j] < 1 || t->dim[j] > FA_MAX_LENGTH)
-                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j],
-                               FA_MAX_LENGTH);
+                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", file, j, (long long)t->dim[j], FA_MAX_LENGTH);
         if (cli_npy_has_integers(t))
-            return fa_fail(FA_INVALID, "%s: elements are %s; accepted: fp16, fp32", a->file[i], cli_npy_type(t));
-        if (t->dtype != in->t[ATTEND_Q].dtype)
-            return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[ATTEND_Q], a->file[i]);
+            return fa_fail(FA_INVALID, "%s: elements are %s; accepted: fp16, fp32", file, cli_npy_type(t));
+        if (o->strided && t->dtype != in->t[FA_ID_q].dtype)
+            return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[FA_ID_q], file);
     }
     return FA_OK;
 }
@@ -57,18 +75,22 @@ static fa_status sizes_of(fa_sizes *out, const attend_inputs *in, const attend_a
     };
     const char *from[FA_EXTENT_COUNT] = { NULL };
     bool dense = true; /* the batch follows from the tensors alone */
-    for (int i = ATTEND_CU_Q; i < ATTEND_ROWS; i++)
-        dense = dense && !a->file[i];
-    for (int i = ATTEND_Q; i <= ATTEND_V; i++) {
+    for (int i = 0; i < op->n; i++)
+        dense = dense && !(op->operand[i].drawn == FA_DRAWN_SEQUENCES && a->file[op->operand[i].id]);
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
         int64_t dim[4];
-        dims_of(dim, in, a, i);
-        for (int j = 0; j < 4; j++) {
-            int extent = op->operand[i].extent[j];
+        if (!is_given(a, o))
+            continue;
+        dims_of(dim, in, a, o);
+        for (int j = 0; j < o->rank; j++) {
+            int extent = o->extent[j];
             extent = dense && extent == FA_EXTENT_BATCH_K ? FA_EXTENT_BATCH_Q : extent;
             if (from[extent] && out->of[extent] != dim[j])
-                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)dim[j],
-                               from[extent], (long long)out->of[extent]);
-            from[extent] = a->file[i];
+                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[o->id],
+                               words[extent] ? words[extent] : fa_extent_shapes[extent], (long long)dim[j], from[extent],
+                               (long long)out->of[extent]);
+            from[extent] = a->file[o->id];
             out->of[extent] = dim[j];
         }
     }
@@ -83,7 +105,7 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     const fa_operation *op = fa_operation_find(FA_FORWARD);
     fa_problem p = FA_PROBLEM_INIT;
     fa_sizes sizes = { { 0 } };
-    fa_status st = check_files(in, a);
+    fa_status st = check_files(in, a, op);
     if (st == FA_OK)
         st = sizes_of(&sizes, in, a, op);
     if (st != FA_OK)
@@ -93,7 +115,7 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     st = attend_lengths(in, a, &s);
     if (st != FA_OK)
         return st;
-    p.dtype = a->dtype ? a->dtype : in->t[ATTEND_Q].dtype;
+    p.dtype = a->dtype ? a->dtype : in->t[FA_ID_q].dtype;
     p.o_dtype = a->o_dtype;
     p.d = (int32_t)sizes.of[FA_EXTENT_D];
     p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
@@ -115,11 +137,11 @@ static fa_status check_together(const attend_args *a)
 {
     if (!(a->dropout >= 0 && a->dropout < 1))
         return fa_fail(FA_INVALID, "--dropout is %g; accepted: a probability, 0 to below 1", (double)a->dropout);
-    if (!a->file[ATTEND_TABLE])
+    if (!a->file[FA_ID_page_table])
         return FA_OK;
-    if (a->file[ATTEND_CU_K])
+    if (a->file[FA_ID_cu_seqlens_k])
         return fa_fail(FA_INVALID, "--page-table and --cu-seqlens-k are two ways to lay keys; accepted: one of them");
-    if (!a->file[ATTEND_SEQLENS_K])
+    if (!a->file[FA_ID_seqlens_k])
         return fa_fail(FA_INVALID, "--page-table is given without --seqlens-k; accepted: both");
     return FA_OK;
 }
@@ -127,15 +149,17 @@ static fa_status check_together(const attend_args *a)
 fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
-        if (!a->file[i] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
-            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == ATTEND_O ? "output" : op->operand[i].name);
-    if (a->file[ATTEND_LSE] && a->file[ATTEND_O] && !strcmp(a->file[ATTEND_LSE], a->file[ATTEND_O]))
-        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[ATTEND_O]);
+    uint64_t dense = fa_operands_of(op, 0);
+    for (int i; (i = fa_operands_next(&dense)) >= 0;)
+        if (!a->file[op->operand[i].id] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
+            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file",
+                           op->operand[i].word ? op->operand[i].word : op->operand[i].name);
+    if (a->file[FA_ID_lse] && a->file[FA_ID_o] && !strcmp(a->file[FA_ID_lse], a->file[FA_ID_o]))
+        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[FA_ID_o]);
     fa_status st = check_together(a);
-    for (int i = 0; i < ATTEND_ROWS && st == FA_OK; i++)
-        if (!op->operand[i].output && a->file[i])
-            st = cli_npy_read(&in->t[i], a->file[i]);
+    for (int i = 0; i < op->n && st == FA_OK; i++)
+        if (!op->operand[i].output && a->file[op->operand[i].id])
+            st = cli_npy_read(&in->t[op->operand[i].id], a->file[op->operand[i].id]);
     return st == FA_OK ? shapes(in, a) : st;
 }
 
@@ -151,7 +175,7 @@ void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p)
 
 void attend_free(attend_inputs *in)
 {
-    for (int i = 0; i < ATTEND_ROWS; i++)
+    for (int i = 0; i < FA_ID_COUNT; i++)
         cli_npy_free(&in->t[i]);
     fa_ragged_close(&in->ragged);
 }

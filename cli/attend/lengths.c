@@ -6,34 +6,36 @@
 #include <stdlib.h>
 
 /* Its type and its number of dimensions. */
-static fa_status check_kind(const attend_inputs *in, const attend_args *a, int row)
+static fa_status check_kind(const attend_inputs *in, const attend_args *a, const fa_operand *o)
 {
-    const cli_npy *t = &in->t[row];
-    int rank = row == ATTEND_TABLE ? 2 : 1;
+    const cli_npy *t = &in->t[o->id];
+    int rank = o->rank, row = (int)o->id;
     if (!cli_npy_has_integers(t))
         return fa_fail(FA_INVALID, "%s: elements are %s; accepted: int32, int64", a->file[row], cli_npy_type(t));
     if (t->n != rank)
         return fa_fail(FA_INVALID, "%s: %d dimension%s; accepted: %d, [%s]", a->file[row], t->n, t->n == 1 ? "" : "s", rank,
-                       row == ATTEND_TABLE                        ? "b, pages of the longest"
-                       : row == ATTEND_CU_Q || row == ATTEND_CU_K ? "b + 1"
-                                                                  : "b");
+                       row == FA_ID_page_table                                  ? "b, pages of the longest"
+                       : row == FA_ID_cu_seqlens_q || row == FA_ID_cu_seqlens_k ? "b + 1"
+                                                                                : "b");
     return FA_OK;
 }
 
 static bool is_bounds(int row)
 {
-    return row == ATTEND_CU_Q || row == ATTEND_CU_K;
+    return row == FA_ID_cu_seqlens_q || row == FA_ID_cu_seqlens_k;
 }
 
 /* The batch, on which all files agree. It is that of Q where Q is not packed, else that of the first file of integers. */
 static fa_status find_batch(attend_inputs *in, const attend_args *a, const attend_shape *s)
 {
-    const char *from = attend_packed(a, false) ? NULL : a->file[ATTEND_Q];
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    const char *from = attend_packed(a, false) ? NULL : a->file[FA_ID_q];
     int64_t b = from ? s->batch_q : 0;
-    for (int row = ATTEND_CU_Q; row < ATTEND_ROWS; row++) {
-        if (!a->file[row])
+    for (int i = 0; i < op->n; i++) {
+        int row = (int)op->operand[i].id;
+        if (op->operand[i].drawn != FA_DRAWN_SEQUENCES || !a->file[row])
             continue;
-        fa_status st = check_kind(in, a, row);
+        fa_status st = check_kind(in, a, &op->operand[i]);
         int64_t n = st == FA_OK ? in->t[row].dim[0] - is_bounds(row) : 0;
         if (st != FA_OK)
             return st;
@@ -42,22 +44,22 @@ static fa_status find_batch(attend_inputs *in, const attend_args *a, const atten
                            is_bounds(row) ? "b + 1, at least 2" : "b, at least 1");
         if (from && n != b)
             return fa_fail(FA_INVALID, "%s: %s%lld; accepted with %s: %lld%s", a->file[row],
-                           row == ATTEND_TABLE ? "rows of " : "elements, ", (long long)in->t[row].dim[0], from,
+                           row == FA_ID_page_table ? "rows of " : "elements, ", (long long)in->t[row].dim[0], from,
                            (long long)b + is_bounds(row), is_bounds(row) ? ", b + 1" : "");
         from = from ? from : a->file[row];
         b = n;
     }
-    if (!attend_packed(a, true) && !a->file[ATTEND_TABLE] && s->batch_k != b)
-        return fa_fail(FA_INVALID, "%s: batch is %lld; accepted with %s: %lld", a->file[ATTEND_K], (long long)s->batch_k, from,
+    if (!attend_packed(a, true) && !a->file[FA_ID_page_table] && s->batch_k != b)
+        return fa_fail(FA_INVALID, "%s: batch is %lld; accepted with %s: %lld", a->file[FA_ID_k], (long long)s->batch_k, from,
                        (long long)b);
     in->p.b = (int32_t)b;
     return FA_OK;
 }
 
 /* The file's values in host memory, where the launch's arguments name them. */
-static fa_status take(attend_inputs *in, const attend_args *a, int row)
+static fa_status take(attend_inputs *in, const attend_args *a, const fa_operand *o)
 {
-    const fa_operand *o = &fa_operation_find(FA_FORWARD)->operand[row];
+    int row = (int)o->id;
     int32_t *x = malloc((in->t[row].count + 1) * sizeof *x);
     if (!x)
         return fa_fail(FA_NOMEM, "%s: host memory", a->file[row]);
@@ -108,18 +110,19 @@ static fa_status check_table(const attend_inputs *in, const attend_args *a)
             int32_t page = r->page_table[i * r->page_table_stride + k];
             if (page < 0 || page >= r->pages)
                 return fa_fail(FA_INVALID, "%s: element [%d, %lld] is %d; accepted: 0 to %d, as sequence %d has %d keys in pages of %d",
-                               a->file[ATTEND_TABLE], i, (long long)k, page, r->pages - 1, i, r->seqlens_k[i], r->page_size);
+                               a->file[FA_ID_page_table], i, (long long)k, page, r->pages - 1, i, r->seqlens_k[i], r->page_size);
         }
     return FA_OK;
 }
 
 fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_shape *s)
 {
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
     fa_args *r = &in->ragged.args;
     fa_status st = find_batch(in, a, s);
-    for (int row = ATTEND_CU_Q; row < ATTEND_ROWS && st == FA_OK; row++)
-        if (a->file[row])
-            st = take(in, a, row);
+    for (int i = 0; i < op->n && st == FA_OK; i++)
+        if (op->operand[i].drawn == FA_DRAWN_SEQUENCES && a->file[op->operand[i].id])
+            st = take(in, a, &op->operand[i]);
     if (st != FA_OK)
         return st;
     r->b = in->p.b;
@@ -129,13 +132,15 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
     if (r->page_table) {
         r->pages = (int32_t)s->batch_k;
         r->page_size = (int32_t)s->rows_k;
-        r->page_table_stride = in->t[ATTEND_TABLE].dim[1];
+        r->page_table_stride = in->t[FA_ID_page_table].dim[1];
         most_k = r->page_table_stride * r->page_size;
         most_k = most_k < FA_MAX_LENGTH ? most_k : FA_MAX_LENGTH;
     }
-    st = check_side(r->cu_seqlens_q, r->seqlens_q, r->b, s->rows_q, s->rows_q, a->file[ATTEND_CU_Q], a->file[ATTEND_SEQLENS_Q], &in->p.sq);
+    st = check_side(r->cu_seqlens_q, r->seqlens_q, r->b, s->rows_q, s->rows_q, a->file[FA_ID_cu_seqlens_q], a->file[FA_ID_seqlens_q],
+                    &in->p.sq);
     if (st == FA_OK)
-        st = check_side(r->cu_seqlens_k, r->seqlens_k, r->b, s->rows_k, most_k, a->file[ATTEND_CU_K], a->file[ATTEND_SEQLENS_K], &in->p.sk);
+        st = check_side(r->cu_seqlens_k, r->seqlens_k, r->b, s->rows_k, most_k, a->file[FA_ID_cu_seqlens_k], a->file[FA_ID_seqlens_k],
+                        &in->p.sk);
     if (st == FA_OK && r->page_table)
         st = check_table(in, a);
     if (!r->cu_seqlens_q) /* padded rows: what is behind a length has its place, too */
@@ -144,7 +149,7 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
         in->p.sk = (int32_t)s->rows_k;
     r->sq = in->p.sq;
     r->sk = in->p.sk;
-    in->p.features = fa_lengths_features(r);
+    in->p.features = fa_operation_features(op, r);
     in->p.page = r->page_table ? fa_lengths_page(r) : 0;
     return st;
 }

@@ -43,37 +43,38 @@ static bool same(const place *a, const place *b)
     return a->known && b->known && a->exists == b->exists && a->device == b->device && a->inode == b->inode && !strcmp(a->name, b->name);
 }
 
+/* Of the forward operation, or else of the backward one. */
+static const fa_operand *row_of(fa_operand_id id)
+{
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    op = fa_operand_slot(op, id) < 0 ? fa_operation_find(FA_BACKWARD) : op;
+    int i = fa_operand_slot(op, id);
+    return i < 0 ? NULL : &op->operand[i];
+}
+
 fa_status attend_check_outputs(const attend_args *a)
 {
-    enum { READ, WRITTEN };
-    const struct {
+    struct {
         const char *option, *path;
-        int use;
-    } files[] = {
-        { "q", a->file[ATTEND_Q], READ },
-        { "k", a->file[ATTEND_K], READ },
-        { "v", a->file[ATTEND_V], READ },
-        { "seqlens-q", a->file[ATTEND_SEQLENS_Q], READ },
-        { "seqlens-k", a->file[ATTEND_SEQLENS_K], READ },
-        { "cu-seqlens-q", a->file[ATTEND_CU_Q], READ },
-        { "cu-seqlens-k", a->file[ATTEND_CU_K], READ },
-        { "page-table", a->file[ATTEND_TABLE], READ },
-        { "grad-o", a->grad_o, READ },
-        { "grad-lse", a->grad_lse, READ },
-        { "output", a->file[ATTEND_O], WRITTEN },
-        { "lse", a->file[ATTEND_LSE], WRITTEN },
-        { "grad-q", a->grad_q, WRITTEN },
-        { "grad-k", a->grad_k, WRITTEN },
-        { "grad-v", a->grad_v, WRITTEN },
-    };
-    enum { FILES = sizeof files / sizeof *files };
-    place at[FILES];
-    for (int i = 0; i < FILES; i++) {
-        at[i] = files[i].path ? place_of(files[i].path) : (place){ .known = false };
+        bool written;
+    } files[FA_ID_COUNT];
+    place at[FA_ID_COUNT];
+    int n = 0;
+    for (int written = 0; written < 2; written++)
+        for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++) {
+            const fa_operand *o = row_of(id);
+            if (o && o->word && a->file[id] && o->output == written) {
+                files[n].option = o->word;
+                files[n].path = a->file[id];
+                files[n++].written = written;
+            }
+        }
+    for (int i = 0; i < n; i++) {
+        at[i] = place_of(files[i].path);
         for (int j = 0; j < i; j++) {
-            if (files[i].use != WRITTEN || !same(&at[i], &at[j]))
+            if (!files[i].written || !same(&at[i], &at[j]))
                 continue;
-            if (files[j].use == WRITTEN)
+            if (files[j].written)
                 return fa_fail(FA_INVALID, "--%s %s is the file of --%s %s; accepted: a file for each", files[i].option, files[i].path,
                                files[j].option, files[j].path);
             if (!a->force)

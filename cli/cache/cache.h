@@ -27,4 +27,6 @@ int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word)
 json_t *cli_roots_json(const fa_store *s);
 /* NULL-terminated list of the arch names in text, "sm_80,h200"; NULL text: *out is NULL. FA_INVALID names the one that is not known. */
 fa_status cli_cache_archs(const char *text, const char *out[CLI_LIST_MAX + 1], const char *const **list);
+
+extern const cli_command cli_cache;
 #endif

@@ -1,4 +1,4 @@
-/* help, --version: what the command tells of itself, as text and as JSON. */
+/* help: what the command tells of itself, as text and as JSON. */
 #include "cli/help/help.h"
 #include "commands.h"
 #include "gen/error.h"

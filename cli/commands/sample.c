@@ -181,7 +181,7 @@ static fa_status read_problem(const sample_args *a, fa_problem *p, int32_t *page
 }
 
 /* Random numbers, or the integers at `given`. */
-static fa_status write_one(const char *path, int dtype, int rank, const int64_t *dim, const void *given, fa_random *r)
+static fa_status write_one(const char *path, int dtype, int rank, const int64_t *dim, const void *given, fa_drawn drawn, fa_random *r)
 {
     size_t n = 1, bytes = (size_t)fa_dtype_bytes(dtype);
     for (int i = 0; i < rank; i++)
@@ -193,7 +193,7 @@ static fa_status write_one(const char *path, int dtype, int rank, const int64_t 
     if (!data)
         return fa_fail(FA_NOMEM, "%s: no memory for %zu elements", path, n);
     for (size_t i = 0; i < n; i++)
-        fa_number_store(data + i * bytes, fa_random_normal(r), dtype);
+        fa_number_store(data + i * bytes, drawn == FA_DRAWN_FACTOR ? fa_random_factor(fa_random_normal(r)) : fa_random_normal(r), dtype);
     fa_status st = cli_npy_write(path, dtype, rank, dim, data);
     free(data);
     return st;
@@ -225,7 +225,8 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_lengths_sizes(&sizes, &s.args);
     for (int i = 0; st == FA_OK && i < op->n; i++) {
         const fa_operand *o = &op->operand[i];
-        const void *given = o->type == FA_TYPE_I32 ? fa_operand_address(o, &s.args) : NULL;
+        const void *given = o->drawn == FA_DRAWN_SEQUENCES ? fa_operand_address(o, &s.args) : NULL;
+        int kind = fa_operand_dtype(o, &s.p) == FA_F16 ? FA_F16 : FA_F32;
         char path[4096];
         fa_dims d;
         fa_operand_dims(&d, o, &sizes);
@@ -235,10 +236,10 @@ static int run(cli *c, const void *args, int n, char **words)
         if (snprintf(path, sizeof path, "%s/%s.npy", a->directory, o->name) >= (int)sizeof path)
             st = fa_fail(FA_IO, "--directory: the name is too long");
         if (st == FA_OK)
-            st = write_one(path, dtype, o->rank - skip, d.of + skip, given, &r);
+            st = write_one(path, kind, o->rank - skip, d.of + skip, given, o->drawn, &r);
         if (st == FA_OK) {
             json_array_append_new(files, json_string(path));
-            tell(c, path, o->rank - skip, d.of + skip, given ? "int32" : fa_dtype_name(dtype));
+            tell(c, path, o->rank - skip, d.of + skip, given ? "int32" : fa_dtype_name(kind));
         }
     }
     close_sample(&s);

@@ -49,4 +49,6 @@ fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa
 
 /* Writes the bundle of all problems and archs. */
 int emit_bundle(cli *c, const emit_args *a);
+
+extern const cli_command cli_emit;
 #endif

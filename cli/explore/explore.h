@@ -3,9 +3,9 @@
 #ifndef FA_CLI_EXPLORE_EXPLORE_H
 #define FA_CLI_EXPLORE_EXPLORE_H
 #include "cache/record.h"
+#include "cli/options/command.h"
 #include "cli/session/ranking.h"
 #include "cli/session/systems.h"
-#include "cli/text/cli.h"
 #include "gen/gen.h"
 
 #define EXPLORE_REASONS 24 /* constraints of a tile */
@@ -158,4 +158,6 @@ void explore_csv(const explore *e, fa_text *out);
 json_t *explore_document(const explore *e);
 /* A whole HTML page that needs nothing else. FA_NOMEM. */
 fa_status explore_page(const explore *e, const json_t *document, fa_text *out);
+
+extern const cli_command cli_explore;
 #endif

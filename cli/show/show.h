@@ -22,4 +22,6 @@ int show_key(cli *c, const show_args *a, const char *hex);
 /* The form of the kernel that a asks for, to standard output or as `text` of a document, where st is FA_OK; else the failure, which is that
  * of an environment where a tool is `missing`. Frees t; returns an exit code. */
 int show_form(cli *c, const show_args *a, fa_status st, fa_text *t, bool missing);
+
+extern const cli_command cli_show;
 #endif

@@ -111,4 +111,6 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n);
 int tune_process(cli *c, const tune_args *a);
 /* Keeps a result, and reports it. */
 void tune_run_keep(tune_run *r, size_t i, json_t *result);
+
+extern const cli_command cli_tune;
 #endif

@@ -65,15 +65,24 @@ _Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 =
 
 enum { NONE = 0, FORWARD = 1 << FA_FORWARD, BACKWARD = 1 << FA_BACKWARD, MERGE = 1 << FA_MERGE };
 
-/* Fields that came later, in the order of fagen.h. */
+#define READS_NO(operation) NONE
+#define READS_IN(operation) operation
+#define READS_MAY(operation) operation
+#define READS_OUT(operation) operation
+#define READS_MAY_OUT(operation) operation
+
+/* Fields of operands, and those beside them. An operation that does not read one takes it only as 0, but for those without `what`. */
 static const struct {
     const char *name, *what;
     size_t at, bytes;
     int32_t readers;
-} late[] = {
-#define X(field, what, readers) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, readers },
-    FA_LATE_ARGS(X)
-#undef X
+} fields[] = {
+#define FIELD(field, what, readers, ...) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, readers },
+#define VALUE FIELD
+#define OPERAND(field, forward, backward, merge, what, ...)                \
+    { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, \
+      READS_##forward(FORWARD) | READS_##backward(BACKWARD) | READS_##merge(MERGE) },
+#include "gen/operands.def"
 };
 
 /* Whether the operation has an operand there, or a list of its host structs. */
@@ -94,17 +103,21 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
     const uint64_t *word = (const void *)&a->cu_seqlens_q, *end = (const void *)(a + 1);
     int32_t own = op->op <= FA_MERGE ? 1 << op->op : 0;
     uint64_t any = 0;
+    size_t first = sizeof fields / sizeof *fields; /* in the order of fagen.h */
     for (; word < end; word++)
         any |= *word;
     if (!any)
         return FA_OK;
-    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
-        if (!(late[i].readers & own) && memcmp((const char *)a + late[i].at, zero, late[i].bytes) && !has_operand(op, late[i].at))
-            return late[i].readers == NONE
-                       ? fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", late[i].name,
-                                 late[i].what)
-                       : fa_fail(FA_INVALID, "args: %s is set: %s; accepted with op=%s: 0", late[i].name, late[i].what, op->name);
-    return FA_OK;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].what && !(fields[i].readers & own) && memcmp((const char *)a + fields[i].at, zero, fields[i].bytes) &&
+            !has_operand(op, fields[i].at) && (first == sizeof fields / sizeof *fields || fields[i].at < fields[first].at))
+            first = i;
+    if (first == sizeof fields / sizeof *fields)
+        return FA_OK;
+    const char *name = fields[first].name, *what = fields[first].what;
+    return fields[first].readers == NONE
+               ? fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", name, what)
+               : fa_fail(FA_INVALID, "args: %s is set: %s; accepted with op=%s: 0", name, what, op->name);
 }
 
 static const struct {
@@ -190,7 +203,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
         return fa_fail(FA_INVALID, "args: dropout is %g; accepted: the probability of a weight to be dropped, 0 to below 1",
                        (double)a->dropout);
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
-    q.features = keys ? fa_lengths_features(a) : 0; /* of operations without keys each kernel takes strides of lse */
+    q.features = fa_operation_features(op, a); /* of operations without that feature each kernel takes strides of lse */
     q.features |= a->flags & FA_BATCH_INVARIANT ? FA_FEATURE_BATCH_INVARIANT : 0;
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
@@ -228,9 +241,11 @@ static void fill_mask(fa_values *v, const fa_args *a)
 static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 {
     fa_values *v = &c->values;
-    for (int i = 0; i < c->operands; i++) {
+    uint64_t has = c->has;
+    memset(v->operand, 0, (size_t)c->op->n * sizeof *v->operand);
+    for (int i; (i = fa_operands_next(&has)) >= 0; s++) {
         v->operand[i].address = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], a);
-        memcpy(v->operand[i].stride, s[i].stride, sizeof s[i].stride);
+        memcpy(v->operand[i].stride, s->stride, sizeof s->stride);
     }
     v->workspace = (uint64_t)(uintptr_t)a->workspace;
     v->scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)c->problem.d));
@@ -241,12 +256,13 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     v->group = a->hq / v->hkv;
     v->sq = a->sq;
     v->sk = a->sk;
-    v->parts = a->parts;
+#define VALUE(field, ...) v->field = a->field;
+#include "gen/operands.def"
+    v->page_table_stride = fa_lengths_table_stride(a);
     v->drop_below = fa_dropout_below(a->dropout);
     v->keep_scale = fa_dropout_scale(a->dropout);
     v->accumulate = a->flags & FA_ACCUMULATE ? 1 : 0;
     fill_mask(v, a);
-    fa_lengths_fill(v, a);
     c->workspace_size = a->workspace_size;
 }
 
@@ -256,18 +272,19 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     const fa_operation *op = c->op;
     fa_sizes one = c->sizes; /* of one part */
     fa_status st = FA_OK;
+    uint64_t has = c->has;
     one.of[FA_EXTENT_BATCH_PARTS] = one.of[FA_EXTENT_B];
-    for (int i = 0; st == FA_OK && i < c->operands; i++) {
+    for (int i, k = 0; st == FA_OK && (i = fa_operands_next(&has)) >= 0; k++) {
         const fa_operand *o = &op->operand[i];
-        st = fa_span_shape(&s[i], o, a, &one, fa_operand_bytes(o, &c->problem), o->output || (a->flags & FA_BROADCAST && !o->parts_at));
+        st = fa_span_shape(&s[k], o, a, &one, fa_operand_bytes(o, &c->problem), o->output || (a->flags & FA_BROADCAST && o->broadcast));
         if (st == FA_OK && o->parts_at)
-            st = fa_span_parts(&s[i], a);
+            st = fa_span_parts(&s[k], a);
         if (st == FA_OK && tensors)
-            st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
+            st = fa_span_place(&s[k], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
-    for (int i = 0; st == FA_OK && i < c->operands; i++)
-        if (op->operand[i].output && s[i].some && (op->operand[i].strided || op->operand[i].strides_at))
-            st = fa_span_rows_apart(&s[i]);
+    for (int k = 0; st == FA_OK && k < c->operands; k++)
+        if (s[k].operand->output && s[k].some && (s[k].operand->strided || s[k].operand->strides_at))
+            st = fa_span_rows_apart(&s[k]);
     fa_span_workspace(&s[c->operands], a);
     if (st == FA_OK && tensors)
         st = fa_span_place(&s[c->operands], (uint64_t)(uintptr_t)a->workspace);
@@ -319,7 +336,8 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
         st = check_scalars(&out->problem, args, out->op);
     if (st != FA_OK)
         return st;
-    out->operands = fa_operands_of(out->op, out->problem.features);
+    out->has = fa_operands_of(out->op, out->problem.features);
+    out->operands = __builtin_popcountll(out->has);
     out->sizes = fa_sizes_of(&out->problem, 0);
     fa_lengths_sizes(&out->sizes, args);
     out->sizes.of[FA_EXTENT_PARTS] = args->parts;

@@ -6,42 +6,12 @@
 #include <fagen.h>
 #include <stdbool.h>
 
-/* X(field of fa_args, what it belongs to, the operations that read it): fields that came later. An operation that does not read one takes
- * it only as 0. NONE: no operation of this version does. */
-#define FA_LATE_ARGS(X)                                             \
-    X(cu_seqlens_q, "lengths in device memory", FORWARD | BACKWARD) \
-    X(cu_seqlens_k, "lengths in device memory", FORWARD | BACKWARD) \
-    X(seqlens_q, "lengths in device memory", FORWARD | BACKWARD)    \
-    X(seqlens_k, "lengths in device memory", FORWARD | BACKWARD)    \
-    X(total_q, "packed sequences", FORWARD | BACKWARD)              \
-    X(total_k, "packed sequences", FORWARD | BACKWARD)              \
-    X(page_table, "pages of K and V", FORWARD)                      \
-    X(page_table_stride, "pages of K and V", FORWARD)               \
-    X(page_size, "pages of K and V", FORWARD)                       \
-    X(pages, "pages of K and V", FORWARD)                           \
-    X(lse_sb, "strides of lse", FORWARD | BACKWARD | MERGE)         \
-    X(lse_sh, "strides of lse", FORWARD | BACKWARD | MERGE)         \
-    X(lse_ss, "strides of lse", FORWARD | BACKWARD | MERGE)         \
-    X(parts, "merging of partial results", MERGE)                   \
-    X(grad_dtype, "gradients", BACKWARD)                            \
-    X(part, "merging of partial results", MERGE)                    \
-    X(part_stride, "merging of partial results", MERGE)             \
-    X(part_lse, "merging of partial results", MERGE)                \
-    X(part_lse_stride, "merging of partial results", MERGE)         \
-    X(grad_o, "gradients", BACKWARD)                                \
-    X(grad_q, "gradients", BACKWARD)                                \
-    X(grad_k, "gradients", BACKWARD)                                \
-    X(grad_v, "gradients", BACKWARD)                                \
-    X(grad_lse, "gradients", BACKWARD)                              \
-    X(rng, "dropout", FORWARD | BACKWARD)                           \
-    X(dropout, "dropout", FORWARD | BACKWARD)                       \
-    X(kv_dtype, "K and V in another type than Q", NONE)
-
 /* A launch's arguments, checked. */
 typedef struct fa_call {
     fa_problem problem; /* normalized, shape set (sq and sk of 0 count as 1), align as the addresses and strides allow */
     const fa_operation *op;
-    int operands;     /* of op's rows, from the first on: those that the class has */
+    uint64_t has;     /* of op's rows those that the class has, a bit each */
+    int operands;     /* how many */
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
     fa_values values; /* all but buffers, tiles, total, section, joined and counter */
     size_t workspace_size;
@@ -51,7 +21,7 @@ typedef struct fa_call {
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
-/* The same, and what the operands cover, in the order of the rows that the class has; behind them the workspace. */
+/* The same, and what the operands cover, one span for each row that the class has, in their order; behind them the workspace. */
 fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX]);
 
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */

@@ -143,7 +143,8 @@ fa_status fa_device_data_check(const fa_context *ctx, const fa_call *call, fa_st
     fa_status st = can_look(ctx, stream, &can);
     if (!can)
         return st;
-    for (int i = 0; i < call->operands && st == FA_OK; i++)
+    uint64_t has = call->has;
+    for (int i; st == FA_OK && (i = fa_operands_next(&has)) >= 0;)
         st = fetch(d, &l, i, (CUstream)stream);
     CUresult waited = d->cuStreamSynchronize((CUstream)stream); /* after a failure, too: copies may be under way into what is freed below */
     if (st == FA_OK)

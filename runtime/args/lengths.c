@@ -9,10 +9,9 @@ static int64_t table_entries(const fa_args *a)
     return a->page_size > 0 ? ((int64_t)a->sk + a->page_size - 1) / a->page_size : 0;
 }
 
-/* Entries from one sequence's row to the next; 0: one row is that of all. */
-static int64_t table_stride(const fa_args *a)
+int32_t fa_lengths_table_stride(const fa_args *a)
 {
-    return a->page_table_stride || a->flags & FA_BROADCAST ? a->page_table_stride : table_entries(a);
+    return (int32_t)(a->page_table_stride || a->flags & FA_BROADCAST ? a->page_table_stride : table_entries(a));
 }
 
 /* longest: the sq or sk beside it. */
@@ -74,13 +73,6 @@ fa_status fa_lengths_check(const fa_args *a)
     return st;
 }
 
-int32_t fa_lengths_features(const fa_args *a)
-{
-    bool lengths = a->cu_seqlens_q || a->cu_seqlens_k || a->seqlens_q || a->seqlens_k;
-    bool strides = a->lse && (a->lse_sb || a->lse_sh || a->lse_ss);
-    return (lengths ? FA_FEATURE_LENGTHS : 0) | (a->page_table ? FA_FEATURE_PAGES : 0) | (strides ? FA_FEATURE_LSE_STRIDES : 0);
-}
-
 int32_t fa_lengths_page(const fa_args *a)
 {
     int32_t most = a->page_size & -a->page_size;
@@ -100,16 +92,7 @@ void fa_lengths_sizes(fa_sizes *out, const fa_args *a)
     if (a->page_table) {
         out->of[FA_EXTENT_BATCH_K] = a->pages;
         out->of[FA_EXTENT_ROWS_K] = a->page_size;
-        out->of[FA_EXTENT_TABLE] = table_stride(a);
+        out->of[FA_EXTENT_TABLE] = fa_lengths_table_stride(a);
         out->of[FA_EXTENT_ENTRIES] = table_entries(a);
     }
-}
-
-void fa_lengths_fill(fa_values *out, const fa_args *a)
-{
-    out->total_q = a->total_q;
-    out->total_k = a->total_k;
-    out->page_size = a->page_size;
-    out->pages = a->pages;
-    out->page_table_stride = (int32_t)table_stride(a);
 }

@@ -7,9 +7,9 @@
 /* FA_INVALID names the field at fault. */
 fa_status fa_lengths_check(const fa_args *a);
 
-/* Of checked arguments: the features they ask for; fa_problem.page; the dimensions of the tensors; the values of kernels. */
-int32_t fa_lengths_features(const fa_args *a);
+/* Of checked arguments: fa_problem.page; elements from one sequence's row of the page table to the next, 0 where one row is that of all;
+ * the dimensions of the tensors. */
 int32_t fa_lengths_page(const fa_args *a);
+int32_t fa_lengths_table_stride(const fa_args *a);
 void fa_lengths_sizes(fa_sizes *out, const fa_args *a);
-void fa_lengths_fill(fa_values *out, const fa_args *a);
 #endif

@@ -107,7 +107,8 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
 {
     const fa_operation *op = c->op;
     static const char *const field[3] = { "ss", "sh", "sb" };
-    for (int i = 0; i < c->operands; i++) {
+    uint64_t has = c->has;
+    for (int i; (i = fa_operands_next(&has)) >= 0;) {
         if (!op->operand[i].strided || op->operand[i].parts_at) /* no map is over parts */
             continue;
         tensor t = tensor_of(c, i, p);

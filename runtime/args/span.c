@@ -44,7 +44,9 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
             return fa_fail(FA_INVALID,
                            "args: %s%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all three for packed%s",
                            name, field_name(o, i), (long long)size[i],
-                           o->strided ? " [b, s, h, d], or FA_BROADCAST in flags where each index is the same element" : "");
+                           !o->strided    ? ""
+                           : o->broadcast ? " [b, s, h, d], or FA_BROADCAST in flags where each index is the same element"
+                                          : " [b, s, h, d]");
         if (__builtin_mul_overflow(s->stride[i], s->bytes, &reach) || __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
             __builtin_add_overflow(reach < 0 ? s->low : s->high, reach, reach < 0 ? &s->low : &s->high))
             return fa_fail(FA_INVALID, "args: %s%s is %lld; accepted: offsets below 2^63 bytes", name, field_name(o, i),

@@ -104,10 +104,11 @@ static fa_status place(last *l, const fa_args *args)
 {
     fa_call *c = &l->repeat.call;
     fa_status st = FA_OK;
-    for (int i = 0; st == FA_OK && i < c->operands; i++) {
+    uint64_t has = c->has;
+    for (int i, k = 0; st == FA_OK && (i = fa_operands_next(&has)) >= 0; k++) {
         uint64_t at = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], args);
         c->values.operand[i].address = at;
-        st = fa_span_place(&l->span[i], at);
+        st = fa_span_place(&l->span[k], at);
     }
     c->values.workspace = (uint64_t)(uintptr_t)args->workspace;
     if (st == FA_OK)

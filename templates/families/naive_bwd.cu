@@ -56,9 +56,9 @@ __device__ __forceinline__ long long pair_index(const Params &p, long long batch
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile) * TILE, key0 = blockIdx.x / p.tiles % cols * TILE;
-  const int head = blockIdx.x / p.tiles / cols % p.hq, kv_head = head / p.group;
-  const long long batch = blockIdx.x / p.tiles / cols / p.hq;
+  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile) * TILE, key0 = $(wk.head("cols")) * TILE;
+  const int head = $(wk.batch("cols")) % p.hq, kv_head = head / p.group;
+  const long long batch = $(wk.batch("cols")) / p.hq;
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq(), sk = sequence.sk();
   if (row0 >= sq || key0 >= sk) return;

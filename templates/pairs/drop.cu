@@ -1,8 +1,11 @@
-//| -- drop: which pairs dropout drops, and what becomes of P, dP and their sums. The words that decide are those of pairs/philox.cu. Without
-//| -- dropout kernels call no hook of tiles, and the others print nothing.
+//| -- drop: which pairs dropout drops, and what becomes of P, dP and their sums. The words that decide are those of pairs/philox.cu.
+//| -- Without dropout kernels call no hook of tiles, and the others print nothing.
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
+//|
+//| -- The words of a quad, or of the one whose key is further on.
+//| local function words_of(quad, on) return ("dropout.words(%s, %s, %s%s)"):format(quad.number, quad.query, quad.key, on) end
 //|
 //| -- A layout's quads, and the words of each. element(kept, at) prints what becomes of one of its elements.
 //| local function each_quad(quad, element)
@@ -18,7 +21,7 @@ const int $(quad.pair);
 const Row own = $(quad.row);
 const int query = (int)own.query;
 //|       end
-const uint4 w = dropout.words($(quad.number), $(quad.query), $(quad.key));
+const uint4 w = $(words_of(quad, ""));
 //|       if quad.behind then
 const $(quad.behind);
 //|       end
@@ -73,7 +76,8 @@ $(a)[x] &= $(halves("two & 1", "two & 2"));
 //|     end
 //|     loops(quad.loops, true, function()
 const int $(quad.pair);
-const uint4 x = dropout.words($(quad.number), $(quad.query), $(quad.key)), y = dropout.words($(quad.number), $(quad.query), $(quad.key) + 1);
+//|       local first, next = words_of(quad, ""), words_of(quad, " + 1")
+const uint4 x = $(first), y = $(next);
 //|       for i, word in ipairs(quad.words) do
 $(a)$(quad.at[i]) &= kept_halves(dropout, x.$(word), y.$(word));
 //|       end
@@ -89,8 +93,8 @@ if ($(kept)) $(quad.bits) |= 1u << $(at);
 //|     end)
 //|   end
 //|
-//|   -- Of one pair, for kernels that take them one by one: the type of P, which drop_pair() may change; whether the pair is kept; P becoming 0
-//|   -- where it is not; a factor of P, behind another one; and x with its scale, or 0, as a variable `kept` says.
+//|   -- Of one pair, for kernels that take them one by one: the type of P, which drop_pair() may change; whether the pair is kept; P
+//|   -- becoming 0 where it is not; a factor of P, behind another one; and x with its scale, or 0, as a variable `kept` says.
 //|   pr.p_type = p.has_dropout and "float" or "const float"
 //|   function pr.keeps(number, query, key) return ("dropout.keeps(%s, %s, %s)"):format(number, query, key) end
 //|   function pr.drop_pair(x, number, query, key)

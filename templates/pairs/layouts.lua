@@ -1,19 +1,22 @@
--- layouts: how the threads of a kernel hold a tile of pairs. A row is a thread's walk over its elements, in the words of the kernels that hold
--- tiles so:
+-- layouts: how the threads of a kernel hold a tile of pairs. A row is a thread's walk over its elements, as text, in the names that the
+-- kernels have which hold tiles so.
 --
---   told         how hide() tells which pairs are hidden: pairs/hide.cu
---   outer, row   loops over the rows of the tile, and what is declared of each. Of a transposed tile a row is a key
---   inner, pair  loops over the elements of a row, and what is declared of each
---   query, key   those of an element
---   at           where an element is in its array
+--   told          how hide() tells which pairs are hidden: a way of pairs/hide.cu
+--   outer, row    loops over the rows of the tile, and what is declared of each. Of a transposed tile a row is a key
+--   inner, pair   loops over the elements of a row, and what is declared of each; words: loops between the two
+--   query, key    of an element
+--   at            where an element is in its array
 --
--- and, for dropout (pairs/drop.cu), the walk over `quad`s: elements of four pairs, which one call of Dropout::words() decides.
+-- quad is the walk for dropout, pairs/drop.cu: over elements of four pairs, which one call of Dropout::words() decides.
 --
---   loops, pair         as above
+--   loops, pair         as above. rows, row: loops over the rows of a quad, and the place of each, where they are of several heads
 --   number, query, key  of the first pair, as Dropout::words() takes them
---   at                  the elements of (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8), or their bits in `bits`
+--   behind, words       what is declared behind the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
+--                       (i + 8, j + 8)
+--   at                  the elements; or their bits in `bits`, a word that says what is kept
 --
--- `each` is the walk over all elements at once, and `bit` is what has an element's bit in front.
+-- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
+-- same of 16-bit elements by twos.
 
 local layouts = {}
 
@@ -81,7 +84,7 @@ layouts.mma_keys = {
   },
 }
 
--- wgmma, x[NS]: elements 2 h and 2 h + 1 of each four are of row g + 8 h. hide() takes 64 of them at a time; a word of what is packed has two.
+-- wgmma, x[NS]: elements 2 h and 2 h + 1 of each four are of row g + 8 h. So has a row two bits for each four.
 layouts.wgmma = {
   told = "bits",
   outer = { "int h = 0; h < 2; h++" },

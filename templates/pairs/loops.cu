@@ -1,5 +1,5 @@
-//| -- loops: `for` loops, one inside the other, around what body() prints. braces: it is more than one statement. A body that is text is one
-//| -- statement, on the line of its loop.
+//| -- loops: `for` loops, one inside the other, around what body() prints. braces: it is more than one statement. A body that is text is
+//| -- one statement, on the line of its loop.
 //| local function loops(heads, braces, body, from)
 //|   local at = from or 1
 //|   if not heads or at > #heads then return body() end

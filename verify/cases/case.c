@@ -119,7 +119,7 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
         if (op->operand[i].strided) {
             strided[n++] = i;
             c->layout[i] = PICK(r, kinds);
-            if (has_keys(&op->operand[i]) && !op->operand[i].output && fa_random_below(r, 6) == 0)
+            if (has_keys(&op->operand[i]) && !op->operand[i].output && op->operand[i].broadcast && fa_random_below(r, 6) == 0)
                 c->layout[i] = PICK(r, same);
         }
     if (fa_random_below(r, 25) == 0)
@@ -273,7 +273,7 @@ int fa_case_dtype(const fa_case *c, int operand)
 bool fa_case_has(const fa_case *c, int operand)
 {
     const fa_operand *o = operand_of(c, operand);
-    if (o->feature && o->type == FA_TYPE_I32)
+    if (o->drawn == FA_DRAWN_SEQUENCES)
         return fa_operand_present(o, &c->problem) && fa_ragged_has(&c->ragged, o);
     return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
@@ -387,6 +387,10 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     int of_row = far ? fa_random_within(&r, e.least, e.most) : 0;
     for (int64_t i = 0; i < width; i++) {
         float x = constant != 0 ? constant : fa_random_normal(&r);
+        if (o->drawn == FA_DRAWN_FACTOR) {
+            row[i] = fa_number_round(fa_random_factor(x), dtype);
+            continue;
+        }
         if (c->values == FA_VALUES_HEAVY && fa_random_below(&r, 50) == 0)
             x *= 16;
         if (c->values == FA_VALUES_TINY && keys)

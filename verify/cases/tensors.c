@@ -58,16 +58,17 @@ static fa_status fill_integers(fa_case_tensors *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];
     const uint8_t *use = use_of(t, i);
+    const fa_operand *o = &t->op->operand[i];
     const fa_dropout dropout = fa_case_dropout(&t->c);
     const uint64_t rng[2] = { dropout.seed, dropout.offset };
-    if (t->op->operand[i].type == FA_TYPE_U64) {
+    if (o->drawn == FA_DRAWN_STATE) {
         memcpy(b->image + b->origin, rng, sizeof rng);
         return FA_OK;
     }
-    const int32_t *from = fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    const int32_t *from = o->drawn == FA_DRAWN_SEQUENCES ? fa_operand_address(o, &t->ragged.args) : NULL;
     fa_random r = { fa_random_mix(t->c.seed ^ 0x7461626c65) };
     if (!from)
-        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
+        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", o->name);
     for (int64_t k = 0; k <= b->layout.last; k++) {
         int32_t x = use && !use[k] ? fa_ragged_unused(&r, t->args.pages) : from[k];
         memcpy(b->image + b->origin + k * b->bytes, &x, sizeof x);

@@ -34,3 +34,8 @@ float fa_random_normal(fa_random *r)
     double u = fa_random_unit(r), v = fa_random_unit(r);
     return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 }
+
+float fa_random_factor(float normal)
+{
+    return expf(normal / 4);
+}

@@ -13,4 +13,5 @@ int32_t fa_random_below(fa_random *r, int32_t n);               /* 0 ... n - 1 *
 int32_t fa_random_within(fa_random *r, int32_t lo, int32_t hi); /* both included */
 double fa_random_unit(fa_random *r);                            /* (0, 1) */
 float fa_random_normal(fa_random *r);                           /* N(0, 1) */
+float fa_random_factor(float normal);                           /* of such a number: above 0, about 1 (FA_DRAWN_FACTOR) */
 #endif

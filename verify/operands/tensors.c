@@ -26,10 +26,10 @@ static size_t size_of(const fa_tensors *t, int i)
     return t->count[i] * (size_t)fa_operand_bytes(&t->op->operand[i], &t->problem);
 }
 
-/* Inputs of the type of Q are filled as one. */
+/* Normal inputs of the type of Q are filled as one. */
 static int group_of(const fa_tensors *t, const fa_operand *o)
 {
-    return o->output ? 2 : fa_operand_dtype(o, &t->problem) != t->problem.dtype;
+    return o->output ? 2 : o->drawn != FA_DRAWN_NORMAL || fa_operand_dtype(o, &t->problem) != t->problem.dtype;
 }
 
 /* Operands that lengths bring, where these have them; LSE where its strides are of the class. */
@@ -37,7 +37,7 @@ static bool is_asked_for(const fa_tensors *t, const fa_operand *o, bool optional
 {
     if (!fa_operand_present(o, &t->problem))
         return false;
-    if (o->feature && o->type == FA_TYPE_I32)
+    if (o->drawn == FA_DRAWN_SEQUENCES)
         return fa_operand_address(o, &t->ragged.args) != NULL;
     return !o->optional || optional || (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES);
 }
@@ -175,7 +175,7 @@ fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out)
 {
     fa_args host = t->args;
     for (int i = 0; i < t->op->n; i++)
-        if (t->op->operand[i].feature && t->op->operand[i].type == FA_TYPE_I32)
+        if (t->op->operand[i].drawn == FA_DRAWN_SEQUENCES)
             fa_operand_set(&t->op->operand[i], &host, fa_operand_address(&t->op->operand[i], &t->ragged.args), 0, 0, 0);
     return fa_sequences_open(out, &t->problem, &host);
 }
@@ -187,8 +187,10 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
     size_t bytes = (size_t)fa_operand_bytes(&t->op->operand[i], &t->problem);
     uint8_t *host = calloc(n ? n : 1, bytes);
     char title[FA_OPERAND_TITLE];
-    const void *given = dtype ? NULL : fa_operand_address(&t->op->operand[i], &t->ragged.args);
-    given = t->op->operand[i].type == FA_TYPE_U64 ? t->rng : given;
+    fa_drawn drawn = t->op->operand[i].drawn;
+    const void *given = drawn == FA_DRAWN_SEQUENCES ? fa_operand_address(&t->op->operand[i], &t->ragged.args)
+                        : drawn == FA_DRAWN_STATE   ? (const void *)t->rng
+                                                    : NULL;
     for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++)
         fa_number_store(host + k * bytes, value(user, i, k), dtype);
     if (host && given) /* other integers stay 0 */
@@ -233,16 +235,24 @@ fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user)
     return st == FA_OK ? follow(t) : st;
 }
 
-static float normal(void *user, int operand, size_t i)
+/* As the rows say. */
+typedef struct drawing {
+    const fa_operation *op;
+    fa_random r;
+} drawing;
+
+static float draw(void *user, int operand, size_t i)
 {
-    (void)operand, (void)i;
-    return fa_random_normal(user);
+    drawing *d = user;
+    float x = fa_random_normal(&d->r);
+    (void)i;
+    return d->op->operand[operand].drawn == FA_DRAWN_FACTOR ? fa_random_factor(x) : x;
 }
 
 fa_status fa_tensors_random(fa_tensors *t, uint64_t seed)
 {
-    fa_random r = { fa_random_mix(seed) };
-    return fa_tensors_fill(t, normal, &r);
+    drawing d = { t->op, { fa_random_mix(seed) } };
+    return fa_tensors_fill(t, draw, &d);
 }
 
 /* The first set gets the pattern from the host, in doubling copies; the others copy it from there, shifted. */
@@ -270,11 +280,11 @@ static fa_status fill_inputs(fa_tensors *t)
     return st;
 }
 
-/* An input of another type than Q: the same in every set. */
+/* Another input: the same in every set. */
 static fa_status fill_other(fa_tensors *t, int i)
 {
-    fa_random r = { fa_random_mix((uint64_t)i) };
-    uint8_t *host = make_values(t, i, t->count[i], normal, &r);
+    drawing d = { t->op, { fa_random_mix((uint64_t)i) } };
+    uint8_t *host = make_values(t, i, t->count[i], draw, &d);
     fa_status st = host ? FA_OK : FA_NOMEM;
     for (int set = 0; set < t->sets && st == FA_OK; set++)
         st = check(t, fa_context_driver(t->ctx)->cuMemcpyHtoD(t->set[set] + t->offset[i], host, size_of(t, i)), "cuMemcpyHtoD");

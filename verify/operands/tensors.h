@@ -15,7 +15,7 @@ typedef struct fa_tensors {
     fa_args args;                    /* ready for fa_launch but for the workspace; window, diagonal and scale may be changed */
     size_t count[FA_OPERANDS_MAX];   /* elements; 0: it was not asked for */
     size_t offset[FA_OPERANDS_MAX];  /* bytes from the beginning of a set, a multiple of 256 */
-    size_t inputs, bytes;            /* of a set: what holds inputs of the type of Q, which come first; all */
+    size_t inputs, bytes;            /* of a set: what holds normal inputs of the type of Q, which come first; all */
     CUdeviceptr at[FA_OPERANDS_MAX]; /* where each is that args names; 0: nowhere */
     CUdeviceptr
         set[FA_TENSOR_SETS]; /* several copies of all, one after the other in one piece each; sets 0: each operand has a piece of its own */
@@ -46,7 +46,7 @@ fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out);
  * operation computes (fa_operation.after), here and below, are then what that one gives with the mask and scale of args. */
 typedef float fa_tensor_value(void *user, int operand, size_t i);
 fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user);
-/* N(0, 1), from a seed. */
+/* As the operands' rows say, mostly N(0, 1), from a seed. */
 fa_status fa_tensors_random(fa_tensors *t, uint64_t seed);
 /* N(0, 1) in the inputs of every set: a pattern that repeats, so that large tensors are filled by the device. */
 fa_status fa_tensors_pattern(fa_tensors *t);

@@ -1,6 +1,7 @@
 /* oracle: attention on the CPU. */
 #include "oracle.h"
 #include "gen/error.h"
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
 #include "verify/operands/number.h"
@@ -35,6 +36,17 @@ typedef struct operands {
     int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
     int64_t head, query;                  /* b hq + h; in its sequence */
 } operands;
+
+const float *fa_attention_input(const fa_attention *a, const char *name)
+{
+    int i = a->op ? fa_operand_index(a->op, name) : -1;
+    return i < 0 ? NULL : a->in[i];
+}
+
+static double scored(const fa_attention *a, double score, const operands *at, int64_t key)
+{
+    return a->score ? a->score(a, score, at->head, at->query, key) : score;
+}
 
 /* False: the sequence has fewer queries. */
 static bool find_operands(operands *out, const fa_attention *a, int64_t number)
@@ -76,7 +88,7 @@ static void exact_row(job *j, const operands *at, double *s)
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
-        s[key] = x * (double)a->scale;
+        s[key] = scored(a, x * (double)a->scale, at, key);
         m = fmax(m, s[key]);
     }
     for (int32_t i = 0; i < a->dv; i++)
@@ -188,7 +200,8 @@ static void naive_row(job *j, const operands *at, float *s)
         float x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
-        s[key] = j->dtype == FA_TF32 ? x * a->scale : fa_number_round_finite(x * a->scale, j->dtype);
+        x = (float)scored(a, (double)(x * a->scale), at, key);
+        s[key] = j->dtype == FA_TF32 ? x : fa_number_round_finite(x, j->dtype);
         m = fmaxf(m, s[key]);
     }
     for (int64_t key = at->first; key <= at->last; key++)
@@ -263,6 +276,8 @@ fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
+    if (a->score)
+        return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that operands change");
     return run(&j);
 }
 

@@ -7,14 +7,25 @@
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
  * what is not visible is not read. With sequences, rows lie where those say, each sequence has its own lo and hi, and b, sq and sk are
  * theirs. */
-typedef struct fa_attention {
+typedef struct fa_attention fa_attention;
+
+/* What operands make of the score of a pair, which is scale q k. head: b hq + h; query and key count from the sequence's first. */
+typedef double fa_attention_score(const fa_attention *a, double score, int64_t head, int64_t query, int64_t key);
+
+struct fa_attention {
     int32_t b, hq, hkv, sq, sk, d, dv;
     int64_t lo, hi;
     float scale;
     const float *q, *k, *v;
     const fa_sequences *sequences; /* NULL = dense */
     const fa_dropout *dropout;     /* NULL = none; O is that of (kept P scaled) V, LSE that of all scores */
-} fa_attention;
+    fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
+    const struct fa_operation *op; /* what `score` reads: the rows, */
+    const float *const *in;        /* and their values, dense in packed order */
+};
+
+/* An input by its name, for `score`. NULL: the call does not have it. */
+const float *fa_attention_input(const fa_attention *a, const char *name);
 
 /* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. With sequences, o and lse have the rows of
  * their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */

@@ -299,6 +299,8 @@ static fa_status run(job *j)
     const fa_attention *a = &j->a->of;
     pthread_t thread[THREADS_MOST];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (a->score)
+        return fa_fail(FA_UNSUPPORTED, "the oracle has no gradients of scores that operands change");
     double most = (double)a->b * a->hq * a->sq * a->sk * (a->d + a->dv) / WORK_OF_A_THREAD;
     int n = (int)fmin(fmin((double)cores, THREADS_MOST), most), started = 0;
     for (; started < n - 1; started++)

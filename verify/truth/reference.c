@@ -8,90 +8,109 @@
 
 #define EXTRA_MAX 4 /* of fa_reference_add */
 
+/* An input by the field that it has in fagen.h; NULL: the operation has none, or the call does not. */
+static const float *in(const fa_reference_call *c, fa_operand_id id)
+{
+    int i = fa_operand_slot(c->op, id);
+    return i < 0 ? NULL : c->in[i];
+}
+
+/* Of outputs by row, fp64 or fp32, likewise. */
+#define OUT(c, out, field) ((out)[fa_operand_slot((c)->op, FA_ID_##field)])
+
 /* ---- the forward operation ---- */
 
-enum { Q, K, V, O, LSE }; /* its rows in gen/operation.c */
-
-static fa_attention attention_of(const fa_reference_call *c)
+fa_attention fa_reference_attention(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,     p->hq,    p->hkv,     p->sq,        p->sk,
-                           p->d,     p->dv,    c->band.lo, c->band.hi,   c->scale,
-                           c->in[Q], c->in[K], c->in[V],   c->sequences, p->features & FA_FEATURE_DROPOUT ? &c->dropout : NULL };
+    return (fa_attention){ .b = p->b,
+                           .hq = p->hq,
+                           .hkv = p->hkv,
+                           .sq = p->sq,
+                           .sk = p->sk,
+                           .d = p->d,
+                           .dv = p->dv,
+                           .lo = c->band.lo,
+                           .hi = c->band.hi,
+                           .scale = c->scale,
+                           .q = in(c, FA_ID_q),
+                           .k = in(c, FA_ID_k),
+                           .v = in(c, FA_ID_v),
+                           .sequences = c->sequences,
+                           .dropout = p->features & FA_FEATURE_DROPOUT ? &c->dropout : NULL,
+                           .op = c->op,
+                           .in = c->in };
 }
 
 static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
 {
-    fa_attention a = attention_of(c);
-    return fa_oracle_exact(&a, out[O], out[LSE]);
+    fa_attention a = fa_reference_attention(c);
+    return fa_oracle_exact(&a, OUT(c, out, o), OUT(c, out, lse));
 }
 
 static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor)
 {
-    fa_attention a = attention_of(c);
-    return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], rounding_factor);
+    fa_attention a = fa_reference_attention(c);
+    return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, OUT(c, out, o), rounding_factor);
 }
 
 static fa_status forward_bounds(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
 {
-    fa_attention a = attention_of(c);
-    return fa_oracle_bounds(&a, c->problem.dtype, c->problem.o_dtype, out[O], out[LSE]);
+    fa_attention a = fa_reference_attention(c);
+    return fa_oracle_bounds(&a, c->problem.dtype, c->problem.o_dtype, OUT(c, out, o), OUT(c, out, lse));
 }
 
 /* ---- the backward operation ---- */
 
-enum { GRAD_O = LSE + 1, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* behind the rows that it shares with the forward one */
-
 static fa_backward backward_of(const fa_reference_call *c)
 {
-    return (fa_backward){ attention_of(c), c->in[GRAD_O], c->in[GRAD_LSE], c->in[O], c->in[LSE] };
+    return (fa_backward){ fa_reference_attention(c), in(c, FA_ID_grad_o), in(c, FA_ID_grad_lse), in(c, FA_ID_o), in(c, FA_ID_lse) };
 }
 
 static fa_status backward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
 {
     fa_backward a = backward_of(c);
-    return fa_backward_exact(&a, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+    return fa_backward_exact(&a, OUT(c, out, grad_q), OUT(c, out, grad_k), OUT(c, out, grad_v));
 }
 
 static fa_status backward_terms(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
 {
     fa_backward a = backward_of(c);
-    return fa_backward_terms(&a, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+    return fa_backward_terms(&a, OUT(c, out, grad_q), OUT(c, out, grad_k), OUT(c, out, grad_v));
 }
 
 static fa_status backward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor)
 {
     fa_backward a = backward_of(c);
     *rounding_factor = 1;
-    return fa_backward_naive(&a, c->problem.dtype, c->problem.grad_dtype, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+    return fa_backward_naive(&a, c->problem.dtype, c->problem.grad_dtype, OUT(c, out, grad_q), OUT(c, out, grad_k), OUT(c, out, grad_v));
 }
 
 static fa_status backward_bounds(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
 {
     fa_backward a = backward_of(c);
     const fa_problem *p = &c->problem;
-    return fa_backward_bounds(&a, p->dtype, p->o_dtype, p->grad_dtype, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+    return fa_backward_bounds(&a, p->dtype, p->o_dtype, p->grad_dtype, OUT(c, out, grad_q), OUT(c, out, grad_k), OUT(c, out, grad_v));
 }
 
 /* ---- merging ---- */
 
-enum { PART, PART_LSE, MERGED, MERGED_LSE };
-
 /* One row out of its parts, which lie `far` rows apart. */
 static double merge_row(const fa_reference_call *c, int32_t parts, int64_t row, int64_t row_lse, int64_t far, double *out)
 {
+    const float *part = in(c, FA_ID_part), *part_lse = in(c, FA_ID_part_lse);
     int32_t dv = c->problem.dv;
     double m = -INFINITY, l = 0;
     for (int32_t i = 0; i < parts; i++)
-        m = fmax(m, (double)c->in[PART_LSE][i * far + row_lse]);
+        m = fmax(m, (double)part_lse[i * far + row_lse]);
     memset(out, 0, (size_t)dv * sizeof *out);
     for (int32_t i = 0; i < parts; i++) {
-        double lse = (double)c->in[PART_LSE][i * far + row_lse], w = exp(lse - m);
+        double lse = (double)part_lse[i * far + row_lse], w = exp(lse - m);
         if (lse == -INFINITY)
             continue;
         l += w;
         for (int32_t k = 0; k < dv; k++)
-            out[k] += w * (double)c->in[PART][(i * far + row) * dv + k];
+            out[k] += w * (double)part[(i * far + row) * dv + k];
     }
     for (int32_t k = 0; k < dv && l != 0; k++)
         out[k] /= l;
@@ -111,7 +130,7 @@ static fa_status merge_exact(const fa_reference_call *c, double *const out[FA_OP
     int64_t far = (int64_t)p->b * p->sq * p->hq;
     for (int64_t row = 0; row < far; row++) {
         int64_t at = row_of_lse(p, row);
-        out[MERGED_LSE][at] = merge_row(c, (int32_t)sizes.of[FA_EXTENT_PARTS], row, at, far, out[MERGED] + row * p->dv);
+        OUT(c, out, lse)[at] = merge_row(c, (int32_t)sizes.of[FA_EXTENT_PARTS], row, at, far, OUT(c, out, o) + row * p->dv);
     }
     return FA_OK;
 }
@@ -119,17 +138,18 @@ static fa_status merge_exact(const fa_reference_call *c, double *const out[FA_OP
 /* In fp32, in the order of the parts, whatever their type. */
 static void merge_row_naively(const fa_reference_call *c, int32_t parts, int64_t row, int64_t row_lse, int64_t far, float *out)
 {
+    const float *part = in(c, FA_ID_part), *part_lse = in(c, FA_ID_part_lse);
     int32_t dv = c->problem.dv;
     float m = -INFINITY, l = 0;
     for (int32_t i = 0; i < parts; i++)
-        m = fmaxf(m, c->in[PART_LSE][i * far + row_lse]);
+        m = fmaxf(m, part_lse[i * far + row_lse]);
     for (int32_t i = 0; i < parts; i++)
-        l += c->in[PART_LSE][i * far + row_lse] == -INFINITY ? 0 : expf(c->in[PART_LSE][i * far + row_lse] - m);
+        l += part_lse[i * far + row_lse] == -INFINITY ? 0 : expf(part_lse[i * far + row_lse] - m);
     for (int32_t k = 0; k < dv; k++) {
         float sum = 0;
         for (int32_t i = 0; i < parts; i++) {
-            float lse = c->in[PART_LSE][i * far + row_lse];
-            sum += lse == -INFINITY ? 0 : expf(lse - m) * c->in[PART][(i * far + row) * dv + k];
+            float lse = part_lse[i * far + row_lse];
+            sum += lse == -INFINITY ? 0 : expf(lse - m) * part[(i * far + row) * dv + k];
         }
         out[k] = fa_number_round(l == 0 ? 0 : sum / l, c->problem.o_dtype);
     }
@@ -141,7 +161,7 @@ static fa_status merge_naive(const fa_reference_call *c, float *const out[FA_OPE
     fa_sizes sizes = fa_sizes_of(p, 0);
     int64_t far = (int64_t)p->b * p->sq * p->hq;
     for (int64_t row = 0; row < far; row++)
-        merge_row_naively(c, (int32_t)sizes.of[FA_EXTENT_PARTS], row, row_of_lse(p, row), far, out[MERGED] + row * p->dv);
+        merge_row_naively(c, (int32_t)sizes.of[FA_EXTENT_PARTS], row, row_of_lse(p, row), far, OUT(c, out, o) + row * p->dv);
     *rounding_factor = 1;
     return FA_OK;
 }
@@ -165,18 +185,21 @@ static size_t extras;
 
 const fa_reference_row *fa_reference_find(int32_t op)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].op == op)
-            return &table[i];
     for (size_t i = 0; i < extras; i++)
         if (extra[i]->op == op)
             return extra[i];
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].op == op)
+            return &table[i];
     return NULL;
 }
 
 bool fa_reference_add(const fa_reference_row *row)
 {
-    if (extras == EXTRA_MAX || fa_reference_find(row->op))
+    for (size_t i = 0; i < extras; i++)
+        if (extra[i]->op == row->op)
+            return false;
+    if (extras == EXTRA_MAX)
         return false;
     extra[extras++] = row;
     return true;

@@ -38,8 +38,12 @@ typedef struct fa_reference_row {
                            are small */
 } fa_reference_row;
 
-/* One more row, of an operation that was added (fa_operation_add), on the same terms. */
+/* One more row, of an operation that was added (fa_operation_add), on the same terms; or, of one that has an operand more (fa_operand_add),
+ * the row that takes the place of its own. */
 bool fa_reference_add(const fa_reference_row *row);
+/* The call as the oracle takes it (oracle.h). */
+typedef struct fa_attention fa_attention;
+fa_attention fa_reference_attention(const fa_reference_call *c);
 /* NULL: the operation has no row. */
 const fa_reference_row *fa_reference_find(int32_t op);
 #endif

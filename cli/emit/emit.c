@@ -1,8 +1,7 @@
 /* emit: the kernel of a config as text, PTX or cubin. */
-#include "cli/emit/emit.h"
+#include "emit.h"
 #include "cli/files/file.h"
 #include "cli/text/say.h"
-#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/build/compiler.h"

@@ -1,14 +1,13 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
-#include "cli/show/show.h"
+#include "show.h"
 #include "cache/record.h"
 #include "cli/session/ranking.h"
-#include "cli/show/kernel_report.h"
-#include "cli/show/leaderboard.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
-#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "kernel_report.h"
+#include "leaderboard.h"
 #include "runtime/choose/jit.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* cache: what lies on disk, why a kernel is or is not there, and its upkeep. */
-#include "cli/cache/cache.h"
-#include "commands.h"
+#include "cache.h"
 #include "gen/error.h"
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* tune: the search, over one or more problems, on devices or for an arch that is not here. */
-#include "cli/tune/tune.h"
+#include "tune.h"
 #include "cli/text/progress.h"
-#include "cli/tune/devices.h"
-#include "commands.h"
+#include "devices.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/context/environment.h"

@@ -1,10 +1,9 @@
 /* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
-#include "cli/attend/attend.h"
+#include "attend.h"
 #include "cli/options/problem_options.h"
 #include "cli/session/check.h"
 #include "cli/text/progress.h"
 #include "cli/text/say.h"
-#include "commands.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
@@ -16,58 +15,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(f) .at = offsetof(attend_args, f)
+#define PLACE(f) .at = offsetof(attend_args, f)
 static const cli_word diagonals[] = {
     { "bottom-right", FA_BOTTOM_RIGHT }, { "top-left", FA_TOP_LEFT }, { "offset", FA_OFFSET }, { NULL, 0 }
 };
+
+/* The file of an operand, in the group that its row names. */
+#define FILE_OF(field, word, with, text, ...) \
+    { .name = word, .letter = with, .type = &cli_text, PLACE(file[FA_ID_##field]), .value = "FILE", .help = text },
+#define TENSOR_IN_TENSORS(...) FILE_OF(__VA_ARGS__)
+#define TENSOR_IN_SEQUENCES(...)
+#define TENSOR_IN_GRADIENTS(...)
+#define TENSOR_IN_NONE(...)
+#define LIST_IN_TENSORS(...)
+#define LIST_IN_SEQUENCES(...) FILE_OF(__VA_ARGS__)
+#define LIST_IN_GRADIENTS(...)
+#define LIST_IN_NONE(...)
+#define GRADIENT_IN_TENSORS(...)
+#define GRADIENT_IN_SEQUENCES(...)
+#define GRADIENT_IN_GRADIENTS(...) FILE_OF(__VA_ARGS__)
+#define GRADIENT_IN_NONE(...)
+
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "q", .type = &cli_text, FIELD(file[ATTEND_Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
-    { .name = "k", .type = &cli_text, FIELD(file[ATTEND_K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
-    { .name = "v", .type = &cli_text, FIELD(file[ATTEND_V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
-    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(file[ATTEND_O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
-    { .name = "lse", .type = &cli_text, FIELD(file[ATTEND_LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
-    { .name = "dtype", .letter = 't', .type = &cli_choice, FIELD(dtype), .value = "TYPE",
+#define OPERAND(field, forward, backward, merge, what, files, ...) TENSOR_IN_##files(field, __VA_ARGS__)
+#include "gen/operands.def"
+    { .name = "dtype", .letter = 't', .type = &cli_choice, PLACE(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
-    { .name = "o-dtype", .type = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
+    { .name = "o-dtype", .type = &cli_choice, PLACE(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
       .words = cli_dtypes },
-    { .name = "causal", FIELD(causal), .help = "a query sees no later key" },
-    { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R",
+    { .name = "causal", PLACE(causal), .help = "a query sees no later key" },
+    { .name = "window", .type = &cli_window, PLACE(window), .value = "L,R",
       .help = "keys seen to the left and right of the diagonal, -1 = all",
       .preset = "-1,-1" },
-    { .name = "diagonal", .type = &cli_choice, FIELD(diagonal), .value = "WHERE", .help = "where the mask's diagonal ends",
+    { .name = "diagonal", .type = &cli_choice, PLACE(diagonal), .value = "WHERE", .help = "where the mask's diagonal ends",
       .preset = "bottom-right", .words = diagonals },
-    { .name = "offset", .type = &cli_int, FIELD(offset), .value = "KEYS", .help = "with --diagonal offset", .preset = "0",
+    { .name = "offset", .type = &cli_int, PLACE(offset), .value = "KEYS", .help = "with --diagonal offset", .preset = "0",
       .min = -FA_MAX_LENGTH, .max = FA_MAX_LENGTH },
-    { .name = "scale", .type = &cli_scale, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
-    { .name = "dropout", .type = &cli_real, FIELD(dropout), .value = "P",
+    { .name = "scale", .type = &cli_scale, PLACE(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
+    { .name = "dropout", .type = &cli_real, PLACE(dropout), .value = "P",
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
-    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
+    { .name = "seed", .letter = 's', .type = &cli_seed, PLACE(seed), .value = "N",
       .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
-    { .name = "force", FIELD(force), .help = "write over a file that is read" },
-    { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
+    { .name = "force", PLACE(force), .help = "write over a file that is read" },
+    { .name = "check", PLACE(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
 static const cli_option lengths[] = {
-    { .name = "seqlens-q", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_Q]), .value = "FILE",
-      .help = "rows of queries in use [b], int32 or int64" },
-    { .name = "seqlens-k", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_K]), .value = "FILE", .help = "keys in use [b]" },
-    { .name = "cu-seqlens-q", .type = &cli_text, FIELD(file[ATTEND_CU_Q]), .value = "FILE",
-      .help = "first rows of packed queries, and the end of the last [b + 1]; then Q and O are [total_q, hq, d], LSE [hq, total_q]" },
-    { .name = "cu-seqlens-k", .type = &cli_text, FIELD(file[ATTEND_CU_K]), .value = "FILE",
-      .help = "the same of keys [b + 1]; then K and V are [total_k, hkv, d]" },
-    { .name = "page-table", .type = &cli_text, FIELD(file[ATTEND_TABLE]), .value = "FILE",
-      .help = "numbers of each sequence's pages [b, n]; then K and V are [pages, tokens of a page, hkv, d]; with --seqlens-k" },
+#define OPERAND(field, forward, backward, merge, what, files, ...) LIST_IN_##files(field, __VA_ARGS__)
+#include "gen/operands.def"
     { .name = NULL },
 };
 static const cli_option gradients[] = {
-    { .name = "backward", FIELD(backward), .help = "dQ, dK and dV of dO, in the place of O; --output and --lse may be left out" },
-    { .name = "grad-o", .type = &cli_text, FIELD(grad_o), .value = "FILE", .help = "dO [b, sq, hq, dv]" },
-    { .name = "grad-lse", .type = &cli_text, FIELD(grad_lse), .value = "FILE", .help = "dLSE [b, hq, sq] (default: zeros)" },
-    { .name = "grad-q", .type = &cli_text, FIELD(grad_q), .value = "FILE", .help = "dQ [b, sq, hq, d] is written to it" },
-    { .name = "grad-k", .type = &cli_text, FIELD(grad_k), .value = "FILE", .help = "dK [b, sk, hkv, d]" },
-    { .name = "grad-v", .type = &cli_text, FIELD(grad_v), .value = "FILE", .help = "dV [b, sk, hkv, dv]" },
-    { .name = "grad-dtype", .type = &cli_choice, FIELD(grad_dtype), .value = "TYPE",
+    { .name = "backward", PLACE(backward), .help = "dQ, dK and dV of dO, in the place of O; --output and --lse may be left out" },
+#define OPERAND(field, forward, backward, merge, what, files, ...) GRADIENT_IN_##files(field, __VA_ARGS__)
+#include "gen/operands.def"
+    { .name = "grad-dtype", .type = &cli_choice, PLACE(grad_dtype), .value = "TYPE",
       .help = "what gradients are rounded to (default: as --dtype)", .words = cli_dtypes },
     { .name = NULL },
 };
@@ -83,12 +86,12 @@ static const cli_group groups[] = { { "Tensors and mask", options, 0 },
 static float element(void *user, int operand, size_t i)
 {
     const attend_inputs *in = user;
-    return cli_npy_at(&in->t[operand], i);
+    return cli_npy_at(&in->t[fa_operation_find(FA_FORWARD)->operand[operand].id], i);
 }
 
 static bool to_stdout(const attend_args *a)
 {
-    return (a->file[ATTEND_O] && !strcmp(a->file[ATTEND_O], "-")) || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
+    return (a->file[FA_ID_o] && !strcmp(a->file[FA_ID_o], "-")) || (a->file[FA_ID_lse] && !strcmp(a->file[FA_ID_lse], "-"));
 }
 
 /* Operand i as fp32 values: a file of fp16 where its type is that, else of fp32. Of packed rows without the batch, which is 1. */
@@ -117,6 +120,7 @@ static fa_status write_output(const char *file, const fa_tensors *t, int i, cons
 static fa_status fill_unused(const fa_tensors *t, const fa_sequences *s, float *const got[FA_OPERANDS_MAX], float o, float lse)
 {
     int64_t rows = fa_sequences_rows_q(s), hq = t->problem.hq, batch = rows / s->sizes.of[FA_EXTENT_BATCH_Q];
+    int o_row = fa_operand_slot(t->op, FA_ID_o), lse_row = fa_operand_slot(t->op, FA_ID_lse);
     uint8_t *used = calloc((size_t)rows + 1, 1);
     if (!used)
         return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)rows);
@@ -124,9 +128,9 @@ static fa_status fill_unused(const fa_tensors *t, const fa_sequences *s, float *
         memset(used + s->of[i].q, 1, (size_t)s->of[i].nq);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t h = 0; h < hq && !used[i]; h++) {
-            got[ATTEND_LSE][(i / batch * hq + h) * batch + i % batch] = lse;
+            got[lse_row][(i / batch * hq + h) * batch + i % batch] = lse;
             for (int64_t k = 0; k < t->problem.dv; k++)
-                got[ATTEND_O][(i * hq + h) * t->problem.dv + k] = o;
+                got[o_row][(i * hq + h) * t->problem.dv + k] = o;
         }
     free(used);
     return FA_OK;
@@ -136,8 +140,8 @@ static fa_status write_outputs(const attend_args *a, const fa_tensors *t, float 
 {
     fa_status st = FA_OK;
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (t->op->operand[i].output && a->file[i])
-            st = write_output(a->file[i], t, i, got[i]);
+        if (t->op->operand[i].output && a->file[t->op->operand[i].id])
+            st = write_output(a->file[t->op->operand[i].id], t, i, got[i]);
     return st;
 }
 
@@ -165,8 +169,8 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (!t->op->operand[i].output && t->op->operand[i].type == FA_TYPE_INPUT) {
-            c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
+        if (in->t[t->op->operand[i].id].file && fa_operand_dtype(&t->op->operand[i], &t->problem)) {
+            c.in[i] = x[i] = rounded(&in->t[t->op->operand[i].id], fa_operand_dtype(&t->op->operand[i], &t->problem));
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
     if (st == FA_OK)
@@ -192,8 +196,8 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
-        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O],
-                                "lse", a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds",
+        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[FA_ID_o],
+                                "lse", a->file[FA_ID_lse] ? json_string(a->file[FA_ID_lse]) : json_null(), "explain", why, "seconds",
                                 cli_json_number(seconds));
         if (a->check) {
             json_t *check = cli_check_json(v);
@@ -206,8 +210,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     if (!c->quiet) {
         cli_say(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        cli_say(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
-                a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
+        cli_say(to, "wrote      %s%s%s\n", a->file[FA_ID_o], a->file[FA_ID_lse] ? ", " : "", a->file[FA_ID_lse] ? a->file[FA_ID_lse] : "");
     }
     if (a->check)
         cli_check_print(to, v, true);

@@ -1,5 +1,5 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
-#include "cli/explore/explore.h"
+#include "explore.h"
 #include "cli/files/file.h"
 #include "cli/options/grid.h"
 #include "cli/options/problem_options.h"
@@ -7,7 +7,6 @@
 #include "cli/text/progress.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
-#include "commands.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/context/environment.h"
