@@ -133,7 +133,7 @@ Test(cli_status_line, grids)
             cr_assert(there, "all lacks problem %zu of %s", i, g->name);
         }
     }
-    cr_assert_eq(grids, 8);
+    cr_assert_eq(grids, 9);
     cr_assert_eq(cli_grid_list("nonsense", row), 0);
     cr_assert_eq(cli_grid_list("", row), 0);
 }

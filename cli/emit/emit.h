@@ -20,7 +20,7 @@ typedef struct emit_args {
     int32_t threads;
 } emit_args;
 
-#define EMIT_PROBLEMS 256
+#define EMIT_PROBLEMS 512
 
 /* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than
  * EMIT_PROBLEMS. */
