@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
+//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -167,8 +167,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   elseif l.published then
     if (where.row >= 0 && lane < WGS) {
       const KeyRange keys = key_range_of(p, where, lane);
-      if (lane == 0) store_shared(to + 16, make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
-      store_shared(to + 32 + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   end
@@ -190,13 +190,19 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();
   TileOrder order(p, smem);
 //|   end
+//|   local total, tile = "p.total", "tile_of(p, tile)"
+//|   if l.split then
+//|     total, tile = "parts.total()", "tile_of(p, parts, tile)"
+  grid_wait();
+  const Parts parts = parts_of_launch(p);
+//|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
 //|     if not p.has_lengths then
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
-    if (tile >= p.total) break;
-    publish(tile_of(p, tile));
+    if (tile >= $(total)) break;
+    publish($(tile));
     wait_loaded();
   }
 //|     else
@@ -218,12 +224,14 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     u32 drawn = 0;
     if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
 //|     else
-  for (int tile = blockIdx.x; tile < p.total;) {
-    publish(tile_of(p, tile));
+  for (int tile = blockIdx.x; tile < $(total);) {
+    publish($(tile));
     wait_loaded();
     u32 drawn = 0;
+//|       if not l.split then
     grid_wait();
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);
+//|       end
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)$(total) - 1);
 //|     end
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }

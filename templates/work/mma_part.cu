@@ -1,3 +1,4 @@
+//| needs "l.counts"
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = 16 * MB;
 
@@ -20,5 +21,7 @@ __device__ __forceinline__ void store_part(const Params &p, const Sequence &sequ
 #pragma unroll
       for (int v = 0; v < VB; v++) *(float2 *)(to + v * 8 + 2 * t) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
     }
+//| if l.counts then
   part_is_left(p, sequence, where, warp, first, rows);
+//| end
 }

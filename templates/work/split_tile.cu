@@ -1,8 +1,13 @@
-//| needs "c.rescale?"
+//| needs "c.rescale? l.counts l.parts_batch?"
 // ---- tiles whose keys several blocks share ----
+//| if l.counts then
 // Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
 // the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their
 // number.
+//| else
+// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best, which
+// the second step adds up, in their order. Parts lie in the workspace by their number.
+//| end
 
 //| include "work/tile_parts.cu"
 
@@ -17,7 +22,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
   const float4 *const part_o = (const float4 *)p.part_o;
   const float2 *const part_state = (const float2 *)p.part_state;
   Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-  constexpr int BATCH = 4;  // parts under way
+  constexpr int BATCH = $(l.parts_batch or 4);  // parts under way
   for (int j = 0; j < where.parts; j += BATCH) {
     float2 states[BATCH];
     float4 x[BATCH];
@@ -44,6 +49,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
   return ((long long)where.number * where.parts + where.part) * BR + tile_row;
 }
+//| if l.counts then
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
 __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
@@ -58,3 +64,4 @@ __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &se
   for (int i = 0; i < rows * (COLS / 4); i += 32)
     add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
 }
+//| end

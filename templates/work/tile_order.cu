@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.pack? l.parts?"
+//| needs "c.pack? c.sections? l.pack? l.parts? l.split?"
 // ---- which tile a block owns ----
 
 //| if p.has_lengths then
@@ -49,8 +49,15 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   w.head = at % heads;
   w.kv_head = w.head / p.group;
 //| end
+//| if l.split then
+  w.number = at * p.tiles + w.row / BR;
+//| end
   return w;
 }
+//| end
+//| if l.split then
+
+//|   include "work/split_parts.cu"
 //| end
 
 // The query and the head of a row.
