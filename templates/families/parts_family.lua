@@ -3,6 +3,7 @@
 
 local decode = include "families/decode_family.lua"
 
+local FEW_ROWS = 64 -- query rows of a group of heads up to which other families split keys
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
 
 -- What a config of the family of whole tiles has that these do not choose.
@@ -26,11 +27,11 @@ local function parts_of(c, l, tiles, blocks, thread_blocks)
   return each
 end
 
--- whole: the family of whole tiles. tile_clocks(p, c): what one begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
-return function(doc, whole, tile_clocks, flop)
+-- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
+return function(doc, whole, chosen, tile_clocks, flop)
   local tunables, constraints = {}, {}
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
-  tunables[#tunables + 1] = { "waves", { 2, 1, 4 }, "tiles are cut into so many parts that these fill so many rounds of the chip at most" }
+  tunables[#tunables + 1] = { "waves", { 2, 1 }, "tiles are cut into so many parts that these fill so many rounds of the chip at most" }
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do
@@ -75,17 +76,22 @@ return function(doc, whole, tile_clocks, flop)
     supports = whole.supports,
     layout = layout,
 
-    -- Behind few keys there is nothing to cut, and few rows are of the families that begin with them.
+    -- As those of the whole tiles; but few rows are of the families that begin with them, and where tiles fill the chip nothing is cut:
+    -- then only the heads of a group that share a tile are won.
     start = function(p, a)
-      local list = {}
-      for _, at in ipairs(whole.start(p, a)) do
-        for _, combine in ipairs({ "second_kernel", "last_warp" }) do
-          local to = {}
-          for _, k in ipairs(sorted(at)) do to[k] = at[k] end
-          if to.ahead then to.ahead, to.grid = 0, "static" end
-          if to.pack then to.pack = 1 end
-          to.waves, to.combine = 2, combine
-          list[#list + 1] = to
+      local list, group = {}, p.hq // p.hkv
+      local rows = p.sq * group
+      for _, at in ipairs(rows > FEW_ROWS and whole.start(p, a) or {}) do
+        local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
+        if chosen(p, at) and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
+          for _, combine in ipairs({ "second_kernel", "last_warp" }) do
+            local to = {}
+            for _, k in ipairs(sorted(at)) do to[k] = at[k] end
+            if to.ahead then to.ahead, to.grid = 0, "static" end
+            if to.pack then to.pack = 1 end
+            to.waves, to.combine = 2, combine
+            list[#list + 1] = to
+          end
         end
       end
       return list
