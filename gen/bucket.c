@@ -227,7 +227,7 @@ bool fa_problem_splits(const fa_problem *in)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t rows = rows_of(&p);
-    return rows > SPLIT_ROWS && p.sk >= SPLIT_KEYS && (int64_t)p.b * p.hkv * ((rows + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
+    return rows > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq && (int64_t)p.b * p.hkv * ((rows + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

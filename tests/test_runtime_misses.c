@@ -196,8 +196,8 @@ Test(runtime_misses, a_driver_that_fails_under_the_thread)
     CUfunction first = launched(512);
     fa_context_driver(ctx)->cuCtxSetCurrent(fake_context(0)); /* the launches below push nothing themselves */
     for (int i = 0; i < 5; i++) {
-        fa_problem p = problem(512, 2048 << i);
-        fa_args a = call(512, 2048 << i);
+        fa_problem p = problem(2048 << i, 2048 << i);
+        fa_args a = call(2048 << i, 2048 << i);
         fa_job job = { .state = FA_JOB_WAITING };
         fa_config c = variant(16 * (i + 1));
         record(&p, &c);

@@ -61,7 +61,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
     l.block_clocks = math.max(1, pairs * 3 // flop(p, a))  -- two FLOP for each, and half as much again
     l.tile_clocks = tile_clocks(p, c) * c.ctas
     -- A kernel more; or a warp's own rows, whose loads wait for each other.
-    l.merge_clocks, l.part_clocks = l.merges and 6000 or 2000, l.merges and 100 or 22 * columns
+    l.merge_clocks, l.part_clocks = l.merges and 6000 or 90 * columns, l.merges and 100 or 28 * columns
     return l
   end
 
@@ -84,14 +84,12 @@ return function(doc, whole, chosen, tile_clocks, flop)
       for _, at in ipairs(rows > FEW_ROWS and whole.start(p, a) or {}) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         if chosen(p, at) and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
-          for _, combine in ipairs({ "second_kernel", "last_warp" }) do
-            local to = {}
-            for _, k in ipairs(sorted(at)) do to[k] = at[k] end
-            if to.ahead then to.ahead, to.grid = 0, "static" end
-            if to.pack then to.pack = 1 end
-            to.waves, to.combine = 2, combine
-            list[#list + 1] = to
-          end
+          local to = {}
+          for _, k in ipairs(sorted(at)) do to[k] = at[k] end
+          if to.ahead then to.ahead, to.grid = 0, "static" end
+          if to.pack then to.pack = 1 end
+          to.waves, to.combine = 2, "second_kernel"
+          list[#list + 1] = to
         end
       end
       return list

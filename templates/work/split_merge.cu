@@ -1,4 +1,4 @@
-//| needs "c.pack? l.merge_threads l.pdl"
+//| needs "l.merge_threads l.pdl"
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
 //| if l.pdl then

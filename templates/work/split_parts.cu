@@ -1,4 +1,4 @@
-//| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.part_tiles l.tile_clocks l.tma? c.waves"
+//| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.tile_clocks l.tma? c.waves"
 // ---- into how many parts the keys of every tile are cut ----
 
 // Clocks of an SM: of a block of keys, of what a part begins and ends with, of adding up, and of each part more in a sum.
