@@ -147,21 +147,21 @@ static void *fail_second(void *user)
 
 Test(runtime_range, a_range_that_fails_keeps_what_is_done)
 {
-    fa_problem lo = problem(4096, 512), hi = problem(4096, 4096), p = problem(4096, 512);
+    fa_problem lo = problem(512, 64), hi = problem(512, 512), p = problem(512, 64);
     fa_config c = variant(32);
     int32_t kernels = -1;
     pthread_t t;
-    fa_problem third = problem(4096, 2048);
+    fa_problem third = problem(512, 256);
     record(&third, &c);
-    for (int n = 512; n <= 1024; n *= 2) {
-        fa_problem q = problem(4096, n);
+    for (int n = 64; n <= 128; n *= 2) {
+        fa_problem q = problem(512, n);
         record(&q, &own);
     }
     shut_gate();
     pthread_create(&t, NULL, fail_second, NULL);
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_COMPILE);
     pthread_join(t, NULL);
-    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=4096,sk=2048, after 4 of 7 shapes: "), "%s",
+    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=512,sk=256, after 4 of 7 shapes: "), "%s",
               fa_last_error());
     cr_expect_eq(kernels, 1);
     cr_expect(plan_of(&p) && plans() == 4);
