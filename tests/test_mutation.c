@@ -26,7 +26,11 @@ static const struct {
 
 static bool is_hopper(const scene *s)
 {
-    return strstr(s->config, "flash_fwd_wgmma") != NULL || strstr(s->config, "flash_bwd_wgmma") != NULL;
+    static const char *const families[] = { "flash_fwd_wgmma", "flash_bwd_wgmma", "split_wgmma" };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strstr(s->config, families[i]))
+            return true;
+    return false;
 }
 
 static fa_case case_of(const scene *s)

@@ -70,7 +70,7 @@ local function places(p, c)
   if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs * l.wgs end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
-  if c.waves then
+  if c.parts then
     l.ranges = 32
   elseif p.has_lengths then
     l.part_tiles = split.rows_sm // (c.br * c.ctas)

@@ -5,6 +5,7 @@ local decode = include "families/decode_family.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads up to which other families split keys
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
+local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -15,8 +16,9 @@ local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, 
 -- The number of parts of each tile, as parts_of() of split_parts.cu finds it. blocks: of the keys that the longest tile sees.
 local function parts_of(c, l, tiles, blocks, thread_blocks)
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
+  if c.parts > 0 then return math.max(math.min(c.parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
-  for rounds = 1, c.waves do
+  for rounds = 1, ROUNDS do
     local n = math.min(rounds * thread_blocks // tiles, most)
     if n >= 2 and n ~= each then
       local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
@@ -31,7 +33,8 @@ end
 return function(doc, whole, chosen, tile_clocks, flop)
   local tunables, constraints = {}, {}
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
-  tunables[#tunables + 1] = { "waves", { 2, 1 }, "tiles are cut into so many parts that these fill so many rounds of the chip at most" }
+  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
+    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; N = so many, as far as there are keys" }
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do
@@ -42,7 +45,11 @@ return function(doc, whole, chosen, tile_clocks, flop)
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     return true
   end, upto = whole.tunables[#whole.tunables][1] }
-  constraints[#constraints + 1] = { "parts", function(p, c)
+  constraints[#constraints + 1] = { "by_cost", function(p, c)
+    if c.parts == 0 then return true end
+    return false, "a number of parts is for one shape, and a config is for many"
+  end, upto = "parts", search = true }
+  constraints[#constraints + 1] = { "parts_fit", function(p, c)
     local rows = c.br * c.ctas
     if rows <= ROWS_SM then return true end
     return false, rows .. " rows of parts for an SM, of which there is room for " .. ROWS_SM
@@ -51,7 +58,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
   local function layout(p, c, a)
     local l = whole.layout(p, c, a)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
-    l.split, l.parts, l.pack, l.columns = true, true, 1, columns
+    l.split, l.parts, l.pack, l.columns, l.rounds = true, true, 1, columns, ROUNDS
     l.pdl = a.cc >= 90 and l.tma or false
     l.part_tiles = ROWS_SM // (c.br * c.ctas)
     l.merges = c.combine == c.named.combine.second_kernel
@@ -88,7 +95,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
           for _, k in ipairs(sorted(at)) do to[k] = at[k] end
           if to.ahead then to.ahead, to.grid = 0, "static" end
           if to.pack then to.pack = 1 end
-          to.waves, to.combine = 2, "second_kernel"
+          to.parts, to.combine = 0, "second_kernel"
           list[#list + 1] = to
         end
       end
