@@ -13,9 +13,9 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
 #define HEADS_MAX (1 << 16) /* of a problem */
-#define SPLIT_ROWS 16    /* more of a group of heads, */
-#define SPLIT_KEYS 512   /* as many keys or more, */
-#define SPLIT_TILES 1024 /* and no more tiles of FA_FEW_ROWS rows: near to four rounds of tiles twice as high on 132 SMs */
+#define SPLIT_ROWS 16       /* more of a group of heads, */
+#define SPLIT_KEYS 512      /* as many keys or more, */
+#define SPLIT_TILES 1024    /* and no more tiles of FA_FEW_ROWS rows: near to four rounds of tiles twice as high on 132 SMs */
 #define BATCH_TYPICAL 16    /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
@@ -227,7 +227,8 @@ bool fa_problem_splits(const fa_problem *in)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t rows = rows_of(&p);
-    return rows > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq && (int64_t)p.b * p.hkv * ((rows + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
+    return rows > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq &&
+           (int64_t)p.b * p.hkv * ((rows + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

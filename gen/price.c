@@ -164,11 +164,11 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     }
 
     /* Thread blocks take parts of a tile, and a prologue and an epilogue with each. */
-    if (w->parts > 1) {
+    if (w->cuts > 1) {
         bool equal = v.longest == v.shortest;
-        tiles *= w->parts;
-        v.longest = ceil(v.longest / w->parts);
-        v.shortest = equal ? v.longest : v.shortest / w->parts;
+        tiles *= w->cuts;
+        v.longest = ceil(v.longest / w->cuts);
+        v.shortest = equal ? v.longest : v.shortest / w->cuts;
     }
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */

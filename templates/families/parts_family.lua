@@ -41,6 +41,8 @@ return function(doc, whole, chosen, tile_clocks, flop)
     if not dropped[t[1]] then constraints[#constraints + 1] = t end
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
+    -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
+    if c.feeder and c.feeder < 40 then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     return true
@@ -93,7 +95,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
         if chosen(p, at) and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
           local to = {}
           for _, k in ipairs(sorted(at)) do to[k] = at[k] end
-          if to.ahead then to.ahead, to.grid = 0, "static" end
+          if to.ahead then to.ahead, to.grid, to.feeder = 0, "static", 40 end
           if to.pack then to.pack = 1 end
           to.parts, to.combine = 0, "second_kernel"
           list[#list + 1] = to
@@ -132,7 +134,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
-      first.parts = parts
+      first.cuts = parts
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,

@@ -4,17 +4,17 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
   constexpr int CHUNKS = BOXES * BOX / 8, STEP = 32 / CHUNKS;  // 16-byte chunks of a row; rows of one pass
   const int chunk = lane % CHUNKS, box = chunk / (BOX / 8), piece = chunk % (BOX / 8);
   if (lane >= STEP * CHUNKS) return;
-  const element *const q = (const element *)p.q + sequence.q() + chunk * 8;
-  const int rows = row_count(p, sequence);
-  int row = first + lane / CHUNKS;
-  Row at = row_of(p, where, row);
-#pragma unroll 2
-  for (int r = lane / CHUNKS; r < 64; r += STEP, row += STEP) {
+  const int left = chunk * 8 < D ? row_count(p, sequence) - first : 0;  // rows that are there
+  const int row = first + lane / CHUNKS, query = row / p.group;
+  int head = row - query * p.group;  // in its group
+  const element *from = (const element *)p.q + sequence.q() + query * p.q_ss + (where.head + head) * p.q_sh + chunk * 8;
+#pragma unroll 1
+  for (int r = lane / CHUNKS; r < 64; r += STEP) {
     const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
-    const bool real = row < rows && chunk * 8 < D;
-    cp_async<16>(to + box * 64 * ROW + r * ROW + (piece ^ swizzle) * 16, q + (real ? at.query * p.q_ss + at.head * p.q_sh : 0), real);
-    at.head += STEP;
-    while (at.head >= where.head + p.group) at.head -= p.group, at.query++;
+    cp_async<16>(to + box * 64 * ROW + r * ROW + (piece ^ swizzle) * 16, from, r < left);
+    head += STEP;
+    from += STEP * p.q_sh;
+    for (; head >= p.group; head -= p.group) from += p.q_ss - p.group * p.q_sh;
   }
 }
 __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane) {
