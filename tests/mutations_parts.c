@@ -77,10 +77,10 @@ static const mutation mutations[] = {
     { "warps share a counter", "hopper_part.cu", "first / 16, first, rows", "0, first, rows", 0, "hopper_last" },
 
     /* rows of several heads */
-    { "the next head is the next query", Q, "at.head -= p.group, at.query++;", "at.head -= p.group;", 0, "hopper" },
-    { "heads of the first group", Q, "while (at.head >= where.head + p.group)", "while (at.head >= p.group)", 0, "hopper_many" },
-    { "rows past the last are read", Q, "const bool real = row < rows && chunk * 8 < D;", "const bool real = chunk * 8 < D;", 0,
-      "hopper hopper_last hopper_many" },
+    { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 0, "hopper" },
+    { "heads of the first group", Q, "(where.head + head) * p.q_sh", "head * p.q_sh", 0, "hopper_many" },
+    { "rows are counted from the tile's first lane", Q, "head += STEP;", "head += 1;", 0, "hopper" },
+    { "rows past the last are read", Q, "from, r < left);", "from, chunk * 8 < D);", 0, "hopper hopper_last hopper_many" },
     { "queries without their swizzle", Q, "(piece ^ swizzle) * 16", "piece * 16", 0, "hopper" },
     { "queries arrive before they are there", Q, "    cp_async_wait<0>();\n", "", 0, "hopper hopper_many" },
     { "wgmma may miss what was copied", Q, "    fence_async();\n", "", 0, "hopper" },

@@ -119,7 +119,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
 
     -- As the families of split keys: a class has one size.
     workspace = function(p, c, a, l)
-      return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+      return (l.counts and "counters, " or "") .. ("part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
         ROWS_SM * l.columns, ROWS_SM * 2, decode.rows_sm * 4)
     end,
 
