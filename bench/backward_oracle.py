@@ -1,6 +1,7 @@
 """What gradients should be: in fp32 on the device, of some heads, and how far those of a contender are from it."""
 import torch
 
+import pairs
 from oracle import TILE
 
 FLOPS_MOST = 2e12       # a reference computes no more than this, but at least one head of keys
@@ -28,14 +29,11 @@ def head(q, k, v, grad_out, causal):
     (grad_q, grad_k, grad_v, out, lse)."""
     s, scale = q.shape[1], q.shape[2] ** -0.5
     found = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v), torch.empty_like(grad_out), torch.empty_like(q[..., 0])
-    step = max(1, SCORES_MOST // s)
+    step, seen = max(1, SCORES_MOST // s), pairs.of(s, s, "causal" if causal else "none")
     for i in range(q.shape[0]):
         for at in range(0, s, step):
             rows = slice(at, at + step)
-            scores = q[i, rows] @ k.T * scale
-            if causal:
-                number = torch.arange(at, at + scores.shape[0], device=q.device)
-                scores.masked_fill_(torch.arange(s, device=q.device) > number[:, None], float("-inf"))
+            scores = seen.hide_(q[i, rows] @ k.T * scale, at)
             found[4][i, rows] = scores.logsumexp(-1)
             p = scores.softmax(-1)
             found[3][i, rows] = p @ v

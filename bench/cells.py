@@ -5,6 +5,8 @@ The field's usual grid (FlashAttention's benchmark_attn) holds b * s at 16k toke
 import itertools
 from dataclasses import asdict, dataclass, fields, replace
 
+import pairs
+
 TOKENS, WIDTH = 16384, 2048
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 
@@ -25,29 +27,14 @@ class Cell:
     right: int = -1
     diagonal: str = "bottom-right"   # or top-left
 
-    def band(self):
-        """(lo, hi): key j is visible to query i when i + lo <= j <= i + hi; None = unbounded."""
-        off = self.sk - self.sq if self.diagonal == "bottom-right" else 0
-        if self.mask == "none":
-            return None, None
-        if self.mask == "causal":
-            return None, off
-        return (None if self.left < 0 else off - self.left), (None if self.right < 0 else off + self.right)
-
-    def pairs(self):
-        """Visible (query, key) pairs of one head, exact."""
-        lo, hi = self.band()
-        total = 0
-        for i in range(self.sq):
-            first = 0 if lo is None else max(0, i + lo)
-            last = self.sk - 1 if hi is None else min(self.sk - 1, i + hi)
-            total += max(0, last - first + 1)
-        return total
+    def seen(self):
+        """What the mask lets through, by the library (pairs.py)."""
+        return pairs.of(self.sq, self.sk, self.mask, self.left, self.right, self.diagonal)
 
     def flops(self):
         """Of the two products, as the literature counts them: all pairs, half of them under a causal mask, those of a window exactly."""
-        pairs = self.pairs() if self.mask == "window" else self.sq * self.sk * (0.5 if self.mask == "causal" else 1)
-        return 2 * self.b * self.hq * pairs * (self.d + self.dv)
+        seen = self.seen().count if self.mask == "window" else self.sq * self.sk * (0.5 if self.mask == "causal" else 1)
+        return 2 * self.b * self.hq * seen * (self.d + self.dv)
 
     def bytes(self):
         """Of Q, K, V and O, each once: the least that goes through memory."""

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What `fagen-dev judge --draw` lists, raced on this GPU: of each shape the cheapest candidates and some random configs.
+"""What `fagen-dev judge --draw` lists, raced on this GPU: of each shape the cheapest candidates, some random configs and the peers.
 
     fagen-dev judge --draw few --shapes 14 --seed 33 --random 12 --arch h100 --json > few.json           anywhere
     python3 bench/choice.py few.json --candidates 12 --random 8 --seconds 110 -o h100.json               on the GPU
     fagen-dev judge --arch h100 h100.json                                                                anywhere
 
-Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Nothing is checked: verify does that.
+Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Kernels are compiled while earlier shapes
+run. All run two rounds; what is then slower than the best by --keep leaves, but for the first candidate and the peers. O of every
+contender is held beside that of the first: what differs is named, and no time of it counts.
 """
 import argparse
 import json
@@ -15,49 +17,85 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cells
 
+CONTEXT = 10  # shapes to a context: the captured launches of a context keep words of its memory as long as it lives
+APART = 0.02  # of the norm of O: 16-bit rounding is some 0.003, a wrong tile far more
+
 
 def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("drawn", nargs="+", help="what judge --draw --json printed")
     p.add_argument("--candidates", type=int, default=8, help="of each shape, the cheapest by their price (default 8)")
     p.add_argument("--random", type=int, default=8, help="random configs of each shape (default 8)")
+    p.add_argument("--peers", default="", help="raced beside them, as cudnn,fa2,fa3,fa3kv")
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--keep", type=float, default=1.25, help="configs slower than the best by this factor leave after two rounds (default 1.25)")
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
     p.add_argument("-o", "--json", required=True, help="the recording, as variants.py writes it")
     return p.parse_args(argv)
 
 
 def shapes_of(o):
-    out = []
+    """[(problem, configs)]: the kinds in turns, so that a race that ends early has some of each."""
+    kinds = []
     for path in o.drawn:
         with open(path) as f:
-            for shape in json.load(f)["shapes"]:
-                out.append((shape["problem"], list(dict.fromkeys(shape["candidates"][:o.candidates] + shape["random"][:o.random]))))
-    return out
+            kinds.append([(s["problem"], list(dict.fromkeys(s["candidates"][:o.candidates] + s["random"][:o.random])))
+                          for s in json.load(f)["shapes"]])
+    return [kind[i] for i in range(max(map(len, kinds))) for kind in kinds if i < len(kind)]
 
 
-def compile_all(fa, fagen, shapes):
-    def make(job):
-        text, config = job
-        cell = cells.parse(text)
-        problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}, op=fagen.FORWARD)
+def compiled(fa, fagen, job):
+    """The plan of a config, or why there is none."""
+    text, config = job
+    cell = cells.parse(text)
+    problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}, op=fagen.FORWARD)
+    try:
+        return fa.plan(problem, fa.pick(problem, config))
+    except fagen.Error as e:
+        return str(e)
+
+
+def peer_runs(cell, names, q, k, v):
+    """{name: call} of the peers that take the cell, and {name: why} of the others. All are told of a bottom-right diagonal."""
+    import torch
+    import decode_peers
+    import prompts_peers
+    causal, runs, why = cell.mask == "causal", {}, {}
+    for name in names:
         try:
-            return fa.plan(problem, fa.pick(problem, config))
-        except fagen.Error as e:
-            return str(e)
-    jobs = [(text, config) for text, configs in shapes for config in configs]
-    with ThreadPoolExecutor(16) as pool:
-        return dict(zip(jobs, pool.map(make, jobs)))
+            if name == "fa2":  # PyTorch's copy by its own entry: it groups heads, splits keys, and its causal mask is bottom-right
+                def run(_):
+                    return torch.ops.aten._flash_attention_forward(q, k, v, None, None, cell.sq, cell.sk, 0.0, causal, False)[0]
+            elif name == "cudnn":
+                run = prompts_peers.PEERS[name]().dense(cell, [(q, k, v)])
+            else:
+                run = fa3_run(decode_peers.PEERS[name](), name, q, k, v, causal)
+            run(0)
+            runs[name] = run
+        except Exception as e:  # whatever a peer raises is why it is not in the race
+            why[name] = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
+    return runs, why
 
 
-def race(fa, fagen, text, plans, rounds):
+def fa3_run(peer, name, q, k, v, causal):
+    import torch
+    from decode_peers import first
+    if peer.available():
+        raise RuntimeError(peer.available())
+    if name == "fa3":
+        return lambda _: first(peer.module.flash_attn_func(q, k, v, causal=causal, num_splits=0))
+    whole = torch.full((k.shape[0],), k.shape[1], dtype=torch.int32, device=k.device)
+    return lambda _: first(peer.module.flash_attn_with_kvcache(q, k, v, cache_seqlens=whole, causal=causal, num_splits=0))
+
+
+def race(fa, fagen, text, plans, o):
     import graphs
     import torch
     c = cells.parse(text)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[c.dtype]
-    q, k, v, o = (torch.randn(c.b, s, h, d, device="cuda", dtype=kind) for s, h, d in
-                  ((c.sq, c.hq, c.d), (c.sk, c.hkv, c.d), (c.sk, c.hkv, c.dv), (c.sq, c.hq, c.dv)))
-    args = fa.args(q, k, v, o, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
+    q, k, v, out = (torch.randn(c.b, s, h, d, device="cuda", dtype=kind) for s, h, d in
+                    ((c.sq, c.hq, c.d), (c.sk, c.hkv, c.d), (c.sk, c.hkv, c.dv), (c.sq, c.hq, c.dv)))
+    args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
     spaces, runs, rows = [], {}, []
     for config, plan in plans.items():
         if isinstance(plan, str):
@@ -68,13 +106,40 @@ def race(fa, fagen, text, plans, rounds):
         def run(_, plan=plan, at=args.workspace, size=args.workspace_size):
             args.workspace, args.workspace_size = at, size
             fa.launch(args, plan)
-            return [o]
-        runs[config] = graphs.capture(run, lasts=2e-3)
-    samples = {config: [] for config in runs}
-    for n in range(rounds + 1):
-        for config in list(runs)[::-1 if n % 2 else 1]:
-            samples[config].append(runs[config].sample())
-    return rows + [{"config": config, "seconds": s[1:]} for config, s in samples.items()]  # the first round settles the clock
+            return out
+        runs[config] = run
+    peers, why = peer_runs(c, o.peers.split(",") if o.peers else [], q, k, v)
+    rows += [{"peer": name, "why": reason} for name, reason in why.items()]
+    made, truth = {}, None
+    for name, run in {**runs, **peers}.items():
+        result = run(0).float()
+        truth = result if truth is None else truth
+        apart = ((result - truth).norm() / truth.norm()).item()
+        if apart <= APART:
+            made[name] = graphs.capture(run, lasts=1e-3)
+        else:
+            rows.append({"peer" if name in peers else "config": name, "why": f"O differs by {apart:.3g} of its norm"})
+    samples, left, first = {name: [] for name in made}, list(made), next(iter(runs))
+    for n in range(o.rounds + 1):
+        for name in left[::-1 if n % 2 else 1]:
+            samples[name].append(made[name].sample())
+        if n == 1:
+            best = min(min(samples[name]) for name in left if name in runs)
+            left = [name for name in left if name in peers or name == first or min(samples[name]) <= o.keep * best]
+    return rows + [{"peer" if name in peers else "config": name, "seconds": s[1:]} for name, s in samples.items()]  # round 0: the clock settles
+
+
+def told(text, rows, first):
+    times = {r.get("config") or r["peer"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
+    ours = {r["config"]: times[r["config"]] for r in rows if r.get("config") in times}
+    peers = {r["peer"]: times[r["peer"]] for r in rows if r.get("peer") in times}
+    line = f"{text:96} {min(ours.values()) * 1e6:9.1f} us"
+    if first in ours:
+        line += f", chosen {ours[first] / min(ours.values()):.3f} times that"
+    if peers:
+        best = min(peers, key=peers.get)
+        line += f", best peer {best} {peers[best] * 1e6:.1f} us"
+    return line + "".join(f"\n    {r.get('config') or r['peer']}: {r['why']}" for r in rows if "differs" in r.get("why", ""))
 
 
 def main():
@@ -82,22 +147,22 @@ def main():
     import fagen
     import torch
     import tournament
-    fa, shapes = fagen.Fagen(lever=True), shapes_of(o)
-    made = compile_all(fa, fagen, shapes)
+    shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
+    contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
+    made = {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c)) for i, (text, configs) in enumerate(shapes)
+            for c in configs}
     tournament.warm_up()
     begun, out, left_out = time.monotonic(), [], []
-    for text, configs in shapes:
+    for i, (text, configs) in enumerate(shapes):
         if time.monotonic() - begun > o.seconds:
             left_out.append(text)
             continue
-        rows = race(fa, fagen, text, {c: made[text, c] for c in configs}, o.rounds)
+        rows = race(contexts[i // CONTEXT], fagen, text, {c: made[text, c].result() for c in configs}, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "variants": rows})
-        times = {r["config"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
-        first = times.get(configs[0])
-        print(f"{text:100} {min(times.values()) * 1e6:9.1f} us" + (f", chosen {first / min(times.values()):.3f} times that" if first else ""),
-              flush=True)
-    with open(o.json, "w") as f:
-        json.dump(out, f, indent=1)
+        print(told(text, rows, configs[0]), flush=True)
+        with open(o.json, "w") as f:
+            json.dump(out, f, indent=1)
+    pool.shutdown(cancel_futures=True)
     if left_out:
         print(f"no time for {len(left_out)}: {', '.join(left_out)}")
 

@@ -1,10 +1,10 @@
 /* hot: the host's part of a launch of decoding, whose keys and values are those of each layer of a model in turn. */
-#include "autotune/samples.h"
-#include "cli/command.h"
-#include "cli/no_launch.h"
-#include "cli/progress.h"
-#include "cli/session.h"
-#include "cli/table.h"
+#include "autotune/device/samples.h"
+#include "cli/options/command.h"
+#include "cli/session/no_launch.h"
+#include "cli/session/session.h"
+#include "cli/text/progress.h"
+#include "cli/text/table.h"
 #include "dev.h"
 #include "gen/error.h"
 #include <stdlib.h>

@@ -1,16 +1,16 @@
 /* judge: how far what fa_launch() chooses for shapes without records of their own is from the best that was measured of them. And what to
  * measure for that: the candidates of random shapes, and random configs beside them. */
-#include "autotune/random.h"
-#include "cli/command.h"
-#include "cli/table.h"
+#include "cli/options/command.h"
+#include "cli/text/table.h"
 #include "dev.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "recordings.h"
-#include "runtime/choose.h"
+#include "runtime/choose/choose.h"
 #include "shapes.h"
+#include "verify/operands/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* replay: every strategy of the search on every recording, and what that says of them. */
-#include "cli/command.h"
-#include "cli/table.h"
+#include "cli/options/command.h"
+#include "cli/text/table.h"
 #include "dev.h"
 #include "gen/error.h"
 #include "gen/problem.h"

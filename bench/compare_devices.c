@@ -1,8 +1,8 @@
 /* compare_devices: one case, two devices, bit by bit. */
 #include "compare_devices.h"
-#include "autotune/number.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "verify/operands/number.h"
 #include <math.h>
 #include <string.h>
 

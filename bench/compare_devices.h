@@ -1,7 +1,7 @@
 /* compare_devices: the same case on two devices, compared bit by bit: how the simulator is held against the hardware. */
 #ifndef FA_BENCH_COMPARE_DEVICES_H
 #define FA_BENCH_COMPARE_DEVICES_H
-#include "autotune/trial.h"
+#include "verify/cases/trial.h"
 
 typedef enum fa_compare_devices_kind {
     /* Each row sees one key and the scale is log 2: P = 1, LSE is the score times log 2, O the row of V. The bits of Q K^T. */

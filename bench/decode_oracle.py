@@ -1,6 +1,8 @@
 """What decoding should give: attention in fp32, sequence by sequence, and how far an output is from it."""
 import torch
 
+import pairs
+
 
 SCORES_MOST = 1 << 28  # scores of attend() that are held at once
 
@@ -14,16 +16,14 @@ def attend(q, k, v, causal=False):
     if not keys:
         return out
     turned, values = k.float().permute(1, 2, 0) * d ** -0.5, v.float().transpose(0, 1)
+    all_seen = pairs.of(sq, keys, "causal" if causal else "none")
     step = max(1, SCORES_MOST // (hq * keys))
     for at in range(0, sq, step):
         part = q[at:at + step]
         n = part.shape[0]
         rows = part.float().reshape(n, hkv, hq // hkv, d).permute(1, 0, 2, 3).reshape(hkv, -1, d)  # all rows of a KV head together
-        seen = max(0, min(keys, keys - sq + at + n)) if causal else keys
-        scores = rows @ turned[:, :, :seen]
-        if causal:
-            last = torch.arange(at, at + n, device=q.device).repeat_interleave(hq // hkv) + (keys - sq)
-            scores.masked_fill_(torch.arange(seen, device=q.device) > last[:, None], float("-inf"))
+        seen = max(0, all_seen.last[at + n - 1] + 1)
+        scores = all_seen.hide_(rows @ turned[:, :, :seen], at, hq // hkv)
         o = torch.softmax(scores, -1).nan_to_num_(0) @ values[:, :seen]  # a row that sees no key is 0
         out[at:at + n] = o.reshape(hkv, n, hq // hkv, -1).permute(1, 0, 2, 3).reshape(n, hq, -1)
     return out

@@ -16,7 +16,7 @@ def layouts():
     spec = importlib.util.spec_from_file_location("generate_abi", os.path.join(HERE, "..", "python", "generate_abi.py"))
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
-    return generate.load(os.path.join(HERE, "..", "runtime", "fagen.h"))
+    return generate.load(os.path.join(HERE, "..", "runtime", "fagen.h"), os.path.join(HERE, "..", "gen", "operands.def"))
 
 
 abi = layouts()
@@ -47,6 +47,19 @@ def library(name):
     return found[0]
 
 
+def load(path):
+    lib = C.CDLL(path)
+    lib.fa_last_error.restype = C.c_char_p
+    lib.fa_version.restype = C.c_uint32
+    lib.fa_destroy.restype = None
+    return lib
+
+
+def check(lib, status):
+    if status:
+        raise Error(f"status {status}: {lib.fa_last_error().decode(errors='replace')}")
+
+
 def tensor(t):
     """The struct of [b, s, h, d], or of packed rows [rows, h, d]."""
     strides = (0, *t.stride()) if t.dim() == 3 else t.stride()
@@ -63,14 +76,11 @@ class Plan:
 
 class Fagen:
     """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named. template_dir:
-    a folder whose templates go before those of the library."""
+    a folder whose templates go before those of the library. path: the library itself, for one of another version beside this tree's."""
 
-    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None):
-        self.path = library("fagen_lever" if lever else "fagen")
-        self.lib = C.CDLL(self.path)
-        self.lib.fa_last_error.restype = C.c_char_p
-        self.lib.fa_version.restype = C.c_uint32
-        self.lib.fa_destroy.restype = None
+    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None, path=None):
+        self.lib = load(path or library("fagen_lever" if lever else "fagen"))
+        self.path = self.lib._name
         if device is None:
             import torch
             torch.cuda.init()
@@ -86,8 +96,7 @@ class Fagen:
         self.ctx = C.c_void_p()
 
     def check(self, status):
-        if status:
-            raise Error(f"status {status}: {self.lib.fa_last_error().decode(errors='replace')}")
+        check(self.lib, status)
 
     def version(self):
         v = self.lib.fa_version()

@@ -1,7 +1,8 @@
 /* lever: a thin way from a config's text to a launch, for scripts. */
 #include "lever.h"
-#include "cli/ranking.h"
+#include "cli/session/ranking.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "gen/problem.h"
 #include "runtime/runtime.h"
 #include <stdio.h>
@@ -107,4 +108,22 @@ fa_status fa_lever_workspace(fa_context *ctx, const fa_lever *plan, const fa_arg
     if (!ctx || !plan || !bytes)
         return fa_fail(FA_INVALID, "%s: NULL", !ctx ? "ctx" : plan ? "bytes" : "plan");
     return fa_plan_workspace(ctx, (const fa_plan *)plan, args, bytes);
+}
+
+fa_status fa_lever_pairs(const fa_args *a, int64_t band[2], int64_t *pairs, int64_t *first, int64_t *last)
+{
+    if (!a || !band || !pairs || !first || !last)
+        return fa_fail(FA_INVALID, "%s: NULL", a ? "band, pairs, first or last" : "args");
+    if (a->sq < 0 || a->sq > FA_MAX_LENGTH || a->sk < 0 || a->sk > FA_MAX_LENGTH)
+        return fa_fail(FA_INVALID, "args: sq is %d and sk %d; accepted: 0 to %d", a->sq, a->sk, FA_MAX_LENGTH);
+    fa_pairs p = fa_pairs_of(fa_shift_of(a->mask, a->diagonal, a->offset, a->window_left, a->window_right), a->sq, a->sk);
+    band[0] = p.band.lo;
+    band[1] = p.band.hi;
+    *pairs = fa_pairs_count(&p);
+    for (int32_t i = 0; i < a->sq; i++) {
+        fa_range seen = fa_pairs_keys(&p, (fa_range){ i, i });
+        first[i] = seen.first;
+        last[i] = seen.last;
+    }
+    return FA_OK;
 }

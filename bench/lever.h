@@ -24,4 +24,8 @@ FA_API fa_status fa_lever_launch(fa_context *ctx, const fa_lever *plan, const fa
 
 /* Bytes of workspace that args need with it. */
 FA_API fa_status fa_lever_workspace(fa_context *ctx, const fa_lever *plan, const fa_args *args, size_t *bytes);
+
+/* What the mask of args lets through between sq queries and sk keys; nothing else of args is read. band: the two diagonals; pairs: how many
+ * of a head; first, last [sq]: the keys that each query sees, none where last < first. Thread-safe. */
+FA_API fa_status fa_lever_pairs(const fa_args *args, int64_t band[2], int64_t *pairs, int64_t *first, int64_t *last);
 #endif

@@ -7,13 +7,13 @@
 #   repeat                 REPEATS (200) launches of REPEAT_KERNELS (20) random kernels give the same bits; REPEAT_FAMILY
 #   race                   configs of RACE_GRIDS (main) raced in one process: the RACE_TOP (48) that the model ranks first of RACE_FAMILY,
 #                          and those of the file RACE_CONFIGS, and what is chosen with all values of RACE_VARY; leaves rows for
-#                          runtime/defaults.inc
+#                          runtime/choose/defaults.inc
 #   tune hopper            fagen tune over TUNE_GRIDS (main) without the cells that TUNE_SKIP (a regular expression) finds, TUNE_LIMIT (96)
 #                          candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma;
 #                          the GPUs of the machine share the cells
 #   steps                  fagen tune over STEPS_GRID (llm-mixed), STEPS_SECONDS (240) for each of STEPS_FAMILIES (flash_fwd_wgmma
 #                          mixed_wgmma), of which the model would rank one whole before the other; then half that time for the winners
-#                          of all to meet; leaves rows for runtime/defaults.inc
+#                          of all to meet; leaves rows for runtime/choose/defaults.inc
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
 #   decode                 a few query rows against long caches beside the peers: DECODE_SECTIONS (all) of decode.py, DECODE_SECONDS (400);
 #                          DECODE_ONLY (a regular expression of cases), DECODE_CONFIG (one beside what is chosen)
@@ -85,7 +85,7 @@ tune() {
     for grid in $1; do problems "$grid"; done | grep -Ev "${TUNE_SKIP:-^$}" > "$out/tune/cells"
     for ((i = 0; i < gpus; i++)); do tune_on "$i" "$gpus" "$2" < "$out/tune/cells" & done
     wait
-    python3 winners.py --merge ../runtime/defaults.inc "$out"/tune/*.json > "$out/defaults.inc"
+    python3 winners.py --merge ../runtime/choose/defaults.inc "$out"/tune/*.json > "$out/defaults.inc"
 }
 
 # beside GRID: the grid beside its peers; the JSON, the tables and the figure stay.
@@ -141,7 +141,7 @@ if has steps; then
         limited $((seconds + 60)) "$fagen" tune --grid "${STEPS_GRID:-llm-mixed}" ${family:+--family "$family"} --budget "${seconds}s" \
             --device cuda:0 --quiet --json > "$out/steps-${family:-all}.json"
     done
-    python3 winners.py --merge ../runtime/defaults.inc "$out"/steps-*.json > "$out/defaults-steps.inc"
+    python3 winners.py --merge ../runtime/choose/defaults.inc "$out"/steps-*.json > "$out/defaults-steps.inc"
 fi
 for part in side fp16 odd window gqa quick; do
     if has $part; then

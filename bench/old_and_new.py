@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Kernels of two folders of templates, raced in one process: what a change of templates costs.
+"""Kernels of before and after, raced in one process: what a change costs.
 
     git archive 1d24a67 templates | tar -x -C old
-    python3 bench/old_and_new.py old/templates --seconds 200 -o race.json
+    python3 bench/old_and_new.py old/templates --seconds 200 -o race.json          other templates, one library: the same choices
     python3 bench/old_and_new.py old/templates forward decode --new new/templates
+    python3 bench/old_and_new.py old/libfagen.so -o race.json                      another library: its kernels and its choices
 
-Both run the config that fa_launch() chooses for the new ones' library. Calls are CUDA graphs, raced in rounds in random order; a row is
-the median over the rounds of the new time by the old one's of the same round, above 1 where the new kernel is slower.
+Each runs the config that its library chooses in fa_launch(). Calls are CUDA graphs, raced in rounds, forward and back; a row is the median
+over the rounds of the new time by the old one's of the same round, above 1 where the new kernel is slower.
 """
 import argparse
 import itertools
 import json
 import math
+import os
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +23,9 @@ import cells
 
 def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("old", help="the folder of the old templates")
+    p.add_argument("old", help="the folder of the old templates, or the old library")
     p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries behind long keys; backward: gradients")
-    p.add_argument("--new", help="the folder of the new templates; those of the library without it")
+    p.add_argument("--new", help="likewise of the new; this tree's library and its templates without it")
     p.add_argument("--only", help="cells whose name holds this")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
@@ -48,10 +50,11 @@ PARTS = {"forward": lambda: cells.grid("main"), "decode": decode_cells, "backwar
 
 
 class Side:
-    """One of the two: a context with its templates, and the calls of a cell."""
+    """One of the two: a context with its templates or its library, and the calls of a cell."""
 
-    def __init__(self, fagen, folder):
-        self.fagen, self.fa = fagen, fagen.Fagen(template_dir=folder)
+    def __init__(self, fagen, at):
+        alone = at is not None and not os.path.isdir(at)
+        self.fagen, self.fa = fagen, fagen.Fagen(path=os.path.abspath(at)) if alone else fagen.Fagen(template_dir=at)
 
     def problem(self, cell, part):
         fields = {n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}

@@ -28,17 +28,7 @@ class Reference:
 
     @staticmethod
     def rows(cell, queries, keys, values, first):
-        lo, hi = cell.band()
-        scores = queries @ keys.transpose(1, 2)
-        if lo is not None or hi is not None:
-            i = torch.arange(first, first + scores.shape[1], device=scores.device)[:, None]
-            j = torch.arange(cell.sk, device=scores.device)[None, :]
-            hidden = torch.zeros(scores.shape[1:], dtype=torch.bool, device=scores.device)
-            if lo is not None:
-                hidden |= j < i + lo
-            if hi is not None:
-                hidden |= j > i + hi
-            scores.masked_fill_(hidden, float("-inf"))
+        scores = cell.seen().hide_(queries @ keys.transpose(1, 2), first)
         p = torch.softmax(scores, -1).nan_to_num_(0)  # a row that sees no key is 0
         return p @ values
 

@@ -126,7 +126,7 @@ class Flex(Peer):
     def runner(self, cell, sets):
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
         torch._dynamo.reset()
-        lo, hi = cell.band()
+        lo, hi = cell.seen().lo, cell.seen().hi
 
         def visible(b, h, i, j):
             if lo is None:
@@ -134,7 +134,7 @@ class Flex(Peer):
             if hi is None:
                 return j >= i + lo
             return (j >= i + lo) & (j <= i + hi)
-        mask = create_block_mask(visible, None, None, cell.sq, cell.sk, device="cuda") if cell.mask != "none" else None
+        mask = create_block_mask(visible, None, None, cell.sq, cell.sk, device="cuda") if (lo, hi) != (None, None) else None
         call = torch.compile(flex_attention, dynamic=False, fullgraph=True)
         views = [[t.transpose(1, 2).contiguous() for t in s] for s in sets]  # the layout it is written for
 

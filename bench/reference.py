@@ -2,9 +2,9 @@
 """The reference times that the command ships: of a tuning's records and its report, one row for each config of each problem.
 
     FAGEN_CACHE_DIR=CACHE fagen tune --grid default --json > tune.json
-    python3 bench/reference.py --product 'H200 SXM' CACHE tune.json > cli/reference/h200.tsv
+    python3 bench/reference.py --product 'H200 SXM' CACHE tune.json > cli/explore/reference/h200.tsv
 The records tell in which order the search tried the configs. The report tells each time at one clock (its `level`): a config that left early was
-timed before the chip was warm. What did not run, or was not verified, is left out. cli/reference.h tells the format. --product is the chip's
+timed before the chip was warm. What did not run, or was not verified, is left out. cli/explore/reference.h tells the format. --product is the chip's
 name in the table of `fagen`.
 """
 import argparse

@@ -2,7 +2,7 @@
  * device, no compiler: the way to compare strategies. */
 #ifndef FA_BENCH_REPLAY_H
 #define FA_BENCH_REPLAY_H
-#include "autotune/strategy.h"
+#include "autotune/strategy/strategy.h"
 
 typedef struct fa_take {
     fa_config config;

@@ -5,6 +5,7 @@
 """
 import array
 import ctypes
+import importlib.util
 import json
 import math
 import os
@@ -102,6 +103,37 @@ class Abi(unittest.TestCase):
         for name in "qkvo":
             fa.check(fa.lib.fa_free(fa.ctx, memory[name]))
         fa.close()
+
+    def test_pairs_are_those_that_a_count_finds(self):
+        import cells
+        import fagen
+        import pairs
+        for sq, sk in ((7, 7), (5, 9), (9, 5), (0, 3), (3, 0)):
+            for mask, left, right in (("none", -1, -1), ("causal", -1, -1), ("window", 2, 0), ("window", -1, 1), ("window", 3, -1),
+                                      ("window", 0, 0), ("window", 20, 20)):
+                for diagonal in ("bottom-right", "top-left"):
+                    p = cells.Cell("x", "bf16", 8, 8, 1, 1, 1, sq, sk, mask, left, right, diagonal).seen()
+                    off = sk - sq if diagonal == "bottom-right" else 0
+                    lo, hi = {"none": (-1, -1), "causal": (-1, 0)}.get(mask, (left, right))
+                    seen = [[(lo < 0 or -lo <= j - i - off) and (hi < 0 or j - i - off <= hi) for j in range(sk)] for i in range(sq)]
+                    self.assertEqual([[p.first[i] <= j <= p.last[i] for j in range(sk)] for i in range(sq)], seen)
+                    self.assertEqual([[(p.lo is None or i + p.lo <= j) and (p.hi is None or j <= i + p.hi) for j in range(sk)]
+                                      for i in range(sq)], seen)
+                    self.assertEqual(p.count, sum(map(sum, seen)))
+        self.assertEqual((pairs.of(4, 8, "none").lo, pairs.of(4, 8, "none").hi, pairs.of(4, 8, "causal").hi), (None, None, 4))
+        w = cells.grid("window", d=(128,), s=(4096,))[0]
+        self.assertEqual(w.flops(), 4 * w.b * w.hq * 128 * sum(min(i, 1024) + 1 for i in range(4096)))
+        with self.assertRaisesRegex(fagen.Error, "sq is -1"):
+            pairs.of(-1, 8, "none")
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")
+    def test_scores_of_hidden_pairs_are_hidden(self):
+        import pairs
+        import torch
+        scores = pairs.of(5, 7, "window", 1, 0).hide_(torch.zeros(2, 6, 6), 1, 2)  # queries 1 to 3, two rows each, and the first 6 keys
+        seen = [[i + 1 <= j <= i + 2 for j in range(6)] for i in range(1, 4) for _ in range(2)]
+        self.assertEqual((scores[0] == 0).tolist(), seen)
+        self.assertEqual((scores[1] == 0).tolist(), seen)
 
     def test_lengths_and_pages_arrive(self):
         """By the problem that fagen derives of them, and by a launch where a family computes it: O is the mean of V over the length."""

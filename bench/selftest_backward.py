@@ -254,6 +254,7 @@ exit CODE
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")
+@unittest.skipIf(os.environ.get("FAGEN_SANITIZED"), "Python has no sanitizer's run-time")
 class Rehearsal(unittest.TestCase):
     """All sections on the CPU."""
 

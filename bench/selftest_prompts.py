@@ -155,6 +155,7 @@ class Report(unittest.TestCase):
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")
+@unittest.skipIf(os.environ.get("FAGEN_SANITIZED"), "Python has no sanitizer's run-time")
 class Rehearsal(unittest.TestCase):
     """All sections on the CPU. A launch or a peer that gets a wrong length, first row or page gives a wrong result."""
 

@@ -1,7 +1,7 @@
 /* shapes: random problems off every grid, by kind, which one seed decides. */
 #ifndef FA_BENCH_SHAPES_H
 #define FA_BENCH_SHAPES_H
-#include "autotune/random.h"
+#include "verify/operands/random.h"
 #include <fagen.h>
 #include <stdbool.h>
 

@@ -32,7 +32,7 @@ def parse(argv=None):
     p.add_argument("--d", help="of the grid, only these head dims")
     p.add_argument("--top", type=int, default=0, help="also this many configs that the model ranks first")
     p.add_argument("--family", help="of --top")
-    p.add_argument("--around", type=int, default=0, help="also what differs from a given config in up to this many tunables")
+    p.add_argument("--around", type=int, default=0, help="also what differs from a given config, or the chosen one, in up to this many tunables")
     p.add_argument("--chosen", action="store_true", help="also what fa_launch chooses")
     p.add_argument("--vary", metavar="CHOICES", help="also that with all of these values that fit, as 'q_bufs=1|2,ahead=0|1,o_path=0|1|2'; needs --chosen")
     p.add_argument("--peer", help="also these peers, as cudnn,fa3")

@@ -57,8 +57,11 @@ class Worker:
             for config in fitting(self.job["family"])[:self.job["top"]]:
                 add(config)
         if self.job["chosen"]:
-            chosen = self.fagen.explained(self.fa.explain(problem=p))["config"]
+            chosen = self.fa.pick(p, self.fagen.explained(self.fa.explain(problem=p))["config"])  # numbers in the place of names
             add(chosen, chosen=True)
+            for c in fitting(chosen.partition(":")[0]) if self.job["around"] else ():
+                if config_text.distance(chosen, c) <= self.job["around"]:
+                    add(c)
             for config in config_text.varied(chosen, self.job["vary"])[1:] if self.job["vary"] else ():
                 try:
                     add(self.fa.pick(p, config))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Rows of runtime/defaults.inc, the winners that ship, from measurements: of `fagen tune --json` or of variants.py --json.
+"""Rows of runtime/choose/defaults.inc, the winners that ship, from measurements: of `fagen tune --json` or of variants.py --json.
 
     python3 bench/winners.py race.json                                              the rows
-    python3 bench/winners.py --merge runtime/defaults.inc race.json > new.inc       the file with those rows in place of its own
+    python3 bench/winners.py --merge runtime/choose/defaults.inc race.json > new.inc       the file with those rows in place of its own
 Of several measurements of a problem the fastest counts.
 """
 import argparse
@@ -71,7 +71,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("file", nargs="+")
     p.add_argument("--chip", default="NVIDIA H200", help="whose winners they are (default NVIDIA H200)")
-    p.add_argument("--merge", metavar="FILE", help="runtime/defaults.inc")
+    p.add_argument("--merge", metavar="FILE", help="runtime/choose/defaults.inc")
     o = p.parse_args()
     documents = []
     for name in o.file:

@@ -1,5 +1,11 @@
 /* main: the command `fagen`: the table of its subcommands. */
-#include "command.h"
+#include "cli/attend/attend.h"
+#include "cli/cache/cache.h"
+#include "cli/commands/commands.h"
+#include "cli/emit/emit.h"
+#include "cli/explore/explore.h"
+#include "cli/show/show.h"
+#include "cli/tune/tune.h"
 
 static const cli_command *const commands[] = { &cli_doctor,  &cli_tune, &cli_show,   &cli_attend,     &cli_verify,
                                                &cli_bench,   &cli_run,  &cli_sample, &cli_space,      &cli_model,

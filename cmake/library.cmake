@@ -6,12 +6,9 @@
 # and every name made local but the FA_API ones of fagen.h. libfagen.a is that object, so that users link no other archive and
 # meet no foreign symbol; libfagen.so is linked from it. (Debian builds those archives for executables, not for shared objects:
 # what keeps them out of one are the references to stdin, stdout and stderr, which merge.cmake turns to cmake/streams.c.)
-set(fa_rooms gen cache sim runtime autotune)
+set(fa_folders gen cache sim runtime verify autotune)
 set(fa_system m ${CMAKE_DL_LIBS} pthread)
-set(fa_objects "")
-foreach(room ${fa_rooms})
-  list(APPEND fa_objects $<TARGET_OBJECTS:fagen_${room}>)
-endforeach()
+fa_objects_of(fa_objects ${fa_folders})
 
 add_library(fagen_static STATIC ${fa_objects})
 set_target_properties(fagen_static PROPERTIES OUTPUT_NAME fagen_rooms LINKER_LANGUAGE C)
@@ -44,14 +41,16 @@ if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the ex
 endif()
 add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
 # Makefiles know the objects of other folders only by their targets.
-list(TRANSFORM fa_rooms PREPEND fagen_ OUTPUT_VARIABLE fa_room_targets)
+fa_targets(fa_room_targets ${fa_folders})
 add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 
 # libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in
 # it. Made as libfagen.a is, of the rooms' objects without the JIT.
-set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
-  $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit\)[.]c[.]>
-  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|dropout|error|extent|fields|operation|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
+set(fa_made_here "/(build|choose|facts|generators|relatives|shipped_rows|select_jit|compiler|nvrtc|jit|make)[.]c[.]")
+fa_objects_of(fa_runtime_objects runtime)
+list(TRANSFORM fa_runtime_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,${fa_made_here}>")
+set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only> ${fa_runtime_objects}
+  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|bucket|config|error|extent|fields|operation|pairs|philox|problem|problem_fields|problem_names|source|step|text|thread|values|workspace\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
 set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
 add_custom_command(
@@ -64,7 +63,8 @@ add_custom_command(
 add_library(fagen_launch STATIC ${fa_launch})
 set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
 set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-add_dependencies(fagen_launch fagen_launch_only fagen_gen fagen_cache fagen_sim fagen_runtime fagen_streams)
+fa_targets(fa_launch_targets gen cache sim runtime)
+add_dependencies(fagen_launch fagen_launch_only ${fa_launch_targets} fagen_streams)
 
 # The names of the package, for projects that take this folder in by add_subdirectory() or FetchContent. CMake's targets are global:
 # those of the tree begin with fagen_.

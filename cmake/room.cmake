@@ -3,16 +3,24 @@
 # One OBJECT library, fagen_NAME, of one folder. Its include path holds a view of itself and of the folders it names, each as
 # a link in the build tree, so that `#include "gen/space.h"` from gen's left neighbour, or from a folder that does not name
 # gen, fails to compile. The public header is the contract that every folder sees: <fagen.h>.
+#
+# A folder may have rooms: NAME is then "verify/truth", the library fagen_verify_truth, and its SEES names those of its neighbours that it
+# may include ("verify/operands"). A folder that names "verify" sees all rooms of it. SOURCES are relative to the outer folder.
+#
+# fa_targets(OUT folder...), fa_objects_of(OUT folder...): the libraries of folders, of all their rooms; and the objects of these.
 set(fa_views ${PROJECT_BINARY_DIR}/views)
 file(MAKE_DIRECTORY ${fa_views}/api)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/runtime/fagen.h ${fa_views}/api/fagen.h SYMBOLIC)
 
 function(fa_view out folder)
-  file(MAKE_DIRECTORY ${fa_views}/${folder})
-  if(NOT EXISTS ${fa_views}/${folder}/${folder})
-    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${fa_views}/${folder}/${folder} SYMBOLIC)
+  string(REPLACE "/" "." name ${folder})
+  set(view ${fa_views}/${name})
+  if(NOT EXISTS ${view}/${folder})
+    cmake_path(GET folder PARENT_PATH outer)
+    file(MAKE_DIRECTORY ${view}/${outer})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${view}/${folder} SYMBOLIC)
   endif()
-  set(${out} ${fa_views}/${folder} PARENT_SCOPE)
+  set(${out} ${view} PARENT_SCOPE)
 endfunction()
 
 add_library(fagen_flags INTERFACE)
@@ -47,10 +55,38 @@ endif()
 
 function(fa_room name)
   cmake_parse_arguments(R "" "" "SEES;SOURCES;LINKS" ${ARGN})
-  add_library(fagen_${name} OBJECT ${R_SOURCES})
+  string(REPLACE "/" "_" target fagen_${name})
+  string(REGEX REPLACE "/.*" "" outer ${name})
+  set_property(GLOBAL APPEND PROPERTY fa_targets_${outer} ${target})
+  string(REPLACE ";" " " sees "${R_SEES}")
+  set_property(GLOBAL APPEND PROPERTY fa_rooms "${name}: ${sees}\n")
+  add_library(${target} OBJECT ${R_SOURCES})
   foreach(folder ${name} ${R_SEES})
     fa_view(view ${folder})
-    target_include_directories(fagen_${name} PRIVATE ${view})
+    target_include_directories(${target} PRIVATE ${view})
   endforeach()
-  target_link_libraries(fagen_${name} PRIVATE fagen_flags ${R_LINKS})
+  target_link_libraries(${target} PRIVATE fagen_flags ${R_LINKS})
+endfunction()
+
+# Every room, with what it sees: what the suite `calls` holds the objects and the sources to.
+function(fa_write_rooms file)
+  get_property(rooms GLOBAL PROPERTY fa_rooms)
+  file(WRITE ${file}.new ${rooms})
+  file(COPY_FILE ${file}.new ${file} ONLY_IF_DIFFERENT)
+  file(REMOVE ${file}.new)
+endfunction()
+
+function(fa_targets out)
+  set(all "")
+  foreach(folder ${ARGN})
+    get_property(targets GLOBAL PROPERTY fa_targets_${folder})
+    list(APPEND all ${targets})
+  endforeach()
+  set(${out} ${all} PARENT_SCOPE)
+endfunction()
+
+function(fa_objects_of out)
+  fa_targets(all ${ARGN})
+  list(TRANSFORM all REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  set(${out} ${all} PARENT_SCOPE)
 endfunction()

@@ -1,9 +1,9 @@
 /* bundle_set: the bytes of a bundle of compiled kernels: what fa_bundle_open() and fa_create() look at. Whatever is accepted keeps to its
  * ranges, and every problem finds a row that runs it or none. */
-#include "runtime/bundle_set.h"
 #include "fuzz.h"
 #include "gen/problem.h"
-#include "runtime/bundle_columns.h"
+#include "runtime/bundle/columns.h"
+#include "runtime/bundle/set.h"
 
 static void judge(const fa_bundle_set *s)
 {

@@ -1,6 +1,6 @@
 /* log: what ptxas says of a kernel; a cache entry carries it. */
 #include "fuzz.h"
-#include "runtime/resources.h"
+#include "runtime/build/resources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* npy: a tensor's file. What is accepted is read to its last element. */
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

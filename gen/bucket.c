@@ -70,60 +70,100 @@ static uint32_t floor_log2(int64_t v)
     return k;
 }
 
-/* Step 2 k stands for 2^k, step 2 k + 1 for 1.5 * 2^k. fine: the nearest of both, else the nearest octave by its logarithm, so that the
- * usual powers of two lie in the middle. */
-static uint32_t step_of(int64_t v, bool fine)
+/* A scale: from 2^octave on each octave has 2^log_parts steps of equal width, the first of them number `first`. */
+typedef struct scale {
+    uint8_t octave, log_parts, first;
+} scale;
+
+static const scale octaves[] = { { 0, 0, 0 } };
+static const scale halves[] = { { 0, 1, 0 } };
+/* Of many rows: quarters where chips have from one wave of tiles to some ten. */
+static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
+/* Of KV heads: each number to 16, for it multiplies all tiles; with more than 1024 every chip has several waves. */
+static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+typedef struct ruler {
+    const scale *part;
+    size_t n;
+} ruler;
+
+#define RULER(a) ((ruler){ a, COUNT(a) })
+
+/* The step whose value is nearest; whole octaves by the logarithm. The usual powers of two lie in the middle of theirs. */
+static uint32_t step_of(int64_t v, ruler r)
 {
     uint32_t k = floor_log2(v);
-    if (!fine)
-        return 2 * (k + (k < 31 && v * v >= (int64_t)2 << 2 * k));
-    int64_t quarters = 4 * v >> k; /* 4 to 7 */
-    return 2 * k + (quarters < 5 ? 0 : quarters < 7 ? 1 : 2);
+    const scale *s = r.part + r.n - 1;
+    while (s->octave > k)
+        s--;
+    int64_t beyond = v - ((int64_t)1 << k), half = (int64_t)1 << k >> 1;
+    uint32_t part = s->log_parts ? (uint32_t)(((beyond << s->log_parts) + half) >> k) : v * v >= (int64_t)2 << 2 * k;
+    return s->first + ((k - s->octave) << s->log_parts) + part;
 }
 
-static int64_t value_of(uint32_t step)
+static int64_t value_of(uint32_t step, ruler r)
 {
-    return step % 2 ? (int64_t)3 << step / 2 >> 1 : (int64_t)1 << step / 2;
+    const scale *s = r.part + r.n - 1;
+    while (s->first > step)
+        s--;
+    uint32_t k = s->octave + ((step - s->first) >> s->log_parts), part = (step - s->first) & ((1u << s->log_parts) - 1);
+    return ((int64_t)1 << k) + ((int64_t)part << k >> s->log_parts);
 }
 
 /* The digits of a bucket, from the lowest bit on. */
 typedef struct digits {
     uint32_t rows;   /* 7 bits: of tiles, then TILES + the step of sq */
-    uint32_t keys;   /* 6: the step above that of KEYS_LEAST */
+    uint32_t keys;   /* 6: the step above that of KEYS_LEAST, KEYS_STEPS at most */
     uint32_t heads;  /* 6: the step of b * hkv */
     uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
     uint32_t window; /* 5: octave */
     uint32_t kind;   /* 2 */
 } digits;
 
-static uint32_t keys_step(int64_t sk, bool fine)
+#define KEYS_STEPS 63
+
+/* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
+static ruler lengths_ruler(const fa_problem *p, bool few)
 {
-    uint32_t least = step_of(KEYS_LEAST, fine), step = step_of(sk, fine);
-    return step > least ? step - least : 0;
+    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : few ? RULER(halves) : RULER(rows);
 }
 
-static uint32_t heads_step(int64_t heads, bool fine)
+static uint32_t keys_step(int64_t sk, ruler r)
+{
+    uint32_t least = step_of(KEYS_LEAST, r), step = step_of(sk, r);
+    step = step > least ? step - least : 0;
+    return step < KEYS_STEPS ? step : KEYS_STEPS;
+}
+
+static ruler heads_ruler(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : RULER(kv_heads);
+}
+
+static uint32_t heads_step(int64_t n, ruler r)
 {
     const int64_t most = (int64_t)1 << 31;
-    heads = heads < most ? heads : most;
-    return step_of(heads, fine && heads < HEADS_FINE);
+    return step_of(n < most ? n : most, r);
 }
 
 /* Of p, filled. */
 static digits digits_of(const fa_problem *p)
 {
-    int64_t rows = rows_of(p);
-    bool fine = !(p->features & FA_FEATURE_LENGTHS);
+    int64_t all = rows_of(p);
+    ruler r = lengths_ruler(p, all <= FA_FEW_ROWS);
     int32_t group = p->hq / p->hkv;
     bool keys = p->op != FA_MERGE; /* which has none */
-    digits d = { .keys = keys ? keys_step(p->sk, fine) : 0, .heads = heads_step((int64_t)p->b * p->hkv, fine), .group = (uint32_t)group };
-    while (d.rows < TILES && rows > tiles[d.rows])
+    digits d = { .keys = keys ? keys_step(p->sk, r) : 0,
+                 .heads = heads_step((int64_t)p->b * p->hkv, heads_ruler(p)),
+                 .group = (uint32_t)group };
+    while (d.rows < TILES && all > tiles[d.rows])
         d.rows++;
-    d.rows += d.rows == TILES ? step_of(p->sq, fine) : 0;
+    d.rows += d.rows == TILES ? step_of(p->sq, r) : 0;
     if (group > GROUP_EXACT)
         d.group = GROUP_EXACT + floor_log2((group - 1) / GROUP_EXACT) + 1;
     if (p->mask == FA_MASK_WINDOW)
-        d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, false) / 2;
+        d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, RULER(octaves));
     d.kind = fa_problem_batch_kind(p);
     return d;
 }
@@ -137,28 +177,35 @@ uint32_t fa_problem_bucket(const fa_problem *in)
 }
 
 /* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. */
-static void settle_heads(fa_problem *p, int64_t heads, int32_t group)
+static void settle_heads(fa_problem *p, int64_t all, int32_t group)
 {
     if (p->features & FA_FEATURE_BATCH_INVARIANT) {
         p->b = BATCH_TYPICAL;
-        p->hkv = (int32_t)(heads / BATCH_TYPICAL);
+        p->hkv = (int32_t)(all / BATCH_TYPICAL);
         return;
     }
     bool lengths = p->features & FA_FEATURE_LENGTHS;
-    int64_t hkv = 1, most = lengths ? heads / BATCH_TYPICAL : 8;
-    while (heads % (2 * hkv) == 0 && 2 * hkv <= most && 2 * hkv * group <= HEADS_MAX)
+    int64_t hkv = 1, most = lengths ? all / BATCH_TYPICAL : 8;
+    while (all % (2 * hkv) == 0 && 2 * hkv <= most && 2 * hkv * group <= HEADS_MAX)
         hkv *= 2;
     p->hkv = (int32_t)hkv;
-    p->b = (int32_t)(heads / hkv);
+    p->b = (int32_t)(all / hkv);
 }
 
 /* Chunks are of few sequences. */
-static void settle_chunks(fa_problem *p, int64_t heads, int32_t group)
+static void settle_chunks(fa_problem *p, int64_t all, int32_t group)
 {
     p->b = 1;
-    while (heads / p->b * group > HEADS_MAX && heads % (2 * p->b) == 0)
+    while (all / p->b * group > HEADS_MAX && all % (2 * p->b) == 0)
         p->b *= 2;
-    p->hkv = (int32_t)(heads / p->b);
+    p->hkv = (int32_t)(all / p->b);
+}
+
+/* The nearest that a field holds. */
+static int32_t value_in(uint32_t step, ruler r)
+{
+    int64_t v = value_of(step, r);
+    return v < FA_MAX_LENGTH ? (int32_t)v : FA_MAX_LENGTH;
 }
 
 /* sq of the step that is nearest its middle. */
@@ -168,7 +215,7 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
         p->sq = tiles[d->rows] / group;
         return;
     }
-    p->sq = (int32_t)value_of(d->rows - TILES);
+    p->sq = value_in(d->rows - TILES, lengths_ruler(p, false));
     if ((int64_t)p->sq * group <= FA_FEW_ROWS)
         p->sq = FA_FEW_ROWS / group + 1;
 }
@@ -176,17 +223,18 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
 /* sk of the step, on the side of sq that the kind of the batch says. */
 static void settle_keys(fa_problem *p, const digits *d)
 {
-    bool fine = !(p->features & FA_FEATURE_LENGTHS);
-    p->sk = (int32_t)value_of(d->keys + step_of(KEYS_LEAST, fine));
+    bool dense = !(p->features & FA_FEATURE_LENGTHS);
+    ruler r = lengths_ruler(p, d->rows < TILES);
+    p->sk = value_in(d->keys + step_of(KEYS_LEAST, r), r);
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
     } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
         p->sk = p->sq + p->sq / 4;
-        if (p->sk == p->sq || keys_step(p->sk, fine) != d->keys)
+        if (p->sk == p->sq || keys_step(p->sk, r) != d->keys)
             p->sk = p->sq + 1;
-    } else if (d->kind == FA_BATCH_ANY && !fine && d->rows >= TILES && p->sq <= p->sk) { /* more queries than keys */
+    } else if (d->kind == FA_BATCH_ANY && !dense && d->rows >= TILES && p->sq <= p->sk) { /* more queries than keys */
         p->sk = p->sq - p->sq / 4;
-        if (p->sk == p->sq || keys_step(p->sk, fine) != d->keys)
+        if (p->sk == p->sq || keys_step(p->sk, r) != d->keys)
             p->sk = p->sq - 1;
     }
 }
@@ -197,10 +245,10 @@ static fa_problem representative(const fa_problem *in)
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
     int32_t group = d.group <= GROUP_EXACT ? (int32_t)d.group : GROUP_EXACT << (d.group - GROUP_EXACT);
-    int64_t heads = value_of(d.heads);
-    settle_heads(&p, heads, group);
+    int64_t all = value_of(d.heads, heads_ruler(&p));
+    settle_heads(&p, all, group);
     if (d.kind == FA_BATCH_CHUNKS)
-        settle_chunks(&p, heads, group);
+        settle_chunks(&p, all, group);
     p.hq = p.hkv * group;
     settle_rows(&p, &d, group);
     settle_keys(&p, &d);
@@ -226,9 +274,9 @@ bool fa_problem_splits(const fa_problem *in)
     if (p.sk < SPLIT_KEYS / 2 || heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
-    int64_t rows = rows_of(&p);
-    return rows > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq &&
-           (int64_t)p.b * p.hkv * ((rows + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
+    int64_t all = rows_of(&p);
+    return all > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq &&
+           (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)
@@ -243,6 +291,6 @@ int fa_problem_steps(const fa_problem *a, const fa_problem *b)
     };
     int far = 0;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        far += abs((int)step_of(of[i][0], true) - (int)step_of(of[i][1], true));
+        far += abs((int)step_of(of[i][0], RULER(halves)) - (int)step_of(of[i][1], RULER(halves)));
     return far;
 }

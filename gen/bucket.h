@@ -30,8 +30,10 @@ bool fa_problem_splits(const fa_problem *p);
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as
  * filled by fa_problem_fill_shape. Its edges are those of decisions:
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;
- * - beyond: sq, in half octaves: 64, 96, 128, 192, 256, ...; half way between two is the edge;
- * - sk, likewise, from 16 on; the KV heads of all sequences, b * hkv, likewise, from 1024 on in octaves: there are waves enough then;
+ * - beyond: sq, in half octaves, 64, 96, 128, 192, and in quarters from 256 to 8192, 256, 320, 384, 448, 512, ...: there are few waves of
+ *   tiles then, which the lengths fill or do not; half way between two is the edge;
+ * - sk, likewise, from 16 on; of few rows in half octaves;
+ * - the KV heads of all sequences, b * hkv: each number up to 16, quarters of octaves, from 1024 on octaves;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
 uint32_t fa_problem_bucket(const fa_problem *p);

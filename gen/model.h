@@ -2,6 +2,7 @@
 #ifndef FA_GEN_MODEL_H
 #define FA_GEN_MODEL_H
 #include "gen.h"
+#include "pairs.h"
 
 struct fa_space; /* space.h */
 struct fa_point;
@@ -19,19 +20,6 @@ double fa_traffic_total(const fa_traffic *t);
 double fa_traffic_without_output(const fa_traffic *t);
 fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b);
 
-/* The mask's diagonals as a launch uses them: key j is visible to query i when i + lo <= j <= i + hi. */
-typedef struct fa_band {
-    int64_t lo, hi;
-} fa_band;
-/* Bottom-right diagonal; left/right as in fa_args (only read for FA_MASK_WINDOW). */
-fa_band fa_band_of(const fa_problem *p, int diagonal, int64_t offset, int64_t left, int64_t right);
-
-/* That of a problem, which tells no more than a window's size: bottom-right, all of a window to the left, FA_MODEL_WINDOW keys where it is
- * 0. */
-fa_band fa_band_of_problem(const fa_problem *p);
-
-/* Pairs (query, key) that the mask lets through, per head: exact. */
-double fa_model_visible(const fa_problem *p, fa_band band);
 /* FLOPs of the operation's products over visible pairs, forward 2 * pairs * (d + dv), and of the rest, forward 5 per pair (scale, max,
  * subtract and exponentiate, sum, divide), over all heads and batches. */
 double fa_model_matrix_flops(const fa_problem *p, fa_band band);
@@ -78,9 +66,6 @@ typedef struct fa_cost {
     fa_traffic traffic;
     bool packed; /* the query heads of a group share the rows of a tile */
 } fa_cost;
-
-/* The size of a window where a problem says none: the keys that a row sees beside its own. */
-#define FA_MODEL_WINDOW 1024
 
 /* regs > 0: the compiler's count replaces the family's estimate. */
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);

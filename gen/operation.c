@@ -7,75 +7,81 @@
 
 #define EXTRA_MAX 4 /* of fa_operation_add */
 
-/* clang-format off */
+/* Members of the rows in gen/operands.def. */
 #define E(x) FA_EXTENT_##x
-#define TENSOR(field, of, h, w, type, ...) \
-    { #field, 4, { E(BATCH_##of), E(ROWS_##of), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
-#define ROWS_OF_HEADS(field, type, ...) \
-    { #field, 3, { E(BATCH_Q), E(HQ), E(ROWS_Q) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
-#define LENGTHS(field, extent) \
-    { #field, 1, { E(extent) }, FA_TYPE_I32, .optional = true, .at = offsetof(fa_args, field), .feature = FA_FEATURE_LENGTHS }
-#define RANDOM { "rng", 1, { E(RNG) }, FA_TYPE_U64, .at = offsetof(fa_args, rng), .feature = FA_FEATURE_DROPOUT }
+#define TENSOR(batch, rows, heads, width) .rank = 4, .extent = { E(batch), E(rows), E(heads), E(width) }, .strided = true
+#define QUERIES(width) TENSOR(BATCH_Q, ROWS_Q, HQ, width)
+#define KEYS(width) TENSOR(BATCH_K, ROWS_K, HKV, width)
+#define ROWS_OF_HEADS(batch, rows) .rank = 3, .extent = { E(batch), E(HQ), E(rows) }
+#define LIST(n) .rank = 1, .extent = { E(n) }
+#define TYPE(rule) .type = FA_TYPE_##rule
+#define AT(field) offsetof(fa_args, field)
+#define LENGTHS_OF(n) LIST(n), TYPE(I32), .drawn = FA_DRAWN_SEQUENCES, .feature = FA_FEATURE_LENGTHS, .asks = true
 
+/* An operation's rows, and how many there are. */
+#define ROW(field, command, ...) { .name = #field, .at = offsetof(fa_args, field), .id = FA_ID_##field, .word = command, __VA_ARGS__ },
+#define ROW_NO(...)
+#define ROW_IN(...) ROW(__VA_ARGS__)
+#define ROW_MAY(...) ROW(__VA_ARGS__, .optional = true)
+#define ROW_OUT(...) ROW(__VA_ARGS__, .output = true)
+#define ROW_MAY_OUT(...) ROW(__VA_ARGS__, .optional = true, .output = true)
+#define COUNT_NO
+#define COUNT_IN +1
+#define COUNT_MAY +1
+#define COUNT_OUT +1
+#define COUNT_MAY_OUT +1
+
+enum {
+    FORWARD_OPERANDS = 0
+#define OPERAND(field, forward, backward, merge, ...) COUNT_##forward
+#include "operands.def"
+    ,
+    BACKWARD_OPERANDS = 0
+#define OPERAND(field, forward, backward, merge, ...) COUNT_##backward
+#include "operands.def"
+    ,
+    MERGE_OPERANDS = 0
+#define OPERAND(field, forward, backward, merge, ...) COUNT_##merge
+#include "operands.def"
+};
+_Static_assert(FA_ID_COUNT - 1 <= FA_OPERANDS_MAX && FA_OPERANDS_MAX < 64, "a bit of a mask for each, and for the workspace");
+
+/* clang-format off */
 static const fa_operation operations[] = {
-    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 11,
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = FORWARD_OPERANDS,
       .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
                   FA_FEATURE_NO_WORKSPACE,
       .operand = {
-          TENSOR(q, Q, HQ, D, INPUT),
-          TENSOR(k, K, HKV, D, INPUT),
-          TENSOR(v, K, HKV, DV, INPUT),
-          TENSOR(o, Q, HQ, DV, OUTPUT, .output = true),
-          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
-          LENGTHS(cu_seqlens_q, BOUNDS),
-          LENGTHS(cu_seqlens_k, BOUNDS),
-          LENGTHS(seqlens_q, B),
-          LENGTHS(seqlens_k, B),
-          { "page_table", 2, { E(B), E(TABLE) }, FA_TYPE_I32, .at = offsetof(fa_args, page_table), .row = E(ENTRIES),
-            .feature = FA_FEATURE_PAGES },
-          RANDOM,
+#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
+#include "operands.def"
       } },
-    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = 15,
+    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = BACKWARD_OPERANDS,
       .flags = FA_BROADCAST | FA_DETERMINISTIC | FA_ACCUMULATE,
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES,
       .follows = true, .after = FA_FORWARD,
       .operand = {
-          TENSOR(q, Q, HQ, D, INPUT),
-          TENSOR(k, K, HKV, D, INPUT),
-          TENSOR(v, K, HKV, DV, INPUT),
-          TENSOR(o, Q, HQ, DV, OUTPUT),
-          ROWS_OF_HEADS(lse, F32, .strides_at = offsetof(fa_args, lse_sb)),
-          TENSOR(grad_o, Q, HQ, DV, OUTPUT),
-          ROWS_OF_HEADS(grad_lse, F32, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
-          TENSOR(grad_q, Q, HQ, D, GRAD, .output = true),
-          TENSOR(grad_k, K, HKV, D, GRAD, .output = true),
-          TENSOR(grad_v, K, HKV, DV, GRAD, .output = true),
-          LENGTHS(cu_seqlens_q, BOUNDS),
-          LENGTHS(cu_seqlens_k, BOUNDS),
-          LENGTHS(seqlens_q, B),
-          LENGTHS(seqlens_k, B),
-          RANDOM,
+#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##backward(field, word, __VA_ARGS__)
+#include "operands.def"
       } },
-    { .op = FA_MERGE, .name = "merge", .n = 4, .flags = FA_BROADCAST,
+    { .op = FA_MERGE, .name = "merge", .n = MERGE_OPERANDS, .flags = FA_BROADCAST,
       .operand = {
-          { "part", 4, { E(BATCH_PARTS), E(ROWS_Q), E(HQ), E(DV) }, FA_TYPE_INPUT, .strided = true, .at = offsetof(fa_args, part),
-            .parts_at = offsetof(fa_args, part_stride) },
-          { "part_lse", 3, { E(BATCH_PARTS), E(HQ), E(SQ) }, FA_TYPE_F32, .at = offsetof(fa_args, part_lse),
-            .parts_at = offsetof(fa_args, part_lse_stride) },
-          TENSOR(o, Q, HQ, DV, OUTPUT, .output = true),
-          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
+#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##merge(field, word, __VA_ARGS__)
+#include "operands.def"
       } },
 };
 /* clang-format on */
 
+static fa_operation grown[sizeof operations / sizeof *operations]; /* by fa_operand_add; n = 0: as it was */
 static const fa_operation *extra[EXTRA_MAX];
 static size_t extras;
 
 const fa_operation *fa_operation_row(size_t i)
 {
     size_t n = sizeof operations / sizeof *operations;
-    return i < n ? &operations[i] : i - n < extras ? extra[i - n] : NULL;
+    if (i < n)
+        return grown[i].n ? &grown[i] : &operations[i];
+    return i - n < extras ? extra[i - n] : NULL;
 }
 
 const fa_operation *fa_operation_find(int32_t op)
@@ -104,10 +110,34 @@ bool fa_operation_add(const fa_operation *row)
     return true;
 }
 
+bool fa_operand_add(int32_t op, const fa_operand *row)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const fa_operation *before = fa_operation_row(i);
+        bool taken = before->op != op || before->n == FA_OPERANDS_MAX;
+        for (int k = 0; k < before->n && !taken; k++)
+            taken = before->operand[k].at == row->at || !strcmp(before->operand[k].name, row->name);
+        if (taken)
+            continue;
+        grown[i] = *before;
+        grown[i].operand[grown[i].n++] = *row;
+        return true;
+    }
+    return false;
+}
+
 int fa_operand_index(const fa_operation *op, const char *name)
 {
     for (int i = 0; i < op->n; i++)
         if (!strcmp(op->operand[i].name, name))
+            return i;
+    return -1;
+}
+
+int fa_operand_slot(const fa_operation *op, fa_operand_id id)
+{
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].id == id)
             return i;
     return -1;
 }
@@ -117,6 +147,8 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
     switch (o->type) {
     case FA_TYPE_INPUT:
         return p->dtype;
+    case FA_TYPE_KV:
+        return p->kv_dtype ? p->kv_dtype : p->dtype;
     case FA_TYPE_OUTPUT:
         return p->o_dtype;
     case FA_TYPE_GRAD:
@@ -159,6 +191,15 @@ int fa_operand_print(char *buf, size_t n, const fa_operand *o)
     return at + snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "]");
 }
 
+int32_t fa_operation_features(const fa_operation *op, const fa_args *a)
+{
+    bool strides = a->lse && (a->lse_sb || a->lse_sh || a->lse_ss);
+    int32_t features = strides ? FA_FEATURE_LSE_STRIDES & op->features : 0;
+    for (int i = 0; i < op->n; i++)
+        features |= op->operand[i].asks && fa_operand_address(&op->operand[i], a) ? op->operand[i].feature : 0;
+    return features;
+}
+
 void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh)
 {
     if (o->strided)
@@ -186,9 +227,9 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
-    a.grad_dtype = p->grad_dtype;
-    a.dropout = p->features & FA_FEATURE_DROPOUT ? FA_DROPOUT_TYPICAL : 0;
-    a.parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 0;
+#define FIELD(field, what, operations, typical) a.field = typical;
+#define VALUE FIELD
+#include "operands.def"
     return a;
 }
 

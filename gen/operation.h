@@ -1,21 +1,38 @@
 /* operation: what fa_launch() computes, as rows of a table: the operands of each operation, their extents and types. Argument checks,
  * tensor maps, parameters of kernels, the tensors of the tuner, the verifier and the command walk these rows; no other code lists operands.
- */
+ * The rows are made of gen/operands.def, which has each operand once. */
 #ifndef FA_GEN_OPERATION_H
 #define FA_GEN_OPERATION_H
 #include "extent.h"
 
-#define FA_OPERANDS_MAX 16 /* of an operation */
+#define FA_OPERANDS_MAX 48 /* of an operation: a bit each in masks of 64 */
 #define FA_LISTS_MAX 4     /* host lists of one */
 
 typedef enum fa_type_rule {
     FA_TYPE_INPUT,  /* fa_problem.dtype */
+    FA_TYPE_KV,     /* fa_problem.kv_dtype, or where that is 0 dtype */
     FA_TYPE_OUTPUT, /* fa_problem.o_dtype */
     FA_TYPE_GRAD,   /* fa_problem.grad_dtype */
     FA_TYPE_F32,
     FA_TYPE_I32,
     FA_TYPE_U64
 } fa_type_rule;
+
+/* What cases, and tensors to measure on, hold in an input that no other operation computes. */
+typedef enum fa_drawn {
+    FA_DRAWN_NORMAL,    /* N(0, 1) */
+    FA_DRAWN_FACTOR,    /* above 0, about 1: exp(N(0, 1) / 4) */
+    FA_DRAWN_SEQUENCES, /* integers that say where sequences lie, and that some calls have (fa_ragged) */
+    FA_DRAWN_STATE      /* seed and offset of random numbers (fa_dropout) */
+} fa_drawn;
+
+/* Every operand of fagen.h by the name of its field: a number beside its place in an operation. */
+typedef enum fa_operand_id {
+    FA_ID_NONE, /* of operations that a test adds: another one */
+#define OPERAND(field, ...) FA_ID_##field,
+#include "operands.def"
+    FA_ID_COUNT
+} fa_operand_id;
 
 /* One tensor of an operation. */
 typedef struct fa_operand {
@@ -36,6 +53,14 @@ typedef struct fa_operand {
        of a row's elements; 0: there are as many */
     int32_t row;
     int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
+    bool asks;       /* a call that has its address is of that feature; else another field says so */
+    bool broadcast;  /* of a call with FA_BROADCAST a stride of 0 is meant */
+    fa_drawn drawn;
+    fa_operand_id id;
+    const char *values;  /* names of the scalars of kernels that come with it (gen/values.h), blanks between; NULL: none */
+    const char *word;    /* its option of `fagen attend`; NULL: none */
+    const char *keyword; /* its name in Python; NULL: that of the field */
+    const char *doc;     /* what it is, for pages */
 } fa_operand;
 
 /* Structs in host memory that a launch reads. Calls whose lists differ in any byte differ, also at one address. The bytes of a launch's
@@ -57,7 +82,7 @@ typedef struct fa_operation {
     bool follows;                        /* it reads what the operation `after` writes, under the same names and of the same inputs */
     int32_t after;                       /* fa_op */
     int32_t n;                           /* operands; 0 = named in fagen.h and not built */
-    fa_operand operand[FA_OPERANDS_MAX]; /* those of features behind all others */
+    fa_operand operand[FA_OPERANDS_MAX]; /* in the order of gen/operands.def */
     int32_t lists;                       /* of them */
     fa_host_list list[FA_LISTS_MAX];
 } fa_operation;
@@ -67,13 +92,20 @@ static inline bool fa_operand_present(const fa_operand *o, const fa_problem *p)
 {
     return !o->feature || (p->features & o->feature);
 }
-/* How many rows from the first on hold every operand that the class has. */
-static inline int fa_operands_of(const fa_operation *op, int32_t features)
+/* The rows that the class has, a bit each. */
+static inline uint64_t fa_operands_of(const fa_operation *op, int32_t features)
 {
-    int n = op->n;
-    while (!features && n && op->operand[n - 1].feature)
-        n--;
-    return n;
+    uint64_t rows = 0;
+    for (int i = 0; i < op->n; i++)
+        rows |= (uint64_t)(!op->operand[i].feature || op->operand[i].feature & features) << i;
+    return rows;
+}
+/* Takes the first row out of a mask of them; -1: it is empty. */
+static inline int fa_operands_next(uint64_t *rows)
+{
+    int i = *rows ? __builtin_ctzll(*rows) : -1;
+    *rows &= *rows - 1;
+    return i;
 }
 
 /* NULL: there is no such number, name or row. */
@@ -84,9 +116,14 @@ const fa_operation *fa_operation_row(size_t i); /* in the order of their numbers
 /* One more operation beside those of fagen.h, for tests and experiments: op is a number of its own. The row outlives the process's use of
  * it. Call it before any other function; it is not thread-safe. False where the table is full or the number taken. */
 bool fa_operation_add(const fa_operation *row);
+/* One more operand of an operation of fagen.h, behind the others, for tests and experiments, on the same terms. Its field is one of fa_args
+ * that the operation does not read otherwise. False where there are FA_OPERANDS_MAX, or the operation has one of its name or field. */
+bool fa_operand_add(int32_t op, const fa_operand *row);
 
 /* Index of the operand of this name; -1 = none. */
 int fa_operand_index(const fa_operation *op, const char *name);
+/* Index of the row of an operand of fagen.h; -1 = the operation has none. */
+int fa_operand_slot(const fa_operation *op, fa_operand_id id);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */
@@ -126,6 +163,8 @@ static inline void *fa_operand_address(const fa_operand *o, const fa_args *a)
 {
     return *(void *const *)((const char *)a + o->at); /* the first member of a fa_tensor, too */
 }
+/* Features that the addresses of operands ask for, and the strides of lse where they may be other than packed. */
+int32_t fa_operation_features(const fa_operation *op, const fa_args *a);
 /* Strides of a packed one are ignored. Of parts sb leads on from the last batch of one part to the first of the next. */
 void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh);
 

@@ -18,8 +18,10 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
-/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.7. */
-#define MEET 0.6
+/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.8. */
+#define MEET 0.75
+/* What one SM reads from the L2 by itself, over its part of what all read together. */
+#define SM_SPARE 1.5
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.09
@@ -217,7 +219,7 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     if (!w->algorithm)
         out->traffic.read_sp = w->bytes;
     double seconds = w->cols > 0 ? walk(out, x, s, w, c.visits, in) : 0;
-    double fed = fmin(1, (double)out->grid / (in.units * in.members) / a->sm_count); /* an idle SM asks for no bytes */
+    double fed = fmin(1, SM_SPARE * (double)out->grid / (in.units * in.members) / a->sm_count); /* an idle SM asks for no bytes */
     double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
     out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);

@@ -12,17 +12,23 @@ static const struct {
     { FA_F32, "fp32", { "float32", NULL } },
 };
 
+/* FIRST and X(fa_feature, name) */
+#define FEATURES(FIRST, X)                \
+    FIRST(LENGTHS, "lengths")             \
+    X(PAGES, "pages")                     \
+    X(BATCH_INVARIANT, "batch-invariant") \
+    X(DETERMINISTIC, "deterministic")     \
+    X(DROPOUT, "dropout")                 \
+    X(LSE_STRIDES, "lse-strides")         \
+    X(NO_WORKSPACE, "no-workspace")
+
 static const struct {
     int32_t bit;
     const char *name;
 } features[] = {
-    { FA_FEATURE_LENGTHS, "lengths" },
-    { FA_FEATURE_PAGES, "pages" },
-    { FA_FEATURE_BATCH_INVARIANT, "batch-invariant" },
-    { FA_FEATURE_DETERMINISTIC, "deterministic" },
-    { FA_FEATURE_DROPOUT, "dropout" },
-    { FA_FEATURE_LSE_STRIDES, "lse-strides" },
-    { FA_FEATURE_NO_WORKSPACE, "no-workspace" },
+#define X(feature, name) { FA_FEATURE_##feature, name },
+    FEATURES(X, X)
+#undef X
 };
 static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
 
@@ -102,5 +108,9 @@ bool fa_features_parse(int32_t *out, const char *text)
 
 const char *fa_feature_names(void)
 {
-    return "lengths, pages, batch-invariant, deterministic, dropout, lse-strides, no-workspace";
+#define FIRST(feature, name) name
+#define X(feature, name) ", " name
+    return FEATURES(FIRST, X);
+#undef FIRST
+#undef X
 }

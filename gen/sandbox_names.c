@@ -2,6 +2,7 @@
 #include "sandbox_names.h"
 #include "sandbox.h"
 #include "sandbox_order.h"
+#include "sandbox_pairs.h"
 #include "sandbox_pattern.h"
 #include <lauxlib.h>
 #include <lualib.h>
@@ -277,6 +278,10 @@ void fa_sandbox_env(lua_State *L)
     lua_setfield(L, env, "f32");
     lua_pushcfunction(L, fail);
     lua_setfield(L, env, "fail");
+    lua_pushcfunction(L, fa_sandbox_pairs_share);
+    lua_setfield(L, env, "seen_share");
+    lua_pushcfunction(L, fa_sandbox_pairs_keys);
+    lua_setfield(L, env, "seen_keys");
     lua_rawgetp(L, LUA_REGISTRYINDEX, &envmeta_key);
     lua_setmetatable(L, env);
     lua_remove(L, originals);

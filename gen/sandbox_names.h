@@ -1,4 +1,4 @@
-/* sandbox_names: what scripts see of Lua's libraries, and three names of fagen: sorted, f32, fail. */
+/* sandbox_names: what scripts see of Lua's libraries, and five names of fagen: sorted, f32, fail, seen_share, seen_keys. */
 #ifndef FA_GEN_SANDBOX_NAMES_H
 #define FA_GEN_SANDBOX_NAMES_H
 #include <lua.h>

@@ -10,6 +10,7 @@
 #define DEPTH 16               /* of includes */
 #define BYTES_PER_STEP 4       /* of text that is written */
 #define OUTPUT_BYTES (2 << 20) /* of one rendered text, and four times as many with its #line */
+#define INDENT_MOST 64         /* columns */
 
 /* --- from template to Lua, line by line --- */
 
@@ -190,6 +191,8 @@ static int put_line(lua_State *L)
         return luaL_error(L, "__line is not for scripts");
     if (o->closed)
         return luaL_error(L, "text where none can be written");
+    if (top >= 3 && *luaL_checkstring(L, 3) != '#')
+        fa_text_fmt(&o->text, "%*s", o->indent, "");
     for (int i = 3; i <= top; i++) {
         const char *s = luaL_checklstring(L, i, &n);
         fa_text_add(&o->text, s, n);
@@ -258,6 +261,20 @@ static int include(lua_State *L)
     return 1;
 }
 
+/* indented(n, f, ...): what f(...) prints stands n columns further to the right, but for directives, which begin their line. */
+static int indented(lua_State *L)
+{
+    fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
+    lua_Integer n = luaL_checkinteger(L, 1);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    if (n < 0 || n > INDENT_MOST - o->indent)
+        return luaL_error(L, "indented by %I columns within %d; accepted: 0 to %d in all", (LUAI_UACINT)n, o->indent, INDENT_MOST);
+    o->indent += (int)n;
+    lua_call(L, lua_gettop(L) - 2, 0);
+    o->indent -= (int)n;
+    return 0;
+}
+
 /* Pushes the table c or l, and the value of word, "c.lag" or "l.run", in it. False where the environment has no such table. */
 static bool push_need(lua_State *L, const char *word, size_t n)
 {
@@ -303,6 +320,9 @@ void fa_template_provide(lua_State *L, int env, fa_output *o)
     lua_pushvalue(L, env);
     lua_pushcclosure(L, include, 2);
     lua_setfield(L, env, "include");
+    lua_pushlightuserdata(L, o);
+    lua_pushcclosure(L, indented, 1);
+    lua_setfield(L, env, "indented");
     lua_pushlightuserdata(L, o);
     lua_pushcclosure(L, put_line, 1);
     lua_setfield(L, env, "__line");

@@ -11,6 +11,7 @@ typedef struct fa_output {
     fa_text text, lined;
     int at_file, at_line;     /* the template line written last */
     int view_file, view_line; /* where the compiler believes the next line of `lined` comes from */
+    int indent;               /* columns in front of each line that is no directive */
     bool blank;               /* the line written last is blank */
     bool continued, comment;  /* the text so far ends within a backslash-continued line, within a block comment */
     bool closed;              /* takes no text: writing is an error */
@@ -20,8 +21,8 @@ typedef struct fa_output {
 void fa_output_free(fa_output *o);
 
 /* Inside a run. Gives the environment at index env the function include(), which runs a .lua file and returns its value,
- * or, where o can take text, renders a .cu file in place, and needs(), which checks names of c and l. o->files must be set. A script may
- * keep the function for as long as its state lives: so long must o. */
+ * or, where o can take text, renders a .cu file in place; needs(), which checks names of c and l; and indented(), which moves what a
+ * function prints to the right. o->files must be set. A script may keep the functions for as long as its state lives: so long must o. */
 void fa_template_provide(lua_State *L, int env, fa_output *o);
 /* Inside a run. Runs a file as include does; leaves one value. */
 void fa_template_include(lua_State *L, int env, fa_output *o, const char *name);

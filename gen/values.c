@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+enum who { FIRST, ALL, NAMED };
 static const struct {
     const char *name, *type, *comment;
     uint16_t at, bytes;
+    enum who who;
 } scalars[] = {
-#define X(c, cuda, name, comment) { #name, #cuda, comment, offsetof(fa_values, name), sizeof(c) },
+#define X(c, cuda, name, who, comment) { #name, #cuda, comment, offsetof(fa_values, name), sizeof(c), who },
     FA_SCALARS(X)
 #undef X
 };
 #define SCALARS (sizeof scalars / sizeof *scalars)
-#define NAMED 17   /* the last of them are taken only by families that name them */
-#define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
 
 static const struct {
     const char *suffix, *comment;
@@ -102,25 +102,53 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
     return false;
 }
 
+static bool is_listed(const char *names, const char *name)
+{
+    char one[24];
+    while (fa_values_next(&names, one))
+        if (!strcmp(one, name))
+            return true;
+    return false;
+}
+
+int fa_value_operand(const fa_operation *op, const char *name)
+{
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        size_t n = strlen(o->name);
+        if (!strcmp(name, o->name) || (o->values && is_listed(o->values, name)))
+            return i;
+        for (int k = 0; k < 4 && !strncmp(name, o->name, n); k++)
+            if (has_stride(o, k) && !strcmp(name + n, strides[k].suffix))
+                return i;
+    }
+    return -1;
+}
+
 static void add_name(char *out, const char *name, const char *suffix)
 {
     size_t at = strlen(out);
     snprintf(out + at, FA_PARAMS_TEXT - at, "%s%s%s", at ? " " : "", name, suffix);
 }
 
+static void add_scalars(char *out, enum who who)
+{
+    for (size_t i = 0; i < SCALARS; i++)
+        if (scalars[i].who == who)
+            add_name(out, scalars[i].name, "");
+}
+
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
 {
     out[0] = 0;
-    int operands = fa_operands_of(op, 0);
-    for (int i = 0; i < operands; i++)
+    uint64_t names = fa_operands_of(op, 0), strides_of = names;
+    for (int i; (i = fa_operands_next(&names)) >= 0;)
         add_name(out, op->operand[i].name, "");
-    for (size_t i = 0; i < IN_FRONT; i++)
-        add_name(out, scalars[i].name, "");
-    for (int i = 0; i < operands; i++)
+    add_scalars(out, FIRST);
+    for (int i; (i = fa_operands_next(&strides_of)) >= 0;)
         for (int k = 0; k < 3 && op->operand[i].strided; k++)
             add_name(out, op->operand[i].name, strides[k].suffix);
-    for (size_t i = IN_FRONT; i < SCALARS - NAMED; i++)
-        add_name(out, scalars[i].name, "");
+    add_scalars(out, ALL);
 }
 
 bool fa_values_next(const char **at, char name[24])

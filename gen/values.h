@@ -11,41 +11,43 @@
 #define FA_PARAMS_MAX 96    /* values that one kernel takes */
 #define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
 
-/* X(type in C, type in CUDA, name, comment): all but addresses and strides of operands and buffers. 8-byte ones first. */
-#define FA_SCALARS(X)                                                                                                      \
-    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                    \
-    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
-    X(float, float, scale, "multiplies Q K^T")                                                                             \
-    X(float, float, scale_log2, "scale * log2(e)")                                                                         \
-    X(int32_t, int, b, "batch")                                                                                            \
-    X(int32_t, int, hq, "query heads")                                                                                     \
-    X(int32_t, int, hkv, "key/value heads")                                                                                \
-    X(int32_t, int, group, "hq / hkv")                                                                                     \
-    X(int32_t, int, sq, "query length")                                                                                    \
-    X(int32_t, int, sk, "key length")                                                                                      \
-    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                          \
-    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                          \
-    X(int32_t, int, tiles, "row tiles of one head")                                                                        \
-    X(int32_t, int, total, "tiles of all heads and batches")                                                               \
-    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")        \
-    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")                             \
-    X(int32_t, int, total_q, "rows of packed queries")                                                                     \
-    X(int32_t, int, total_k, "rows of packed keys")                                                                        \
-    X(int32_t, int, section_keys, "keys of a head that share the L2 with those of the heads beside it")                    \
-    X(int32_t, int, page_size, "tokens of a page")                                                                         \
-    X(int32_t, int, pages, "pages that K and V have")                                                                      \
-    X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                    \
-    X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                           \
-    X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                             \
-    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")                                             \
-    X(int32_t, int, parts, "partial results")                                                                              \
-    X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")                         \
-    X(int32_t, int, joined, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
-    X(int32_t, int, unit, "pairs of a sequence and a key/value head that launches before this one did")                    \
-    X(int32_t, int, member, "query heads of each of its groups that launches before this one did")                         \
-    X(int32_t, int, members, "query heads of each of its groups that this launch does")                                    \
-    X(uint32_t, unsigned, drop_below, "a pair is dropped where its random word is below")                                  \
-    X(float, float, keep_scale, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
+/* X(type in C, type in CUDA, name, who takes it, comment): all but addresses and strides of operands and buffers. 8-byte ones first.
+ * Who takes it, of the families that list no values: FIRST: they do, in front of strides; ALL: they do; NAMED: they do not, it is taken by
+ * its name alone. */
+#define FA_SCALARS(X)                                                                                                             \
+    X(uint64_t, void *, workspace, FIRST, "scratch in global memory, or null")                                                    \
+    X(uint64_t, unsigned *, counter, FIRST, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
+    X(float, float, scale, ALL, "multiplies Q K^T")                                                                               \
+    X(float, float, scale_log2, ALL, "scale * log2(e)")                                                                           \
+    X(int32_t, int, b, ALL, "batch")                                                                                              \
+    X(int32_t, int, hq, ALL, "query heads")                                                                                       \
+    X(int32_t, int, hkv, ALL, "key/value heads")                                                                                  \
+    X(int32_t, int, group, ALL, "hq / hkv")                                                                                       \
+    X(int32_t, int, sq, ALL, "query length")                                                                                      \
+    X(int32_t, int, sk, ALL, "key length")                                                                                        \
+    X(int32_t, int, diag_lo, ALL, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                            \
+    X(int32_t, int, diag_hi, ALL, "the host clamps both to [-sq, sk]")                                                            \
+    X(int32_t, int, tiles, ALL, "row tiles of one head")                                                                          \
+    X(int32_t, int, total, ALL, "tiles of all heads and batches")                                                                 \
+    X(int32_t, int, key_base, ALL, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")          \
+    X(int32_t, int, section, ALL, "heads that run side by side so that their K and V share the L2")                               \
+    X(int32_t, int, total_q, NAMED, "rows of packed queries")                                                                     \
+    X(int32_t, int, total_k, NAMED, "rows of packed keys")                                                                        \
+    X(int32_t, int, section_keys, NAMED, "keys of a head that share the L2 with those of the heads beside it")                    \
+    X(int32_t, int, page_size, NAMED, "tokens of a page")                                                                         \
+    X(int32_t, int, pages, NAMED, "pages that K and V have")                                                                      \
+    X(int32_t, int, page_table_stride, NAMED, "entries from one sequence's row of the page table to the next")                    \
+    X(int32_t, int, relative, NAMED, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                           \
+    X(int32_t, int, shift_lo, NAMED, "of a sequence with relative: key j is visible to query i when")                             \
+    X(int32_t, int, shift_hi, NAMED, "i + off + shift_lo <= j <= i + off + shift_hi")                                             \
+    X(int32_t, int, parts, NAMED, "partial results")                                                                              \
+    X(int32_t, int, accumulate, NAMED, "1: gradients are added to what is there, 0: they take its place")                         \
+    X(int32_t, int, joined, NAMED, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
+    X(int32_t, int, unit, NAMED, "pairs of a sequence and a key/value head that launches before this one did")                    \
+    X(int32_t, int, member, NAMED, "query heads of each of its groups that launches before this one did")                         \
+    X(int32_t, int, members, NAMED, "query heads of each of its groups that this launch does")                                    \
+    X(uint32_t, unsigned, drop_below, NAMED, "a pair is dropped where its random word is below")                                  \
+    X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {
@@ -54,7 +56,7 @@ typedef struct fa_values {
         int64_t stride[4]; /* batch, sequence, head, part, in elements; of dimensions of length 1: 0 */
     } operand[FA_OPERANDS_MAX];
     uint64_t buffer[FA_BUFFERS_MAX];
-#define X(c, cuda, name, comment) c name;
+#define X(c, cuda, name, who, comment) c name;
     FA_SCALARS(X)
 #undef X
 } fa_values;
@@ -69,6 +71,9 @@ typedef struct fa_value {
 
 /* The value of this name. False: there is none. */
 bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name);
+
+/* The row of the operand that brings the value of this name: its address, a stride, or one of its `values`; -1: none does. */
+int fa_value_operand(const fa_operation *op, const char *name);
 
 /* The names that a family takes which lists none: of all that dense calls have: operands, workspace, counter, strides, scalars. */
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);

@@ -1,9 +1,9 @@
-"""The C ABI of fagen as a Python module, out of runtime/fagen.h alone.
+"""The C ABI of fagen as a Python module, out of runtime/fagen.h and gen/operands.def.
 
-    python3 generate_abi.py FAGEN_H MODULE.py [CHECK.c]
+    python3 generate_abi.py FAGEN_H OPERANDS_DEF MODULE.py [CHECK.c]
 
-The module has a ctypes structure for each struct, a number for each enumerator and the prototypes of all functions. CHECK.c holds one
-assertion for each offset and size: a compiler that agrees with it lays the structs out as the module does. The build compiles it.
+The module has a ctypes structure for each struct, a number for each enumerator, the prototypes of all functions, and the operands that
+keywords are lists of. CHECK.c holds one assertion for each offset and size: a compiler that agrees with it lays the structs out as the module does. The build compiles it.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ctypes
 import re
 import sys
 import types
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 SCALARS = {"uint32_t": "c_uint32", "int32_t": "c_int32", "int64_t": "c_int64", "uint64_t": "c_uint64", "size_t": "c_size_t",
            "float": "c_float", "double": "c_double", "int": "c_int"}
@@ -58,6 +58,38 @@ def fields(body: str) -> List[Tuple[str, str]]:
     return out
 
 
+class Operand(NamedTuple):
+    """A row of operands.def: its field of fa_args, what an operation does with it (NO, IN, MAY, OUT, MAY_OUT), its name in Python, whether it
+    says where sequences lie, and of such a list the shape."""
+    field: str
+    forward: str
+    backward: str
+    merge: str
+    keyword: str
+    sequences: bool
+    shape: Tuple[str, ...]
+
+
+SHAPES = {"B": "b", "BOUNDS": "b + 1", "TABLE": "n"}
+
+
+def operands(text: str) -> List[Operand]:
+    """Reads the text of operands.def. ValueError: it has no row."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    out = []
+    for field, forward, backward, merge, rest in re.findall(r"^OPERAND\((\w+), (\w+), (\w+), (\w+), (.*?\.doc = \".*?\")\)$", text,
+                                                            flags=re.S | re.M):
+        keyword = re.search(r'\.keyword = "(\w+)"', rest)
+        lengths = re.search(r"\bLENGTHS_OF\((\w+)\)", rest)
+        sequences = lengths is not None or "FA_DRAWN_SEQUENCES" in rest
+        extents = lengths.groups() if lengths else re.findall(r"\bE\((\w+)\)", rest.partition(".extent")[2].partition("}")[0])
+        shape = tuple(SHAPES[word] for word in extents) if sequences else ()
+        out.append(Operand(field, forward, backward, merge, keyword.group(1) if keyword else field, sequences, shape))
+    if not out:
+        raise ValueError("no row was found: is this operands.def?")
+    return out
+
+
 def class_name(struct: str) -> str:
     """fa_tune_options -> TuneOptions."""
     return "".join(word.capitalize() for word in struct.split("_")[1:])
@@ -79,9 +111,13 @@ def member(kind: str, structs: Dict[str, List[Tuple[str, str]]]) -> str:
     raise ValueError(f"the type \"{kind}\" is not known; accepted: {', '.join(SCALARS)}, a struct, a pointer")
 
 
-def module(header: Header) -> str:
+def module(header: Header, rows: Sequence[Operand] = ()) -> str:
     """The text of the module."""
     out = ['"""Made by generate_abi.py out of fagen.h: numbers, structs and functions of the C library."""', "import ctypes as C", ""]
+    sequences = {row.keyword: row.shape for row in rows if row.sequences}
+    gradients = tuple(row.keyword for row in rows if row.backward in ("OUT", "MAY_OUT"))
+    out += ["# Inputs that say where sequences lie, by keyword, and their shapes; outputs of a backward call.", f"SEQUENCES = {sequences}",
+            f"GRADIENTS = {gradients}", ""]
     out += [f"{name} = {value}" for name, value in header.numbers.items()]
     for struct, listed in header.structs.items():
         out += ["", "", f"class {class_name(struct)}(C.Structure):", f'    """{struct} of fagen.h."""', "    _fields_ = ["]
@@ -105,23 +141,30 @@ def check(header: Header, abi: types.ModuleType) -> str:
     return "\n".join(out + [f'_Static_assert({n} == {v}, "{n}");' for n, v in header.numbers.items()] + [""])
 
 
-def load(path: str) -> types.ModuleType:
-    """The module of the header at `path`, without a file."""
+def load(path: str, rows_path: str = "") -> types.ModuleType:
+    """The module of the header at `path`, and of the rows at `rows_path` where there are any, without a file."""
     with open(path, encoding="utf-8") as f:
-        text = module(parse(f.read()))
+        header = parse(f.read())
+    rows: List[Operand] = []
+    if rows_path:
+        with open(rows_path, encoding="utf-8") as f:
+            rows = operands(f.read())
+    text = module(header, rows)
     out = types.ModuleType("abi")
     exec(compile(text, path, "exec"), out.__dict__)
     return out
 
 
 def main(arguments: List[str]) -> int:
-    if len(arguments) not in (2, 3):
+    if len(arguments) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2
     with open(arguments[0], encoding="utf-8") as f:
         header = parse(f.read())
-    texts = [module(header)] + ([check(header, load(arguments[0]))] if len(arguments) == 3 else [])
-    for path, text in zip(arguments[1:], texts):
+    with open(arguments[1], encoding="utf-8") as f:
+        rows = operands(f.read())
+    texts = [module(header, rows)] + ([check(header, load(arguments[0]))] if len(arguments) == 4 else [])
+    for path, text in zip(arguments[2:], texts):
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
     return 0

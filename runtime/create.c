@@ -1,13 +1,20 @@
 /* create: a context is made from options, and undone in reverse. */
-#include "check.h"
-#include "context.h"
-#include "driver_cuda.h"
-#include "environment.h"
-#include "fork.h"
 #include "gen/error.h"
-#include "jit.h"
 #include "runtime.h"
-#include "workload.h"
+#include "runtime/args/check.h"
+#include "runtime/build/kernels.h"
+#include "runtime/bundle/set.h"
+#include "runtime/choose/generators.h"
+#include "runtime/choose/jit.h"
+#include "runtime/context/context.h"
+#include "runtime/context/driver_cuda.h"
+#include "runtime/context/environment.h"
+#include "runtime/context/fork.h"
+#include "runtime/plan/background.h"
+#include "runtime/plan/counter.h"
+#include "runtime/plan/plans.h"
+#include "runtime/plan/table.h"
+#include "runtime/plan/workload.h"
 #include <stdlib.h>
 
 /* Fills the parts that do not depend on the driver; device is set. */
@@ -23,12 +30,46 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->on_miss = o->on_miss;
     ctx->check_device_data = o->check_device_data;
     ctx->checks_device_data = o->check_device_data == 1 || (o->check_device_data == 0 && fa_device_is_simulated(&ctx->device));
-    fa_status st = fa_bundle_set_open(&ctx->bundle_set, o->bundles);
+    fa_status st = fa_bundle_set_open(ctx->bundle_set, o->bundles);
     if (st != FA_OK)
         return st;
-    if (!fa_workload_open(ctx, o, env) || !fa_table_open(&ctx->table))
+    if (!fa_workload_open(ctx, o, env) || !fa_table_open(ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
     return fa_jit_open(ctx, o, env);
+}
+
+/* A context and its parts lie in one block, the context first. */
+typedef struct whole {
+    fa_context ctx;
+    fa_kernels kernels;
+    fa_bundle_set bundle_set;
+    fa_generators generators;
+    fa_plans plans;
+    fa_table table;
+    fa_background background;
+} whole;
+
+/* NULL: memory ran out. What is open by then needs neither a device nor an option. */
+static fa_context *begin(void)
+{
+    whole *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    fa_context *ctx = &w->ctx;
+    fa_fork_watch();
+    ctx->forks = atomic_load(&fa_forks);
+    ctx->kernels = &w->kernels;
+    ctx->bundle_set = &w->bundle_set;
+    ctx->generators = &w->generators;
+    ctx->plans = &w->plans;
+    ctx->table = &w->table;
+    ctx->background = &w->background;
+    pthread_mutex_init(&ctx->mutex, NULL);
+    pthread_mutex_init(&w->kernels.mutex, NULL);
+    pthread_mutex_init(&w->generators.mutex, NULL);
+    fa_plans_open(&w->plans);
+    fa_background_open(&w->background);
+    return ctx;
 }
 
 static fa_status create(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
@@ -43,15 +84,9 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
     fa_status st = fa_check_options(&o, opt);
     if (st != FA_OK)
         return st;
-    ctx = calloc(1, sizeof *ctx);
+    ctx = begin();
     if (!ctx)
-        return fa_fail(FA_NOMEM, "context: %zu bytes of host memory", sizeof *ctx);
-    fa_fork_watch();
-    ctx->forks = atomic_load(&fa_forks);
-    pthread_mutex_init(&ctx->mutex, NULL);
-    pthread_mutex_init(&ctx->gen_mutex, NULL);
-    pthread_cond_init(&ctx->prepared, NULL);
-    fa_background_open(&ctx->background);
+        return fa_fail(FA_NOMEM, "context: %zu bytes of host memory", sizeof(whole));
     if (!fa_log_open(&ctx->log, o.log, o.log_user, o.log_level, env.log))
         st = fa_fail(FA_INVALID, "FAGEN_LOG: \"%s\"; accepted: error, warn, info, debug, or 0 to 3", env.log);
     if (st == FA_OK && driver)
@@ -95,31 +130,24 @@ void fa_destroy(fa_context *ctx)
         return;
     fa_message_keep(&before);
     const cu_driver *d = ctx->device.driver;
-    fa_background_close(&ctx->background);
+    fa_background_close(ctx->background);
     fa_workload_write(ctx);
-    if (ctx->kernels && fa_context_enter(ctx, &in) == FA_OK) {
-        for (fa_kernel *k = ctx->kernels, *next; k; k = next) {
-            next = k->next;
-            fa_kernel_unload(&ctx->device, k);
-        }
+    if (ctx->kernels->first && fa_context_enter(ctx, &in) == FA_OK) {
+        fa_kernels_unload(ctx->kernels, &ctx->device);
         fa_context_leave(ctx, &in);
     }
     fa_counters_close(ctx);
-    for (fa_plan *p = ctx->plans, *next; p; p = next) {
-        next = p->next;
-        free(p->tally);
-        free(p);
-    }
+    fa_plans_close(ctx->plans);
     if (atomic_load(&ctx->primary))
         d->cuDevicePrimaryCtxRelease(ctx->device.handle);
-    if (atomic_load(&ctx->table.slots))
-        fa_table_close(&ctx->table);
+    if (atomic_load(&ctx->table->slots))
+        fa_table_close(ctx->table);
     fa_jit_close(ctx);
-    fa_bundle_set_close(&ctx->bundle_set);
+    fa_bundle_set_close(ctx->bundle_set);
     fa_workload_close(ctx);
-    pthread_cond_destroy(&ctx->prepared);
-    pthread_mutex_destroy(&ctx->gen_mutex);
+    pthread_mutex_destroy(&ctx->generators->mutex);
+    pthread_mutex_destroy(&ctx->kernels->mutex);
     pthread_mutex_destroy(&ctx->mutex);
-    free(ctx);
+    free(ctx); /* the whole of it */
     fa_message_settle(&before, FA_OK);
 }

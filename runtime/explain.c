@@ -1,13 +1,16 @@
 /* explain: which kernel, from where, and why, in a few lines. */
-#include "check.h"
-#include "context.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
-#include "jit.h"
-#include "map.h"
-#include "miss.h"
+#include "runtime/args/check.h"
+#include "runtime/args/map.h"
+#include "runtime/bundle/set.h"
+#include "runtime/choose/jit.h"
+#include "runtime/context/context.h"
+#include "runtime/plan/background.h"
+#include "runtime/plan/miss.h"
+#include "runtime/plan/table.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +54,7 @@ typedef struct answer {
 static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
 {
     const fa_plan_key key = fa_plan_key_of(p);
-    *out = (answer){ .plan = fa_table_find(&ctx->table, &key) };
+    *out = (answer){ .plan = fa_table_find(ctx->table, &key) };
     out->hit = out->plan != NULL;
     if (!out->hit)
         out->plan = fa_miss_nearest(ctx, p);
@@ -179,7 +182,7 @@ static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const a
     char line[256];
     fa_job job;
     const fa_plan_key key = fa_plan_key_of(p);
-    bool asked = a->plan && fa_background_look(&ctx->background, &key, &job);
+    bool asked = a->plan && fa_background_look(ctx->background, &key, &job);
     const fa_plan *lender = !a->plan || !a->hit ? a->plan : a->plan->lender;
     if (!a->plan) {
         tell_miss(t, ctx);

@@ -1,7 +1,7 @@
 /* bundle_maker: small bundles for tests, by the writer of the library. */
 #ifndef FA_TESTS_BUNDLE_MAKER_H
 #define FA_TESTS_BUNDLE_MAKER_H
-#include "runtime/bundle_set.h"
+#include "runtime/bundle/set.h"
 
 enum { MAKER_ROWS = 5, MAKER_IMAGE = 70 }; /* no multiple of 8: zeros stand behind the images */
 

@@ -1,4 +1,4 @@
-/* fake_candidate_process: a process that speaks autotune/candidate_process.h's lines and misbehaves as the config's tunable "does" says. */
+/* fake_candidate_process: a process that speaks autotune/candidate/process.h's lines and misbehaves as the config's tunable "does" says. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

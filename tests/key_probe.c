@@ -3,7 +3,7 @@
 #include "gen/config.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/compiler.h"
+#include "runtime/build/compiler.h"
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>

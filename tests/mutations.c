@@ -1,6 +1,6 @@
 /* mutations: faults to put into the templates, each with the scenes that must notice it. */
 #include "mutations.h"
-#include "autotune/case.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define MMA "flash_fwd_mma:"
@@ -46,6 +46,7 @@ static const scene scenes[] = {
 #define S "softmax.cu"
 #define M "mask.cu"
 #define T "tile.cu"
+#define RANGES "ranges.cu"
 #define E "epilogue.cu"
 #define Q "sequence.cu"
 #define L "tile_order.cu"
@@ -66,14 +67,10 @@ static const mutation mutations[] = {
     { "half A fragment in another order", P, "\"r\"(a0), \"r\"(a1), \"r\"(b0)", "\"r\"(a1), \"r\"(a0), \"r\"(b0)", 0, "odd" },
     { "commit dropped", P, "asm volatile(\"cp.async.commit_group;\" ::: \"memory\");", "", 0, "plain stages" },
 
-    { "LSE in base 2", S, "* 0.693147180559945309f", "", 0, "plain" },
-    { "LSE without the maximum", S, "fmaf(row.m, scale,", "fmaf(0.f, scale,", 0, "plain" },
     { "sum is not rescaled", S, "  row.l *= keep;\n", "", 0, "plain" },
     { "maximum is not kept", S, "  row.m = m;\n", "", 0, "plain" },
     { "division by an empty sum", S, "l == 0.f ? 0.f : fmaf(r,", "fmaf(r,", 0, "blind" },
     { "infinity minus infinity", S, "fabsf(r) > FAR ? 0.f : r", "r", 0, "blind" },
-    { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
-    { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
 
     { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
       "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },
@@ -84,12 +81,7 @@ static const mutation mutations[] = {
     { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
     { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
     { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
-    { "diagonal blocks taken as full", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
-    { "the last full block by one off", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
-      "window" },
-    { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
-    { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
+    { "the last full block by one off", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 
@@ -148,16 +140,9 @@ static const mutation mutations[] = {
     { "half of O not rescaled", A, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },
     { "only the last row asks for rescaling", A, "moved = moved || (", "moved = (", 0, "steep" },
     { "a late maximum is forgotten", A, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
-    { "left mask forgotten", A, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
-    { "right mask one off", A, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
-    { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)",
-      "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
-    { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
-    { "elements: no block is masked", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(false);", 0, "two" },
-    { "elements: left blocks taken as full", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(block >= range.full_hi);",
-      0, "two_left" },
+    { "elements: no block is masked", F, "$(pr.is_cut(\"range\"))", "false", 0, "two" },
     { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16",
       0, "odd" },
     { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16",
@@ -173,7 +158,6 @@ static const mutation mutations[] = {
     { "FMA: V is not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // V has arrived",
       "      __syncthreads();  // V has arrived", 0, "fp32" },
     { "FMA: no barrier before V", X, "      __syncthreads();  // V has arrived, K is free\n", "", 0, "fp32" },
-    { "FMA: mask one off", X, "x + 16 * j > hi", "x + 16 * j >= hi", 0, "fp32" },
     { "FMA: a quarter of O not rescaled", X, "          o[i][j].w *= keep;\n", "", 0, "fp32" },
     { "FMA: a column past dv is stored", X, "if (col + 3 < DV) to[col + 3] = y.w;", "to[col + 3] = y.w;", 0, "fp32_odd" },
     { "FMA: LSE of the wrong head", X, "sequence.lse(at.head, ", "sequence.lse(where.kv_head, ", 0, "fp32" },
@@ -181,7 +165,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 6 },
-    { hopper_scenes, hopper_mutations, 2, 6 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 0, 6, false },
+    { hopper_scenes, hopper_mutations, 2, 6, false },
+    { NULL, NULL, 0, 0, false },
 };

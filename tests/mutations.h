@@ -2,7 +2,8 @@
  * decode families run on a simulated H200 with few SMs, the others on an A100. */
 #ifndef MUTATIONS_H
 #define MUTATIONS_H
-#include "autotune/ragged.h"
+#include "verify/operands/ragged.h"
+#include <stdbool.h>
 
 /* A small case that runs in about a tenth of a second. */
 typedef struct scene {
@@ -29,8 +30,11 @@ typedef struct mutation_list {
     const mutation *mutations; /* each ended by a row without name; a mutation's scenes are of its own list */
     int sm_count;              /* of the simulated H200 they run on; 0: an A100 */
     int every;                 /* one in so many runs by default, all with FAGEN_TEST_FULL; 0: all */
+    bool each; /* each of a row's scenes must notice it, not one of them; by default one is asked, of the next row the next one */
 } mutation_list;
 extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */
+extern const scene ranges_scenes[], ranges_hopper_scenes[], work_scenes[];
+extern const mutation ranges_mutations[], ranges_hopper_mutations[], work_mutations[];
 extern const scene hopper_scenes[];
 extern const mutation hopper_mutations[];
 extern const scene hopper_lengths_scenes[];

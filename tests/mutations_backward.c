@@ -1,6 +1,6 @@
 /* mutations_backward: faults of the families of the backward pass, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define FFMA "flash_bwd_ffma:"
@@ -95,6 +95,7 @@ static const scene scenes[] = {
 };
 /* clang-format on */
 
+#define RANGES "ranges.cu"
 #define F "flash_bwd_ffma.cu"
 #define M "flash_bwd_mma.cu"
 #define A "grad_q_anew.cu"
@@ -144,20 +145,12 @@ static const mutation mutations[] = {
     { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
-    { "queries of the first key of the tile", F, "last_query(sequence, min(key0 + BC, sequence.sk()) - 1)", "last_query(sequence, key0)", 0,
-      "window" },
-    { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
+    { "queries of the last key of the tile", F, "row_lo = $(pr.first_query(\"key0\"))", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
       "causal" },
 
     /* P and dS */
-    { "LSE in base 2", F, "-finite_lse(lse)) * LOG2E", "-finite_lse(lse) * LOG2E) * LOG2E", 0, "plain" },
-    { "P without LSE", F, "fmaf(s[i][j], p.scale, -finite_lse(lse))", "(s[i][j] * p.scale)", 0, "plain" },
-    { "P in base e of a power of 2", F, "p.scale, -finite_lse(lse)) * LOG2E", "p.scale, -lse)", 0, "plain" },
-    { "dS without D", F, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "plain" },
-    { "dS with D added", F, "e * (dp[i][j] - delta)", "e * (dp[i][j] + delta)", 0, "plain" },
-    { "hidden keys have P", F, "const bool visible = key >= lo && key <= hi;", "const bool visible = key <= sequence.sk() - 1;", 0,
-      "causal blind" },
-    { "keys left of the window have P", F, "key >= lo && key <= hi", "key <= hi", 0, "window" },
+    { "LSE in base 2", F, "\"finite_lse(lse)\", \"LOG2E\"", "\"finite_lse(lse) * LOG2E\", \"LOG2E\"", 0, "plain" },
+    { "P in base e of a power of 2", F, "\"finite_lse(lse)\", \"LOG2E\"", "\"finite_lse(lse)\"", 0, "plain" },
     { "rows behind the last have P", F, "const bool real = row < sequence.sq();", "const bool real = true;", 0, "plain packed" },
     { "Q for dO", F, "smem + SMEM_GRAD_O, smem + SMEM_V, x, y", "smem + SMEM_Q, smem + SMEM_V, x, y", 0, "plain" },
     { "rows y + 8 i", F, "rows + tile_offset<N>(y + 16 * i, c)", "rows + tile_offset<N>(y + 8 * i, c)", 0, "plain" },
@@ -168,9 +161,9 @@ static const mutation mutations[] = {
     { "KV head by remainder", F, "head / p.group, block", "head % p.hkv, block", 0, "plain" },
     { "dV out of dS", F, "(dv, smem + SMEM_P,", "(dv, smem + SMEM_DS,", 0, "plain" },
     { "dK out of P", F, "(dk, smem + SMEM_DS,", "(dk, smem + SMEM_P,", 0, "plain" },
-    { "dK without the scale", F, "dk[i][j], p.scale)", "dk[i][j], 1.f)", 0, "plain" },
-    { "dV with the scale", F, "dv[i][j], $(keep_scale)", "dv[i][j], p.scale", 0, "plain" },
-    { "dQ without the scale", F, "dq[i][j], p.scale)", "dq[i][j], 1.f)", 0, "plain" },
+    { "dK without the scale", F, "dk[i][j], $(pr.grad_scale))", "dk[i][j], 1.f)", 0, "plain" },
+    { "dV with the scale", F, "dv[i][j], $(pr.keep_scale)", "dv[i][j], p.scale", 0, "plain" },
+    { "dQ without the scale", F, "dq[i][j], $(pr.grad_scale))", "dq[i][j], 1.f)", 0, "plain" },
     { "one query of a tile is left out", F, "for (int r = 0; r < BR; r++)", "for (int r = 1; r < BR; r++)", 0, "plain" },
     { "keys of a thread in another order", F, "4 * y + i / 4 * 64 + i % 4", "4 * y + i / 4 * 64 + 3 - i % 4", 0, "wide" },
     { "four elements where the row has fewer", F, "if (col + 2 < WIDTH) store", "if (col < WIDTH) store", 0, "odd" },
@@ -192,18 +185,13 @@ static const mutation mutations[] = {
     { "P above 1", X, "min.NaN.f32 %0, %1, 0f00000000;", "mov.f32 %0, %1;", 0, "far mma_far" },
     { "P is 1 where the score is NaN", X, "min.NaN.f32", "min.f32", 0, "beyond mma_beyond" },
     { "P is 0 where LSE is +inf", X, "fabsf(lse) < infinity() ? lse", "true ? lse", 0, "beyond mma_beyond" },
-    { "P above 1: dK and dV alone", M, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
-    { "P above 1: dQ alone", A, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
-    { "P above 1: fp32", F, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
-    { "P above 1: naive", N, "expf(at_most_zero(s[i][j] * p.scale - finite_lse(lse)))", "expf(s[i][j] * p.scale - finite_lse(lse))", 0,
-      "naive_far" },
-    { "naive: P without LSE", N, "s[i][j] * p.scale - finite_lse(lse)", "s[i][j] * p.scale", 0, "naive" },
-    { "naive: dS without D", N, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "naive" },
-    { "naive: hidden keys have P", N, " && key <= last_key(sequence, row)", "", 0, "naive" },
+    { "P above 1: naive", N, "expf(at_most_zero($(pr.score(\"s[i][j]\")) - finite_lse(lse)))",
+      "expf($(pr.score(\"s[i][j]\")) - finite_lse(lse))", 0, "naive_far" },
+    { "naive: P without LSE", N, " - finite_lse(lse)", "", 0, "naive" },
     { "naive: a sum short of its last step", N, "k0 < to; k0 += DEPTH", "k0 + DEPTH < to; k0 += DEPTH", 0, "naive" },
     { "naive: dV out of dS", N, "e[(long long)row * p.sk + key]", "ds[(long long)row * p.sk + key]", 0, "naive" },
     { "naive: dK of the first head", N, "head < (kv_head + 1) * p.group; head++", "head < kv_head * p.group + 1; head++", 0, "naive" },
-    { "naive: dQ without the scale", N, "sum[i][j] * p.scale);", "sum[i][j]);", 0, "naive" },
+    { "naive: dQ without the scale", N, "sum[i][j] * $(pr.grad_scale));", "sum[i][j]);", 0, "naive" },
     { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
 
     /* mma: P and dS */
@@ -213,23 +201,13 @@ static const mutation mutations[] = {
       "mma" },
     { "mma: pairs of other queries", M, "(n * 8 + 2 * t) * 8", "(n * 8 + t) * 8", 0, "mma_causal" },
     { "mma: D of the row eight on", A, "ds[m][n][e], delta[m][e / 2])", "ds[m][n][e], delta[m][e % 2])", 0, "mma" },
-    { "mma: dS without D", M, "probability * (grad - delta)", "probability * grad", 0, "mma" },
-    { "mma: dP alone", M, "return probability * (grad - delta)", "return grad - delta", 0, "mma" },
 
     /* mma: which pairs */
-    { "mma: the diagonal one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi + 1 || j - i < lo", 0, "mma_causal" },
-    { "mma: the left edge one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi || j - i < lo - 1", 0, "mma_window" },
-    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (key + 16 * KB - 1 - row > sequence", "if (key - row > sequence", 0,
-      "mma_causal" },
-    { "mma: a tile that the left edge cuts is taken as whole", M, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence", 0,
-      "mma_left" },
-    { "mma: the diagonal one on for dQ", A, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
-    { "mma: the left edge one on for dQ", A, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
-    { "mma: blocks that the diagonal cuts are taken as whole", A, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
-      "mma_topleft" },
-    { "mma: blocks that the left edge cuts are taken as whole", A, " || block <= range.full_lo", "", 0, "mma_window" },
-    { "mma: queries of the first key of the tile", M, "min(key0 + KEYS, sk) - 1)", "key0)", 0, "mma_window" },
-    { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
+    { "mma: a tile that the diagonal cuts is taken as whole", RANGES, "if (key + 16 * KB - 1 - row > sequence", "if (key - row > sequence",
+      0, "mma_causal" },
+    { "mma: a tile that the left edge cuts is taken as whole", RANGES, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence",
+      0, "mma_left" },
+    { "mma: queries of the last key of the tile", M, "first_row = $(pr.first_query(\"key0\"))",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
     /* mma: sums and where they go */
@@ -237,8 +215,8 @@ static const mutation mutations[] = {
     { "mma: KV head by remainder", A, "kv_head = head / p.group", "kv_head = head % p.hkv", 0, "mma" },
     { "mma: D of the head in front", M, "sequence.delta(next_head, next_row)", "sequence.delta(max(next_head - 1, 0), next_row)", 0,
       "mma" },
-    { "mma: dK without the scale", M, "dk, p.scale, k_rows", "dk, 1.f, k_rows", 0, "mma_twins" },
-    { "mma: dQ without the scale", A, "dq, p.scale, q_rows", "dq, 1.f, q_rows", 0, "mma" },
+    { "mma: dK without the scale", M, "dk, $(pr.grad_scale), k_rows", "dk, 1.f, k_rows", 0, "mma_twins" },
+    { "mma: dQ without the scale", A, "dq, $(pr.grad_scale), q_rows", "dq, 1.f, q_rows", 0, "mma" },
     { "mma: one pair of warps for all", M, "% (WARPS / 2), warp_key", "% 1, warp_key", 0, "mma_twins" },
     { "mma: P of another block of queries", M, "load_shared_x4(p_from + (m * NB_ROWS + n) * 512)",
       "load_shared_x4(p_from + (m * NB_ROWS + (n ^ 1)) * 512)", 0, "mma_twins" },
@@ -274,7 +252,7 @@ static const mutation mutations[] = {
     { "mma: gradients over tiles that are still read", M, "    __syncthreads();  // the tiles of K and V are free for what is stored\n", "",
       0, "mma_twins mma" },
     { "mma: the other stage", M, "      stage ^= 1;\n", "", 0, "mma" },
-    { "mma: keys that no query sees are loaded", M, "first = first_key(sequence, 0), last = last_key(sequence, sq - 1)",
+    { "mma: keys that no query sees are loaded", M, "first = $(pr.first_own_key), last = $(pr.last_own_key(\"sq\"))",
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
     { "mma: keys that no query sees are loaded for dQ", A, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },
@@ -286,8 +264,9 @@ static const mutation mutations[] = {
     { "part: pairs of the first for all", M, "STAGE_PAIRS + r * 8", "STAGE_PAIRS", 0, "spill_causal mma_causal" },
     { "part: the diagonal of the first for all", M, "const int from = row + r;", "const int from = row;", 0, "spill_causal" },
     { "part: dO of the first for all", M, "grad_o = {tile + r * CHUNKS_V * 16,", "grad_o = {tile,", 0, "mma_causal" },
-    { "part: left out by its first query", M, "key - (row + PART - 1) > sequence", "key - row > sequence", 0, "spill_causal mma_causal" },
-    { "part: left out by its first key", M, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
+    { "part: left out by its first query", RANGES, "key - (row + PART - 1) > sequence", "key - row > sequence", 0,
+      "spill_causal mma_causal" },
+    { "part: left out by its first key", RANGES, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
 
     /* dS through memory: how it is left */
     { "spill: a matrix as it is", T, "transpose(a[n][m][0])", "a[n][m][0]", 0, "spill" },
@@ -323,17 +302,18 @@ static const mutation mutations[] = {
 
     /* and how dQ takes it */
     { "spill: KV head by quotient", L, "kv_head = unit % p.hkv", "kv_head = unit / p.hkv", 0, "spill_twins" },
-    { "spill: without the last tile of keys", L, "hi / 16 - lo / 16 + 1", "hi / 16 - lo / 16", 0, "spill" },
-    { "spill: tiles of the first row", L, "min(row + 16, sequence.sq()) - 1", "row", 0, "spill_causal" },
-    { "spill: tiles that nobody left", L, "(u32)(tile - lo) < (u32)count", "tile >= lo", 0, "spill_causal" },
-    { "spill: tiles of rows that see no key", L, "row < sequence.sq() && lo <= hi", "row < sequence.sq()", 0, "spill_blind" },
-    { "spill: tiles of rows that are not there", L, "row < sequence.sq() && lo <= hi", "lo <= hi", 0, "spill_topleft" },
-    { "spill: a block by its first tile", L, "tile < lo + count && lo < tile + n", "tile < lo + count && lo <= tile", 0, "spill_window" },
+    { "spill: without the last tile of keys", RANGES, "hi / 16 - lo / 16 + 1", "hi / 16 - lo / 16", 0, "spill" },
+    { "spill: tiles of the first row", RANGES, "min(row + 16, sequence.sq()) - 1", "row", 0, "spill_causal" },
+    { "spill: tiles that nobody left", RANGES, "(u32)(tile - lo) < (u32)count", "tile >= lo", 0, "spill_causal" },
+    { "spill: tiles of rows that see no key", RANGES, "row < sequence.sq() && lo <= hi", "row < sequence.sq()", 0, "spill_blind" },
+    { "spill: tiles of rows that are not there", RANGES, "row < sequence.sq() && lo <= hi", "lo <= hi", 0, "spill_topleft" },
+    { "spill: a block by its first tile", RANGES, "tile < lo + count && lo < tile + n", "tile < lo + count && lo <= tile", 0,
+      "spill_window" },
     { "spill: a block by the first 16 rows", L, "sees = sees || tiles[m]", "sees = sees || tiles[0]", 0, "spill_causal" },
     { "spill: the tiles of this block again", L, "    advance();\n    stage", "    stage", 0, "spill" },
     { "spill: no tiles behind a block that is left out", L,
       "for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, block + 1);", "", 0, "spill_left" },
-    { "spill: tiles behind the last for all", L, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
+    { "spill: tiles behind the last for all", RANGES, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
     { "spill: the next block of K for this one", L, "    stage ^= 1;\n", "", 0, "spill" },
     { "spill: K is not waited for", L, "    cp_async_wait<0>();\n", "", 0, "spill" },
     { "spill: a barrier less for a block of K", L, "    __syncthreads();  // K", "    // K", 0, "spill" },
@@ -341,14 +321,14 @@ static const mutation mutations[] = {
       "spill" },
     { "spill: keys that no query sees are loaded", L, "range.key_lo,\n                               range.key_hi", "0, sequence.sk() - 1",
       0, "spill_topleft spill_window" },
-    { "spill: dQ without the scale", L, "dq, p.scale, smem", "dq, 1.f, smem", 0, "spill" },
+    { "spill: dQ without the scale", L, "dq, $(pr.grad_scale), smem", "dq, 1.f, smem", 0, "spill" },
     { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row);", "16 * QB);", 0, "spill spill_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 7 },
-    { hopper_scenes, hopper_mutations, 2, 9 },
-    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 9 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 0, 7, false },
+    { hopper_scenes, hopper_mutations, 2, 9, false },
+    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 9, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,6 +1,6 @@
 /* mutations_backward_hopper: faults of flash_bwd_wgmma, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, bc, twins, schedule, box, rest) \
@@ -69,6 +69,8 @@ const scene hopper_scenes[] = {
 };
 /* clang-format on */
 
+#define RANGES "ranges.cu"
+#define ORDER "order.cu"
 #define C "grad_hopper_common.cu"
 #define K "grad_hopper_kv.cu"
 #define W "grad_hopper_single.cu"
@@ -87,7 +89,6 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* LSE and D */
-    { "P above 1", K, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
     { "LSE in base e", D, "to[0] = sees ? lse_log2(p, lse)", "to[0] = sees ? lse", 0, "one" },
     { "rows past the last, and blind ones, have P", D, "to[0] = sees ? lse_log2(p, lse) : infinity();", "to[0] = lse * LOG2E;", 0,
       "one blind" },
@@ -109,7 +110,7 @@ const mutation hopper_mutations[] = {
       "load_columns(columns, rows_at(smem, ring));", 0, "one" },
     { "add: LSE of the stage at hand for the next block", A, "load_columns(columns, rows_at(smem, next));",
       "load_columns(columns, rows_at(smem, ring));", 0, "add" },
-    { "both queries with the LSE of the first", K, "-lse[i / 4 * 2 + i % 2]", "-lse[i / 4 * 2]", 0, "one" },
+    { "both queries with the LSE of the first", K, "\"lse[i / 4 * 2 + i % 2]\"", "\"lse[i / 4 * 2]\"", 0, "one" },
     { "both queries with the D of the second", K, "delta[i / 4 * 2 + i % 2]", "delta[i / 4 * 2 + 1]", 0, "one" },
     { "D where LSE lies", W, "load_columns(columns, rows + BR * 4);", "load_columns(columns, rows);", 0, "one" },
     { "twins: D where LSE lies", T, "load_columns(delta, rows_at(smem, ring) + BR * 4);", "load_columns(delta, rows_at(smem, ring));", 0,
@@ -133,13 +134,13 @@ const mutation hopper_mutations[] = {
     { "dQ of other units than those whose slice is there", G, "unit_of(p, at.head / p.members)", "unit_of(p, at.head / p.group)", 0,
       "slices" },
 
-    { "the last group is as large as the others", C, "last = heads - evenly;", "last = few;", 0, "order" },
-    { "groups that begin at the first head", C, "return {group * few + in_group % few,", "return {in_group % few,", 0, "order" },
-    { "the last group begins at the first head", C, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
-    { "the first tile of each head alone", C, "in_group / few};", "0};", 0, "order" },
-    { "the first tile of each head of the last group alone", C, "in_group / last};", "0};", 0, "order" },
-    { "the heads in front of the last group are no whole groups", C, "/ few * few;", ";", 0, "order" },
-    { "tiles of a group as of the launch", C, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
+    { "the last group is as large as the others", ORDER, "last = heads - evenly;", "last = few;", 0, "order" },
+    { "groups that begin at the first head", ORDER, "return {group * few + in_group % few,", "return {in_group % few,", 0, "order" },
+    { "the last group begins at the first head", ORDER, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
+    { "the first tile of each head alone", ORDER, "in_group / few};", "0};", 0, "order" },
+    { "the first tile of each head of the last group alone", ORDER, "in_group / last};", "0};", 0, "order" },
+    { "the heads in front of the last group are no whole groups", ORDER, "/ few * few;", ";", 0, "order" },
+    { "tiles of a group as of the launch", ORDER, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
 
     /* sums of dK and dV from slice to slice */
     { "sums of the slice in front are not loaded", B, "setp.ne.b32 there, %5, 0;", "setp.lt.b32 there, %5, 0;", 0, "slices slices_twins" },
@@ -169,23 +170,21 @@ const mutation hopper_mutations[] = {
     { "dQ of the group's first head", G, "(first_head(p, unit) + member) * p.grad_q_sh", "first_head(p, unit) * p.grad_q_sh", 0, "one" },
 
     /* which queries and keys */
-    { "queries of the first key of the tile", K, "last_query(sequence, min(key + keys, sequence.sk()) - 1)", "last_query(sequence, key)", 0,
-      "window" },
-    { "queries of the last key of the tile", K, "first = first_query(sequence, key), last",
+    { "queries of the last key of the tile", RANGES, "first = first_query(sequence, key), last",
       "first = first_query(sequence, key + keys - 1), last", 0, "turns" },
-    { "a warpgroup behind the last key has queries", K, "last = key < sequence.sk() ? last_query(", "last = true ? last_query(", 0,
-      "pair" },
-    { "the diagonal one on", K, "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) + 1;", 0, "turns" },
-    { "the diagonal one back", K, "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) - 1;", 0, "turns" },
-    { "the left edge one on", K, "lo = sequence.diag_lo() - (key - row);", "lo = sequence.diag_lo() - (key - row) + 1;", 0, "window" },
-    { "the left edge is forgotten", K, "query < first || query > end", "query < first", 0, "window" },
-    { "a block that the diagonal cuts is taken as whole", K, "const bool whole = 63 <= min(hi, last);",
+    { "a warpgroup behind the last key has queries", RANGES, "last = key < sequence.sk() ? $(", "last = true ? $(", 0, "pair" },
+    { "the diagonal one on", "hide.cu", "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) + 1;", 0,
+      "turns" },
+    { "the diagonal one back", "hide.cu", "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) - 1;", 0,
+      "turns" },
+    { "the left edge one on", "hide.cu", "lo = sequence.diag_lo() - (key - row);", "lo = sequence.diag_lo() - (key - row) + 1;", 0,
+      "window" },
+    { "a block that the diagonal cuts is taken as whole", RANGES, "const bool whole = 63 <= min(hi, last);",
       "const bool whole = 0 <= min(hi, last);", 0, "turns" },
-    { "a block that the left edge cuts is taken as whole", K, "&& 1 - BR >= lo;", "&& 0 >= lo;", 0, "window twins_window" },
-    { "keys of the warp's other rows", K, "const int j = warp_key + g + h * 8;", "const int j = warp_key + g;", 0, "turns" },
-    { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
-    { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
-    { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
+    { "a block that the left edge cuts is taken as whole", RANGES, "&& 1 - BR >= lo;", "&& 0 >= lo;", 0, "window twins_window" },
+    { "blocks of the tile's first query alone", RANGES, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
+    { "rows past the last have blocks of keys", RANGES, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
+    { "dS of blocks that nobody wrote", RANGES, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
     { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */
@@ -208,10 +207,9 @@ const mutation hopper_mutations[] = {
     { "dQ: matrices of other keys and other queries exchanged", G, "transpose(x[i].z);\n          a[4 * i + 2] = transpose(x[i].y)",
       "transpose(x[i].y);\n          a[4 * i + 2] = transpose(x[i].z)", 0, "one" },
     { "dQ: the first sixteen keys of dS over and over", G, "load_shared_x4(ds + i * 2048)", "load_shared_x4(ds)", 0, "one" },
-    { "dS alone is dP less D", K, "dp[i] = s[i] * (dp[i]", "dp[i] = (dp[i]", 0, "one" },
-    { "dK without the scale", K, "dk, p.scale, p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
-    { "dV with the scale", T, "dv, $(keep_scale), p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
-    { "dQ without the scale", G, "dq, p.scale, p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
+    { "dK without the scale", K, "dk, $(pr.grad_scale), p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
+    { "dV with the scale", T, "dv, $(pr.keep_scale), p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
+    { "dQ without the scale", G, "dq, $(pr.grad_scale), p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
     { "lanes keep the block that they should give", GATHER, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },
     { "rows past the last are stored", C, "const bool real = row < rows;", "const bool real = true;", 0, "one" },
     { "columns behind the last four blocks are left out", C, "int n = N / 16 * 4; n < N / 4", "int n = N / 4; n < N / 4", 0, "odd" },
@@ -344,8 +342,6 @@ const mutation hopper_mutations[] = {
       "mbarrier_init(tile_empty(smem, i), 4", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
     { "a slot before it is published", L, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
-    { "the last draw but one puts the counter back", L, "(u32)p.total - 1)", "(u32)p.total - 2)", 0, "add" },
-    { "the counter is not put back", L, "atomicInc(p.counter, (u32)p.total - 1)", "atomicAdd(p.counter, 1u)", 0, "one" },
     { "nothing ends the tiles", L, "  publish(-1, round);\n", "", 0, "one" },
     { "keys of a tile that no query sees are not skipped", L, "  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));\n", "", 0,
       "topleft" },
@@ -476,15 +472,16 @@ const mutation hopper_mutations[] = {
       0, "add" },
     { "convert: sums before the kernel in front has ended", V, "//| if not p.has_lengths then\n  grid_wait();\n",
       "//| if not p.has_lengths then\n", 0, "add" },
-    { "convert: dQ without the scale", V, "pack2(four.x * p.scale, four.y * p.scale)", "pack2(four.x, four.y)", 0, "add" },
+    { "convert: dQ without the scale", V, "pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale))", "pack2(four.x, four.y)", 0,
+      "add" },
     { "convert: the first batch for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "convert: the head in front", V, "* p.hq + head)", "* p.hq + max(head - 1, 0))", 0, "add" },
     { "convert: columns of the first warpgroup twice", V, "wg * 64 * COLUMNS + warp_row", "warp_row", 0, "add" },
     { "convert: columns of the second over the first's", V, "p.grad_q_sh + wg * COLUMNS;", "p.grad_q_sh;", 0, "add" },
     { "convert: warps of the second as far apart as of the first", V, "warp_row * columns +", "warp_row * COLUMNS +", 0,
       "add_odd add_boxes" },
-    { "convert: rows g and g + 8 exchanged", V, "x[0][i] = pack2(four.x * p.scale, four.y * p.scale), x[1][i] = pack2",
-      "x[1][i] = pack2(four.x * p.scale, four.y * p.scale), x[0][i] = pack2", 0, "add" },
+    { "convert: rows g and g + 8 exchanged", V, "x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[1][i] = pack2",
+      "x[1][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[0][i] = pack2", 0, "add" },
     { "convert: rows past the last are stored", V, " && row + 8 * h < sequence.sq())", ")", 0, "add" },
     { "convert: columns past the last are stored", V, "if (n + t < columns / 8 && row", "if (row", 0, "add_odd" },
     { "convert: columns of fp32 in another order", V, "n * 8 + 2 * t + e % 2", "n * 8 + t + e % 2 * 4", 0, "add_fp32" },

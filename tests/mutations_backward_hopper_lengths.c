@@ -1,7 +1,7 @@
 /* mutations_backward_hopper_lengths: faults of flash_bwd_wgmma where sequences have lengths of their own, as in mutations.c. With two SMs a
  * block that stays does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, bc, twins, schedule, rest) \
@@ -73,7 +73,7 @@ const scene hopper_lengths_scenes[] = {
 #define K "grad_hopper_kv.cu"
 #define X "grad_hopper_foreign.cu"
 #define Y "grad_hopper_clear.cu"
-#define O "own_rows.cu"
+#define RANGES "ranges.cu"
 #define Z "clear_rows.cu"
 #define G "grad_hopper_q.cu"
 #define V "grad_hopper_convert.cu"
@@ -83,15 +83,14 @@ const scene hopper_lengths_scenes[] = {
 
 const mutation hopper_lengths_mutations[] = {
     /* which rows are of others */
-    { "all keys count as seen", O, "last_key(sequence, sequence.sq() - 1) + 1 - block", "sequence.sk() - block", 0, "top_left" },
-    { "keys in front of a window count as seen", O, "{first_key(sequence, 0) - block * BC", "{-block * BC", 0, "window pair_window" },
-    { "a block that ends a row too far is all its own", O, "end >= BC", "end >= BC - 1", 0, "rows_63" },
-    { "queries past those that see a key count", X, "last_query(sequence, sequence.sk() - 1) + 1", "sequence.sk() + 1 + sequence.sq()", 0,
+    { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window pair_window" },
+    { "a block that ends a row too far is all its own", RANGES, "end >= BC", "end >= BC - 1", 0, "rows_63" },
+    { "queries past those that see a key count", RANGES, "$(pr.last_own_query()) + 1", "sequence.sk() + 1 + sequence.sq()", 0,
       "packed none" },
-    { "a block of queries that ends in others' is its own", X, "return first <= 0 && end >= BR; }", "return first <= 0; }", 0,
+    { "a block of queries that ends in others' is its own", RANGES, "return first <= 0 && end >= BR; }", "return first <= 0; }", 0,
       "packed none" },
-    { "a block of queries that ends a row too far is its own", X, "end >= BR", "end >= BR - 1", 0, "rows_63" },
-    { "of two blocks of keys the first decides", X, "all = all && own_rows(sequence, key0 / 64 + i).all();",
+    { "a block of queries that ends a row too far is its own", RANGES, "end >= BR", "end >= BR - 1", 0, "rows_63" },
+    { "of two blocks of keys the first decides", RANGES, "all = all && own_rows(sequence, key0 / 64 + i).all();",
       "all = all && own_rows(sequence, key0 / 64).all();", 0, "pair add" },
 
     /* zeros */

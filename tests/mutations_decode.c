@@ -1,7 +1,7 @@
 /* mutations_decode: faults of the families of split keys, as in mutations.c. With three SMs a block walks several tiles, begins one that
  * goes on behind it, and ends one that began before it. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -115,7 +115,6 @@ static const scene scenes[] = {
 
 static const mutation mutations[] = {
     /* which keys a thread block owns */
-    { "turns rounded down", S, "(hi / BC - lo / BC + GROUPS) / GROUPS", "(hi / BC - lo / BC + 1) / GROUPS", 0, "line" },
     { "the ends of a tile take no place", S, "turns > 0 ? turns + ENDS : 0", "turns", 0, "line pages" },
     { "the ends of tiles are not shared out", S, "long long all = turns + tiles * ENDS", "long long all = turns", 0, "line" },
     { "shares rounded down", S, "divide(all + shares - 1, shares)", "divide(all, shares)", 0, "rest" },
@@ -163,7 +162,6 @@ static const mutation mutations[] = {
 
     /* how K and V come */
     { "a page is looked up one entry on", L, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", L, "page = key <= key_hi", "page = key < key_hi", 0, "pages" },
     { "tokens count through pages", L, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "the page of a run is another lane's", L, "__shfl_sync(~0u, page, source)", "__shfl_sync(~0u, page, 0)", 0, "pages_second" },
     { "numbers of pages are believed", L, "hi = at < (u32)p.pages ? most : -1;", "hi = most;", 0, "pages_second pages_large" },
@@ -213,15 +211,8 @@ static const mutation mutations[] = {
     { "the last block's word is not awaited", M, "  __syncthreads();\n  const bool is_last", "  const bool is_last", 0, "line" },
     { "the counter orders nothing", G, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "line" },
     { "the counter releases only", G, "atom.acq_rel.gpu", "atom.release.gpu", 0, "line" },
-    { "the counter wraps one late", M, "(u32)parts - 1) == (u32)parts - 1", "(u32)parts) == (u32)parts - 1", 0, "line" },
-    { "the last but one adds up", M, "(u32)parts - 1) == (u32)parts - 1", "(u32)parts - 1) == (u32)parts - 2", 0, "line" },
     { "parts of two tiles in one place", M, "(begun ? 0 : 1)", "0", 0, "line_second" },
     { "a part that began here as if before", M, "first < split.index()) * BR", "first <= split.index()) * BR", 0, "line" },
-    { "the loop over parts ends one early", M, "for (int j = 0; j < parts; j += BATCH)", "for (int j = 0; j < parts - 1; j += BATCH)", 0,
-      "parts" },
-    { "the last part is left out", M, "if (j + k >= parts) states[k].x = -infinity();",
-      "if (j + k >= parts - 1) states[k].x = -infinity();", 0, "line" },
-    { "the last part counts more than once", M, "if (j + k >= parts) states[k].x = -infinity();", ";", 0, "line" },
     { "the states of all rows in one place", M, "part_state[own + row] =", "part_state[own] =", 0, "line" },
     { "keyless rows are left", T, "  store_keyless(p);\n", "", 0, "blind" },
     { "LSE of keyless rows is 0", M, "p.lse[sequence.lse(head, query)] = -infinity();", "p.lse[sequence.lse(head, query)] = 0.f;", 0,
@@ -265,7 +256,6 @@ static const mutation mutations[] = {
     { "the maximum of the tile before", F, "state[m][0] = state[m][1] = {-infinity(), 0.f};", "state[m][0].l = state[m][1].l = 0.f;", 0,
       "line" },
     { "a lane's share of the sum for the whole", F, "quad_sum(state[m][h].l)", "state[m][h].l", 0, "line" },
-    { "masked blocks taken as full", T, "block >= tile.range.full_hi || ", "", 0, "line" },
     { "blocks that nothing sees are taken", T, "block >= tile.range.block_lo && block <= tile.range.block_hi", "true", 0, "line packed" },
     { "boxes of V in front of their rows", W, "(u64)(8 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16",
       "(u64)(4 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16", 0, "wgmma" },
@@ -281,9 +271,6 @@ static const mutation mutations[] = {
       "dots pages_large" },
     { "dots: a late maximum is forgotten", D, "* p.scale_log2 > LAG))", "* p.scale_log2 > 1000.f * LAG))", 0, "dots_steep" },
     { "dots: O is not rescaled", D, "o[r][c][x] *= keep;", "o[r][c][x] += 0.f * keep;", 0, "dots_steep" },
-    { "dots: left mask forgotten", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) > hi", 0, "dots_window" },
-    { "dots: right mask one off", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) >= hi || key_of_score(i) < lo", 0,
-      "dots" },
     { "dots: Q past the end of its row", D, "real && byte < D * (int)sizeof(element)", "real", 0, "dots_odd" },
     { "dots: V past the end of its row", D, "min(c * COL_LANES + lane % COL_LANES, CHUNKS_V - 1)", "c * COL_LANES + lane % COL_LANES", 0,
       "dots_odd" },
@@ -292,6 +279,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,6 +1,6 @@
 /* mutations_dropout: faults of what is dropped, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -56,8 +56,8 @@ static const scene on_hopper[] = {
 #define G "grad_dropout.cu"
 #define B "flash_bwd_mma.cu"
 #define S "sequence.cu"
-#define KEEP "$(p.has_dropout and \" * p.keep_scale\" or \"\")"
-#define KEEP_V "$(keep_scale)"
+#define KEEP "$(pr.out_scale)"
+#define KEEP_V "dv, $(pr.keep_scale)"
 
 static const mutation mutations[] = {
     /* the function */
@@ -74,18 +74,12 @@ static const mutation mutations[] = {
     /* forward */
     { "O without the scale", "epilogue.cu", KEEP, "", 0, "forward" },
     { "O of parts without the scale", "split_tile.cu", KEEP, "", 0, "split" },
-    { "words of the query eight on and the key eight on swapped", F, "(w.y)) s[m][n + 1][e]", "(w.z)) s[m][n + 1][e]", 0, "forward" },
-    { "keys of the first block", F, "block * BC + n * 8", "n * 8", 0, "forward" },
     { "queries of the first warp", M, "dropout, where, where.row + warp_row", "dropout, where, where.row", 0, "forward" },
-    { "packed rows: all of the group's first head", F, "p.hq + own.head", "p.hq + where.head", 0, "pack" },
-    { "packed rows: a query's upper half for all", F, "query % 16 >= 8", "query % 16 >= 16", 0, "pack" },
-    { "packed sequences: heads of the first", F, "where.batch * p.hq + where.head", "where.head", 0, "packed" },
+    { "packed sequences: heads of the first", "layouts.lua", "where.batch * p.hq + where.head", "where.head", 0, "packed" },
     { "ffma: l of what is kept", "flash_fwd_ffma.cu",
-      "          state[i].l += e;\n//| if p.has_dropout then\n          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * "
-      "j)) e = 0.f;\n",
-      "//| if p.has_dropout then\n          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;\n          "
-      "state[i].l += e;\n",
-      0, "ffma" },
+      "          state[i].l += e;\n//| indented(10, pr.drop_pair, \"e\", \"number\", \"(int)own.query\", \"block * BC + x + 16 * j\")\n",
+      "//| indented(10, pr.drop_pair, \"e\", \"number\", \"(int)own.query\", \"block * BC + x + 16 * j\")\n          state[i].l += e;\n", 0,
+      "ffma" },
     { "ffma: heads of the group's first", "flash_fwd_ffma.cu", "p.hq + own.head", "p.hq + where.head", 0, "ffma" },
     { "naive: heads of the first sequence", "naive.cu", "(int)(t.batch * p.hq + t.head)", "t.head", 0, "naive" },
     { "packed sequences: the first's for all", S, "return index; }", "return 0; }", 0, "packed_bwd" },
@@ -93,24 +87,21 @@ static const mutation mutations[] = {
     /* backward */
     { "dense: the first sequence's for all", S, "number() const { return batch; }", "number() const { return 0; }", 0, "anew" },
     { "dV of all pairs", B, "    drop(s, kept, 1.f);\n", "", 0, "spill anew" },
-    { "dP of all pairs", B, "    drop(ds, kept, p.keep_scale);\n", "", 0, "spill" },
-    { "dP without the scale", B, "    drop(ds, kept, p.keep_scale);\n", "    drop(ds, kept, 1.f);\n", 0, "spill" },
-    { "dS of P that is dropped", B, "    drop(ds, kept, p.keep_scale);\n", "    drop(ds, kept, p.keep_scale), drop(s, kept, 1.f);\n", 0,
-      "spill" },
-    { "dV without the scale", B, KEEP_V, "1.f", 1, "spill" },
-    { "twins: dV without the scale", B, KEEP_V, "1.f", 0, "twins" },
+    { "dP of all pairs", B, "    drop(ds, kept, $(pr.keep_scale));\n", "", 0, "spill" },
+    { "dP without the scale", B, "    drop(ds, kept, $(pr.keep_scale));\n", "    drop(ds, kept, 1.f);\n", 0, "spill" },
+    { "dS of P that is dropped", B, "    drop(ds, kept, $(pr.keep_scale));\n",
+      "    drop(ds, kept, $(pr.keep_scale)), drop(s, kept, 1.f);\n", 0, "spill" },
+    { "dV without the scale", B, KEEP_V, "dv, 1.f", 1, "spill" },
+    { "twins: dV without the scale", B, KEEP_V, "dv, 1.f", 0, "twins" },
     { "twins: dV of all pairs", B, "      drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);\n", "", 0, "twins" },
     { "twins: dP of the group's first head", B, "drop(ds, kept_of(dropout, number0 + head,", "drop(ds, kept_of(dropout, number0,", 0,
       "twins" },
-    { "words of the query eight on and the key eight on swapped in dK", G, "1u << (at + 2)", "1u << (at + 4)", 0, "spill" },
-    { "keys of the first block of a warp", G, "key + m * 16 + g", "key + g", 0, "anew twins" },
-    { "dQ: dP without the scale", "grad_q_anew.cu", "block * BC, p.keep_scale", "block * BC, 1.f", 0, "anew" },
-    { "dQ: words of other pairs", G, "dropout.keeps(w.y) ? dp[m][n + 1][e]", "dropout.keeps(w.z) ? dp[m][n + 1][e]", 0, "anew" },
+    { "dQ: dP without the scale", "grad_q_anew.cu", "block * BC, $(pr.keep_scale)", "block * BC, 1.f", 0, "anew" },
     { "dQ: heads of the first sequence", "grad_q_anew.cu", "(int)(sequence.number() * p.hq) + head", "head", 0, "anew" },
     { "ffma: dV of all pairs", "flash_bwd_ffma.cu", "if (!kept) e = 0.f;", "", 0, "ffma_bwd" },
-    { "ffma: dP of all pairs", "flash_bwd_ffma.cu", "(kept ? dp[i][j] * p.keep_scale : 0.f)", "dp[i][j] * p.keep_scale", 0, "ffma_bwd" },
-    { "naive: dV without the scale", "naive_bwd.cu", "kept ? e * p.keep_scale", "kept ? e", 0, "naive_bwd" },
-    { "naive: dP without the scale", "naive_bwd.cu", "kept ? dp[i][j] * p.keep_scale", "kept ? dp[i][j]", 0, "naive_bwd" },
+    { "ffma: dP of all pairs", "flash_bwd_ffma.cu", "pr.kept(\"dp[i][j]\")", "\"dp[i][j] * p.keep_scale\"", 0, "ffma_bwd" },
+    { "naive: dV without the scale", "naive_bwd.cu", "$(pr.kept(\"e\"))", "kept ? e : 0.f", 0, "naive_bwd" },
+    { "naive: dP without the scale", "naive_bwd.cu", "pr.kept(\"dp[i][j]\")", "\"(kept ? dp[i][j] : 0.f)\"", 0, "naive_bwd" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
@@ -125,12 +116,10 @@ static const mutation hopper[] = {
     { "heads of the first sequence", "hopper_consumer.cu", "(int)(tile.batch * p.hq) + tile.head", "tile.head", 0, "direct" },
     { "O without the scale", "hopper_store.cu", KEEP, "", 0, "direct" },
     { "O on its way through shared memory without the scale", "hopper_store.cu", KEEP, "", 1, "staged" },
-    { "halves swapped", H, "kept_halves(dropout, x.x, y.x)", "kept_halves(dropout, y.x, x.x)", 0, "direct" },
-    { "words of the query eight on and the key eight on swapped", H, "x.z, y.z", "x.y, y.y", 0, "staged" },
     { "dV of all pairs", N, "        drop(a, kept);\n", "", 0, "single" },
-    { "dP of all pairs", N, "        drop(dp, kept, p.keep_scale);\n", "", 0, "single" },
-    { "dP without the scale", D, "? dp[x] * scale", "? dp[x]", 0, "single" },
-    { "dV without the scale", "grad_hopper_kv.cu", "$(keep_scale)", "1.f", 0, "single" },
+    { "dP of all pairs", N, "        drop(dp, kept, $(pr.keep_scale));\n", "", 0, "single" },
+    { "dP without the scale", N, "drop(dp, kept, $(pr.keep_scale))", "drop(dp, kept, 1.f)", 0, "single" },
+    { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "dv, 1.f", 0, "single" },
     { "one head for a group", N, "first_head(p, unit) + member;", "first_head(p, unit);", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
@@ -138,13 +127,13 @@ static const mutation hopper[] = {
     { "add: dV of all pairs", A, "      drop(a, kept);\n", "", 0, "add" },
     { "twins: one head for a group in dP", T, "first_head(p, unit) + member, key0", "first_head(p, unit), key0", 0, "twins" },
     { "twins: one head for a group in dV", T, "      number += block == blocks.hi;\n", "", 0, "twins" },
-    { "twins: dV without the scale", T, "$(keep_scale)", "1.f", 0, "twins" },
-    { "twins: dP without the scale", T, "drop(dp, kept, p.keep_scale)", "drop(dp, kept, 1.f)", 0, "twins" },
+    { "twins: dV without the scale", T, KEEP_V, "dv, 1.f", 0, "twins" },
+    { "twins: dP without the scale", T, "drop(dp, kept, $(pr.keep_scale))", "drop(dp, kept, 1.f)", 0, "twins" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 7 },
-    { on_hopper, hopper, 2, 7 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 0, 7, false },
+    { on_hopper, hopper, 2, 7, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,6 +1,6 @@
 /* mutations_hopper: faults of flash_fwd_wgmma, as in mutations.c. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define CONFIG(br, schedule, bc, box, rest) \
@@ -96,6 +96,7 @@ const scene hopper_scenes[] = {
 #define A "hopper_prologue.cu"
 #define N "hopper_main_loop.cu"
 #define Z "hopper_epilogue.cu"
+#define RANGES "ranges.cu"
 #define T "hopper_scheduler.cu"
 #define E "hopper_producer.cu"
 #define X "hopper_softmax.cu"
@@ -174,10 +175,6 @@ const mutation hopper_mutations[] = {
     { "a tile is done before it is read again", C, "    where = tiles.again(p, smem);\n    tiles.done(smem, true);\n",
       "    tiles.done(smem, true);\n    where = tiles.again(p, smem);\n", 0, "scheduled" },
     { "the producer of Q keeps its tile", E, "    tiles.done(smem, false);\n", "    tiles.slot.next();\n", 1, "scheduled" },
-    { "every other round is left out", T, "round * ($(blocks)) +", "round * 2 * ($(blocks)) +", 0, "scheduled" },
-    { "odd rounds are left out", T, "$(blocks) - 1 - $(block));", "p.total);", 0, "scheduled" },
-    { "the counter is not put back", T, "atomicInc(p.counter, (u32)p.total - 1)", "atomicAdd(p.counter, 1u)", 0, "drawn" },
-    { "the counter is put back too soon", T, "(u32)p.total - 1)", "(u32)p.total - 3)", 0, "drawn" },
     { "every warpgroup is told the work of the first", T, "const KeyRange keys = key_range_of(p, where, lane);",
       "const KeyRange keys = key_range_of(p, where, 0);", 0, "ahead" },
     { "what is loaded is not published", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
@@ -199,7 +196,7 @@ const mutation hopper_mutations[] = {
     { "the tile at hand is taken for the next", T, "    after.slot.next();\n", "", 0, "two_q" },
     { "begun though it has no key", Z, "begun = after.loaded_lo <= after.loaded_hi && !after.idle() && trailing",
       "begun = !after.idle() && trailing", 0, "ahead_blind" },
-    { "begun behind the blocks that are loaded", T, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
+    { "begun behind the blocks that are loaded", RANGES, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
       "max(own.block_hi, loaded.block_lo)", 0, "ahead_beyond" },
     { "a warpgroup without rows keeps its Q", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma",
       "      q.next();\n#pragma", 0, "idle" },
@@ -210,7 +207,7 @@ const mutation hopper_mutations[] = {
       "block > keys.loaded_lo; block--) skip_k(), skip_v();", 0, "idle" },
     { "a warpgroup without rows keeps the tile", C, "all that is loaded passes\n      tiles.done(smem, true);\n",
       "all that is loaded passes\n", 0, "idle" },
-    { "a warpgroup with a few rows has none", T, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
+    { "a warpgroup with a few rows has none", RANGES, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
     { "a tile is begun that has no rows", Z, "after.loaded_lo <= after.loaded_hi && !after.idle();", "after.loaded_lo <= after.loaded_hi;",
       0, "idle_ahead" },
     { "a tile is begun that has no rows in a window", Z, "after.loaded_hi && !after.idle() && trailing", "after.loaded_hi && trailing", 0,
@@ -305,27 +302,22 @@ const mutation hopper_mutations[] = {
     { "turns of one warpgroup's threads", R, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "pingpong" },
 
     /* masks */
-    { "mask one off on the right", K, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) - first", 0, "pingpong" },
-    { "window one off on the right", K, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) + 2 - first", 0, "window" },
-    { "window one off on the left", K, "first_key(sequence, query) - first", "first_key(sequence, query) + 1 - first", 0, "window" },
-    { "window: the left edge forgotten", K, " & ~bits_below(below_lo - 32 * word)", "", 0, "window" },
+    { "window one off on the right", "hide.cu", "$(pr.last_key(\"query\")) + 1 - first", "$(pr.last_key(\"query\")) + 2 - first", 0,
+      "window" },
+    { "window one off on the left", "hide.cu", "$(pr.first_key(\"query\")) - first", "$(pr.first_key(\"query\")) + 1 - first", 0,
+      "window" },
     { "a mask by whole eights", K, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "pingpong" },
     { "a mask by pairs of columns", K, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "pingpong" },
     { "a mask of no column is one of all", K, "n > 0 ? (1u", "n != 0 ? (1u", 0, "pingpong window" },
-    { "the second word of a mask is the first", K, "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
-    { "the second word of a left mask is the first", K, "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
-    { "columns of a thread's scores", K, "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
+    { "the second word of a mask is the first", "hide.cu", "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
+    { "the second word of a left mask is the first", "hide.cu", "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
+    { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
     { "the mask of the block before", N, "mask(block - 1);", "mask(block);", 0, "one pingpong away softmax window" },
-    { "diagonal blocks taken as full", C, "block < keys.full_hi && block > keys.full_lo", "block <= keys.full_hi && block > keys.full_lo",
-      0, "pingpong" },
-    { "left blocks taken as full", C, "block < keys.full_hi && block > keys.full_lo", "block < keys.full_hi && block >= keys.full_lo", 0,
-      "window" },
     { "masked by the tile's first row", C, "sequence, wg_row + warp_row + g,", "sequence, where.row + warp_row + g,", 0, "pingpong" },
-    { "the second row of a thread masked as the first", K, "query_of(p, row + 8 * h)", "query_of(p, row)", 1, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
     { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
-    { "own keys of one row", T, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
+    { "own keys of one row", RANGES, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
 
     /* softmax */
     { "a late maximum is forgotten", X, "> LAG ||", "> 1000.f ||", 0, "steep" },

@@ -1,7 +1,7 @@
 /* mutations_hopper_lengths: faults of flash_fwd_wgmma where sequences have lengths of their own, as in mutations.c. With two SMs a block
  * does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -82,7 +82,7 @@ static const scene scenes[] = {
 #define T "hopper_scheduler.cu"
 #define E "hopper_producer.cu"
 #define X "hopper_foreign.cu"
-#define O "own_rows.cu"
+#define RANGES "ranges.cu"
 #define Z "clear_rows.cu"
 #define P "hopper_pages.cu"
 #define Q "sequence.cu"
@@ -95,12 +95,11 @@ static const mutation mutations[] = {
     /* parts of tiles */
     { "all parts are the first", T, "make_uint4(where.number, where.part, where.parts, 0)", "make_uint4(where.number, 0, where.parts, 0)",
       0, "split" },
-    { "a part is the whole", T, "const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);",
+    { "a part is the whole", RANGES,
+      "const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);",
       "const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);", 0, "split split_lazy" },
     { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
     { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
-    { "the second half of a warp's rows is the first", H, "make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1])",
-      "make_float2(o[4 * n], o[4 * n + 1])", 0, "split" },
     { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16, rows", "0, rows", 0, "split" },
     { "a lane's share of l", H, "const float l = quad_sum(state[h].l);", "const float l = state[h].l;", 0, "split" },
     { "warps share a counter", H, "first / 16, first, rows", "0, first, rows", 0, "split" },
@@ -127,7 +126,8 @@ static const mutation mutations[] = {
     { "Q behind the end stays", X,
       "      clear_rows<64, BOXES>(smem + (q.at * WGS + wg) * Q_TILE, partial_rows(sequence, where.row), 64, lane);\n", "", 0,
       "packed gaps" },
-    { "Q: the last row is cleared", X, "return (sequence.sq() - row) % 64; }", "return (sequence.sq() - row) % 64 - 1; }", 0, "packed" },
+    { "Q: the last row is cleared", RANGES, "return (sequence.sq() - row) % 64; }", "return (sequence.sq() - row) % 64 - 1; }", 0,
+      "packed" },
     { "Q of the first warpgroup is cleared", X, "(q.at * WGS + wg) * Q_TILE", "(q.at * WGS) * Q_TILE", 0, "packed padded gaps" },
     { "Q of the first buffer is cleared", X, "(q.at * WGS + wg) * Q_TILE", "wg * Q_TILE", 0, "gaps padded" },
     { "zeros are not fenced", X, "    fence_async();\n", "", 0, "packed_none" },
@@ -141,9 +141,8 @@ static const mutation mutations[] = {
     { "Q's buffers out of step", X, "    q.next();\n", "", 0, "gaps padded" },
     { "tiles without keys have a Q", X, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "keyless" },
     { "the warp that clears keeps its tiles", X, "    tiles.done(smem, true);\n", "    tiles.slot.next();\n", 0, "packed" },
-    { "all keys count as seen", O, "last_key(sequence, sequence.sq() - 1) + 1 - block", "sequence.sk() - block", 0, "top_left" },
-    { "keys in front of a window count as seen", O, "{first_key(sequence, 0) - block * BC", "{-block * BC", 0, "window" },
-    { "the end in whole tiles counts as partial", X, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;",
+    { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window" },
+    { "the end in whole tiles counts as partial", RANGES, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;",
       "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
     { "V's own rows are those of the block before", E, "own_rows(sequence, block + 1).all()", "own_rows(sequence, block).all()", 0,
       "packed_none" },
@@ -151,9 +150,8 @@ static const mutation mutations[] = {
       "q_full(smem, q.at, wg)", 0, "packed" },
     { "warpgroups without rows wait for a Q", E, "        mbarrier_arrive(q_full(smem, q.at, wg));\n        continue;", "        continue;",
       0, "packed padded gaps" },
-    { "rows past the end see keys of their own", K, "min(query_of(p, row + 8 * h), sequence.sq() - 1)", "query_of(p, row + 8 * h)", 0,
-      "top_left_window" },
-    { "mask: the second row of a thread as the first", K, "min(query_of(p, row + 8 * h),", "min(query_of(p, row),", 0, "packed" },
+    { "rows past the end see keys of their own", "hide.cu", "min($(of.query), sequence.sq() - 1)", "$(of.query)", 0, "top_left_window" },
+    { "mask: the second row of a thread as the first", "layouts.lua", "\"query_of(p, row + 8 * h)\"", "\"query_of(p, row)\"", 0, "packed" },
     { "V lands twice", F, "mbarrier_init(v_landed(smem, i), 1)", "mbarrier_init(v_landed(smem, i), 2)", 0, "packed" },
     { "only the first Q lands", F, "mbarrier_init(q_landed(smem, 0, i), 1)", "mbarrier_init(q_landed(smem, 0, 0), 1)", 0, "gaps padded" },
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
@@ -182,19 +180,14 @@ static const mutation mutations[] = {
       "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
     { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
-    { "rounds to and fro take the same", T, "blockIdx.x : gridDim.x - 1 - blockIdx.x));", "blockIdx.x : 0));", 0, "packed_none" },
     { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", T, "tile < order.total();", "tile < order.total() - 1;", 0, "packed" },
-    { "the counter wraps a tile late", T, "atomicInc(p.counter, (u32)order.total() - 1)", "atomicInc(p.counter, (u32)order.total())", 0,
-      "packed" },
     { "drawn from the first on", T, "tile = gridDim.x + __shfl_sync(~0u, drawn, 0);", "tile = __shfl_sync(~0u, drawn, 0);", 0, "packed" },
 
     /* pages */
     { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "entries past the last key", P, "key <= last && key + RUN > first", "key + RUN > first", 0, "pages_full" },
-    { "the run of the last key is not looked up", P, "key <= last &&", "key < last &&", 0, "pages_full" },
-    { "runs of a window's first key are not looked up", P, "key + RUN > first", "key > first", 0, "pages_128" },
+    { "entries past the last key", P, "$(pr.meets(\"RUN\", \"first\", \"last\"))", "key + RUN > first", 0, "pages_full" },
     { "all lanes have the first run", P, "key = block * BC + lane * RUN;", "key = block * BC;", 0, "pages" },
     { "tokens count through pages", P, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
     { "tokens stay", P, "    token -= tokens;\n", "", 0, "pages_48 pages_128" },
@@ -242,6 +235,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 2, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,7 +1,7 @@
 /* mutations_parts: faults of the families whose tiles of dense batches are cut into parts, as in mutations.c. With three SMs a block takes
  * parts of several tiles. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -38,13 +38,16 @@ static const scene scenes[] = {
 #define T "hopper_scheduler.cu"
 #define O "tile_order.cu"
 #define F "flash_fwd_mma.cu"
+#define R "ranges.cu"
+#define D "deal.cu"
+#define A "parts.cu"
 
 static const mutation mutations[] = {
     /* which part of which tile */
-    { "a part begins one block late", P, "range.block_lo += (int)((long long)blocks * where.part / where.parts);",
-      "range.block_lo += (int)((long long)blocks * where.part / where.parts) + 1;", 0, "second hopper" },
-    { "a block is in two parts", P, "(where.part + 1) / where.parts) - 1;", "(where.part + 1) / where.parts);", 0, "last hopper_last" },
-    { "every part has all keys", P, "  range.block_lo += (int)((long long)blocks * where.part / where.parts);\n", "", 0, "window hopper" },
+    { "a part begins one block late", R, "range.block_lo += $(upto(\"where.part\"));", "range.block_lo += $(upto(\"where.part\")) + 1;", 0,
+      "second hopper" },
+    { "a block is in two parts", R, "$(upto(\"(where.part + 1)\")) - 1;", "$(upto(\"(where.part + 1)\"));", 0, "last hopper_last" },
+    { "every part has all keys", R, "  range.block_lo += $(upto(\"where.part\"));\n", "", 0, "window hopper" },
     { "a part is lost", P, "int total() const { return tiles * each; }", "int total() const { return tiles * each - 1; }", 0,
       "last hopper_last" },
     { "parts of the next tile", P, "const int tile = index / parts.each;", "const int tile = index % parts.each;", 0, "second" },
@@ -55,7 +58,7 @@ static const mutation mutations[] = {
     { "blocks take one part", F, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 1, "second last" },
     { "the next part does not wait", F, "    if (round > 0) __syncthreads();  // everyone is through with the part before\n", "", 0,
       "last" },
-    { "a round leaves out a block", F, "gridDim.x - 1 - blockIdx.x", "blockIdx.x - 1", 1, "second" },
+    { "a round leaves out a block", D, ": %s - 1 - %s)", ": %s - 2 - %s)", 0, "second" },
 
     /* what adds them up */
     { "the second kernel has another number of parts", P, "= parts.each;  // for", "= parts.each - 1;  // for", 0, "second hopper" },
@@ -64,14 +67,12 @@ static const mutation mutations[] = {
     { "the second kernel has the first head of all", M, "where.head = where.kv_head * p.group;", "where.head = 0;", 0, "second" },
     { "the second kernel leaves out threads", M, "i += (int)gridDim.x *", "i += 2 * (int)gridDim.x *", 0, "tall" },
     { "the second kernel writes what is there", M, "  if (parts == 1) return;  // O is there\n", "", 0, "hopper_many" },
-    { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)",
-      "for (int j = 0; j + BATCH <= where.parts; j += BATCH)", 0, "many" },
+    { "the last parts are left out", A, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
+      0, "many" },
     { "the last part is the one before by cost", C, "min(j + k, where.parts - 1)", "min(j + k, where.parts - 2)", 0, "cost" },
-    { "the last part counts more than once", C, "if (j + k >= where.parts) states[k].x = -infinity();", ";", 0, "second hopper" },
-    { "the last but one adds up", C, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts - 1) == (u32)where.parts - 2", 0,
-      "last hopper_last" },
-    { "the counter wraps one late", C, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts) == (u32)where.parts - 1", 0,
-      "last hopper_last" },
+    { "the last part counts more than once", A, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0, "second hopper" },
+    { "the last but one adds up", A, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s - 1) == (u32)%s - 2", 0, "last hopper_last" },
+    { "the counter wraps one late", A, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0, "last hopper_last" },
     { "the counter orders nothing", "tile_parts.cu", "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "last hopper_last" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "last" },
     { "warps share a counter", "hopper_part.cu", "first / 16, first, rows", "0, first, rows", 0, "hopper_last" },
@@ -93,7 +94,7 @@ static const mutation mutations[] = {
     { "rows past the last leave", S, "const bool real = i < row_count(p, sequence);", "const bool real = true;", 0, "hopper_many" },
     { "the number of a part is not published", T, "make_uint4(where.number, where.part, where.parts, 0)",
       "make_uint4(0, where.part, where.parts, 0)", 0, "hopper_last" },
-    { "the counter of parts wraps one late", T, "(u32)$(total) - 1", "(u32)$(total)", 0, "hopper_last" },
+    { "the counter of parts wraps one late", D, "(u32)%s - 1", "(u32)%s", 0, "hopper_last" },
     { "rows past the last have an LSE", S, "t == 0 && row < row_count(p, sequence))", "t == 0)", 0, "hopper_many" },
     { "parts leave as wholes", "hopper_consumer.cu", "if (where.parts > 1)", "if (where.parts > 8)", 0, "hopper" },
     { "parts leave as wholes on mma.sync", F, "if (where.parts > 1) {", "if (where.parts > 8) {", 0, "second" },
@@ -104,6 +105,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 4 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 4, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,7 +1,7 @@
 /* mutations_prompt: faults of the families of whole tiles where sequences have lengths of their own, as in mutations.c. With three SMs a
  * block does tiles of several sequences. */
-#include "autotune/case.h"
 #include "mutations.h"
+#include "verify/cases/case.h"
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
@@ -69,6 +69,7 @@ static const scene scenes[] = {
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
+#define RANGES "ranges.cu"
 #define O "varlen_order.cu"
 #define P "paged_tile.cu"
 #define A "mma_part.cu"
@@ -106,7 +107,6 @@ static const mutation mutations[] = {
     { "tiles of other sequences count", O, "__shfl_sync(~0u, upto - here, lane)", "0", 0, "none" },
     { "a head has the KV head of its number", O, "w.kv_head = head / p.group;", "w.kv_head = head % p.hkv;", 0, "causal" },
     { "the first head of a group is its number", O, "w.head = head * p.group;", "w.head = head;", 0, "heads" },
-    { "a round leaves out a block", T, "gridDim.x - 1 - blockIdx.x", "blockIdx.x - 1", 0, "causal" },
     { "blocks take one tile", T, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
     { "the next tile does not wait", T, "    if (round > 0) __syncthreads();  // everyone is through with the tile before\n", "", 0,
       "none" },
@@ -122,24 +122,17 @@ static const mutation mutations[] = {
     { "tokens for rows", X, "if (q.length * p.group > $(l.rows_upto))", "if (q.length > 1)", 0, "mixed_few" },
 
     /* parts of tiles */
-    { "a part begins one block late", O, "range.block_lo += blocks * where.part / where.parts;",
+    { "a part begins one block late", RANGES, "range.block_lo += blocks * where.part / where.parts;",
       "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
-    { "parts overlap", O, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
-    { "every part has all keys", O, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "parts overlap", RANGES, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
+    { "every part has all keys", RANGES, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
     { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0,
       "split" },
-    { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)",
-      "for (int j = 0; j + BATCH <= where.parts; j += BATCH)", 0, "split split_six" },
-    { "the last part counts more than once", C, "if (j + k >= where.parts) states[k].x = -infinity();", ";", 0, "split split_six" },
     { "LSE of the last part", C, "log_sum_exp({sum.m, sum.l}, sum.l,", "log_sum_exp({sum.m, 1.f}, 1.f,", 0, "split" },
     { "parts leave in one place", C, "((long long)where.number * where.parts + where.part) * BR",
       "(long long)where.number * where.parts * BR", 0, "split" },
     { "a lane's share of l", A, "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "split" },
     { "the counter orders nothing", B, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "split" },
-    { "the counter wraps one late", C, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts) == (u32)where.parts - 1", 0,
-      "split" },
-    { "the last but one adds up", C, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts - 1) == (u32)where.parts - 2", 0,
-      "split split_six" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "split" },
     { "all warps have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "where.number * (BR / ROWS_WARP)", 0, "split" },
     { "a warp adds up the first one's rows", C, "first + min((i + lane)", "min((i + lane)", 0, "split" },
@@ -150,7 +143,6 @@ static const mutation mutations[] = {
 
     /* pages */
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
-    { "the last key's page is not looked up", P, "key <= key_hi && key + RUN > key_lo", "key < key_hi && key + RUN > key_lo", 0, "pages" },
     { "tokens count through pages", P, "key - entry * p.page_size}", "key}", 0, "pages" },
     { "the page of a run is another lane's", P, "__shfl_sync(~0u, at.page, source)", "__shfl_sync(~0u, at.page, 0)", 0, "pages" },
     { "the token of a run is another lane's", P, "__shfl_sync(~0u, at.token, source)", "__shfl_sync(~0u, at.token, 0)", 0,
@@ -169,6 +161,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 5 },
-    { NULL, NULL, 0, 0 },
+    { scenes, mutations, 3, 5, false },
+    { NULL, NULL, 0, 0, false },
 };

@@ -1,7 +1,7 @@
 /* The gradients that verification holds kernels against, themselves held against differences of the forward pass in fp64. */
-#include "autotune/backward.h"
-#include "autotune/random.h"
 #include "gen/model.h"
+#include "verify/operands/random.h"
+#include "verify/truth/oracle_backward.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

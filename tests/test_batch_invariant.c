@@ -1,10 +1,10 @@
 /* FA_BATCH_INVARIANT: the bits of a sequence are the same alone and within other sequences, on any number of SMs. On the simulator. */
-#include "autotune/number.h"
-#include "autotune/random.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_template_edit.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 
 #define OK(x) cr_assert_eq((x), FA_OK, "%s", fa_last_error())

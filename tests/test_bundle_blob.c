@@ -2,7 +2,7 @@
 #include "bundle_maker.h"
 #include "gen/problem.h"
 #include "gen/problem_fields.h"
-#include "runtime/bundle_columns.h"
+#include "runtime/bundle/columns.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Gradients on the command line: files of attend, problems with op=backward in every command that takes problems. */
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "gen/problem.h"
 #include "gen/templates.h"
 #include "test_cli_run.h"

@@ -1,5 +1,5 @@
 /* Which problem goes to which process of `fagen tune`, on a table: no process runs here. */
-#include "cli/fleet.h"
+#include "cli/tune/fleet.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

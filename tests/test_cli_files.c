@@ -347,7 +347,7 @@ Test(cli_files, names_of_bundles)
     unlink("out.c");
 }
 
-/* Whatever <fagen.h> declares is no name for a bundle: the list in cli/identifier.c has all of it. */
+/* Whatever <fagen.h> declares is no name for a bundle: the list in cli/emit/identifier.c has all of it. */
 Test(cli_files, names_of_the_header_are_none_of_bundles)
 {
     FILE *f = fopen(FAGEN_HEADER_DIR "/fagen.h", "r");

@@ -1,5 +1,5 @@
 /* What `fagen bench --host` times: a launch whose driver's part is taken out, whichever call of the driver that is. */
-#include "cli/no_launch.h"
+#include "cli/session/no_launch.h"
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"

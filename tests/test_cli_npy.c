@@ -1,6 +1,6 @@
 /* The .npy reader: what it takes, what it refuses and why, and that no byte sequence upsets it. */
-#include "autotune/random.h"
-#include "cli/npy.h"
+#include "cli/files/npy.h"
+#include "verify/operands/random.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The forms that values of options take: what each kind reads, to the last value that it takes and the first that it does not. */
-#include "cli/args.h"
+#include "cli/options/args.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The tables of reference times: which rows are taken for which problem and chip, and what a damaged line costs. */
 #include "../cli/explore/files.h"
-#include "../cli/reference.h"
+#include "cli/explore/reference.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

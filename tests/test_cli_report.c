@@ -1,5 +1,5 @@
 /* What `fagen tune` says at the end, of measured results too, which no machine without a GPU makes: the report of given documents. */
-#include "cli/tune.h"
+#include "cli/tune/tune.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What the lines and the sets of `fagen tune` promise, without a process: a line fits, a grid holds what it says. */
-#include "cli/grid.h"
-#include "cli/status_line.h"
+#include "cli/options/grid.h"
+#include "cli/text/status_line.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>

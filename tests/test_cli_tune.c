@@ -289,7 +289,7 @@ Test(cli_tune, the_second_signal_ends_it_at_once)
     fa_text said = { 0 };
     free(hear(&r, "0 %"));
     kill(r.pid, SIGINT);
-    while (!said.s || !strstr(said.s, "Once more")) { /* NVRTC may have lost it: see cli/progress.c */
+    while (!said.s || !strstr(said.s, "Once more")) { /* NVRTC may have lost it: see cli/text/progress.c */
         char bytes[4096];
         struct pollfd p = { .fd = r.err, .events = POLLIN };
         if (poll(&p, 1, 3000) == 0)

@@ -2,7 +2,7 @@
  * on whose size the time of compiling depends, is at most half as large again. */
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/compiler.h"
+#include "runtime/build/compiler.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* Dropout: Philox against the known answers of Random123; what each family drops, read out of O and dV, against gen/dropout.h; forward and
+/* Dropout: Philox against the known answers of Random123; what each family drops, read out of O and dV, against gen/pairs.h; forward and
  * backward launches against the oracle; what is refused. On the simulator. */
-#include "autotune/random.h"
-#include "gen/dropout.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "gen/philox.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 #include <math.h>
 
@@ -68,14 +68,14 @@ Test(dropout, kept_shares_are_those_of_independent_tosses)
         double p = 1 - (double)ps[i];
         int64_t kept = 0;
         for (int64_t at = 0; at < HEADS * N * N; at++)
-            kept += fa_dropout_keeps(&d, at / N / N, at / N % N, at % N);
+            kept += fa_pairs_kept(&d, at / N / N, at / N % N, at % N) != 0;
         cr_expect_lt(deviation(kept, HEADS * N * N, p), 4, "p=%g keeps %lld", (double)ps[i], (long long)kept);
         for (size_t s = 0; s < COUNT(steps); s++) {
             fa_dropout other = fa_dropout_of(ps[i], 42 + steps[s].seed, 7 + steps[s].offset);
             int64_t both = 0;
             for (int64_t at = 0; at < N * N; at++)
-                both += fa_dropout_keeps(&d, 5, at / N, at % N + 1) &&
-                        fa_dropout_keeps(&other, 5 + steps[s].head, at / N + steps[s].query, at % N + 1 + steps[s].key);
+                both += fa_pairs_kept(&d, 5, at / N, at % N + 1) != 0 &&
+                        fa_pairs_kept(&other, 5 + steps[s].head, at / N + steps[s].query, at % N + 1 + steps[s].key) != 0;
             cr_expect_lt(deviation(both, N * N, p * p), 6, "p=%g, step %zu: %lld of both", (double)ps[i], s, (long long)both);
         }
     }
@@ -210,7 +210,7 @@ ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 
             for (int64_t i = 0; i < SQ; i++)
                 for (int64_t j = 0; j < SK; j++) {
                     int64_t at = forward ? ((b * SQ + i) * p.hq + h) * p.dv + j : ((b * SK + j) * p.hkv + h) * p.dv + i;
-                    bool is = x[at] != 0, should = fa_dropout_keeps(&d, b * p.hq + h, i, j);
+                    bool is = x[at] != 0, should = fa_pairs_kept(&d, b * p.hq + h, i, j) != 0;
                     kept += is;
                     wrong += is != should;
                     cr_expect(is == should || wrong > 3, "%s: batch %d, head %d, query %d, key %d is %s", k->config, (int)b, (int)h, (int)i,
@@ -277,7 +277,7 @@ Test(dropout, the_state_is_read_by_each_launch, .timeout = 300)
         OK(fa_tensors_get(&t, o, &x));
         for (int64_t i = 0; i < SQ; i++)
             for (int64_t j = 0; j < SK; j++)
-                wrong += (x[(i * 2 + 1) * 96 + j] != 0) != fa_dropout_keeps(&d, 1, i, j);
+                wrong += (x[(i * 2 + 1) * 96 + j] != 0) != (fa_pairs_kept(&d, 1, i, j) != 0);
         cr_expect_eq(wrong, 0, "offset %llu: %zu pairs", (unsigned long long)now[1], wrong);
         free(x);
     }

@@ -1,8 +1,8 @@
 /* The cost: its plain sense, what a family may say, and what a whole space costs. */
-#include "autotune/random.h"
 #include "gen/family.h"
 #include "gen/model.h"
 #include "test_gen_toy.h"
+#include "verify/operands/random.h"
 #include <math.h>
 
 /* A family with a simple work(): 128 x 64 blocks of scores. */

@@ -55,6 +55,25 @@ Test(engine, values)
     renders("", "");
 }
 
+/* Of a problem: the model's, bottom-right, a window of 1024 where it has no size. */
+Test(engine, pairs_that_are_seen)
+{
+    renders("$(seen_share({ mask = 'none', sq = 3, sk = 5, window = 0 })) $(seen_share({ mask = 'causal', sq = 0, sk = 5, window = 0 }))\n",
+            "1 1\n");
+    renders("$(32 * seen_share({ mask = 'causal', sq = 4, sk = 8, window = 0 }))\n", "26\n");
+    renders("$(32 * seen_share({ mask = 'window', sq = 4, sk = 8, window = 2 }))\n", "12\n");
+    renders("$(seen_keys({ mask = 'window', sq = 4, sk = 8, window = 2 }, 3)) $(seen_keys({ mask = 'causal', sq = 4, sk = 8, window = 2 }, "
+            "1))\n",
+            "5 8\n");
+    renders("$(seen_keys({ mask = 'window', sq = 8192, sk = 8192, window = 0 }, 64))\n", "1088\n");
+    fails("$(seen_share({ mask = 'round', sq = 4, sk = 8, window = 2 }))\n",
+          "mask of the problem is no mask; accepted: none, causal, window");
+    fails("$(seen_share({ mask = 'none', sq = -1, sk = 8, window = 2 }))\n", "sq of the problem is not a number from 0 to 1073741824");
+    fails("$(seen_share({ mask = 'none', sq = 1, sk = 1.5, window = 2 }))\n", "sk of the problem is not a number");
+    fails("$(seen_keys({ mask = 'none', sq = 1, sk = 1, window = 0 }, -1))\n", "rows is -1; accepted: 0 to 2^46");
+    fails("$(seen_share(3))\n", "table expected");
+}
+
 Test(engine, control_lines)
 {
     renders("a\n  //| if c.br == 16 then\nb\n  //| else\nc\n//|end\nd\n", "a\nb\nd\n");
@@ -125,6 +144,22 @@ Test(engine, includes)
     snprintf(want, sizeof want, "%s/bad.cu:2: '$(' is not closed on its line\n  2 | $(oops", dir);
     cr_expect_str_eq(fa_last_error(), want);
     toy_remove(dir, more);
+}
+
+/* What a function prints stands further to the right, in what it calls too; directives begin their line, and blank lines are blank. */
+Test(engine, indented_text)
+{
+#define BODY "//| local function f(x)\na($(x));\n\n#pragma unroll\n  b();\n//| end\n"
+    renders(BODY "//| indented(4, f, 1)\nc\n", "    a(1);\n\n#pragma unroll\n      b();\nc\n");
+    renders("//| local function f(n)\n[\n//| if n > 0 then indented(2, f, n - 1) end\n]\n//| end\n//| f(2)\n//| indented(0, f, 0)\n",
+            "[\n  [\n    [\n    ]\n  ]\n]\n[\n]\n");
+    fails(BODY "//| indented(65, f, 1)\n", "@/toy.cu:7: indented by 65 columns within 0; accepted: 0 to 64 in all");
+    fails(BODY "//| indented(60, indented, 5, f, 1)\n", "@/toy.cu:7: indented by 5 columns within 60; accepted: 0 to 64 in all");
+    fails(BODY "//| indented(-1, f, 1)\n", "@/toy.cu:7: indented by -1 columns within 0; accepted");
+    fails(BODY "//| indented(2, \"f\")\n", "bad argument #2 to 'indented' (function expected, got string)");
+    fails(BODY "//| indented(2, f, nil)\n", "@/toy.cu:2: $(x) is nil");
+    renders("a\n", "a\n"); /* what failed leaves nothing behind */
+#undef BODY
 }
 
 static void lines(const char *cu, const char *lined)

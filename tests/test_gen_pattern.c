@@ -1,12 +1,12 @@
 /* The sandbox's find, match, gmatch and gsub against Lua's own: the same results and the same errors, for many random patterns; its
  * sort, which is stable; and that a listing whose limits are used up by one family says nothing of another. */
-#include "autotune/random.h"
 #include "gen/sandbox.h"
 #include "gen/sandbox_names.h"
 #include "gen/sandbox_order.h"
 #include "gen/sandbox_pattern.h"
 #include "gen/space.h"
 #include "test_gen_toy.h"
+#include "verify/operands/random.h"
 #include <lauxlib.h>
 
 #ifdef __SANITIZE_THREAD__

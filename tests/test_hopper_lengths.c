@@ -1,10 +1,10 @@
 /* flash_fwd_wgmma over sequences of their own lengths, packed, padded and in pages, on a simulated H200 of few SMs: configs drawn at random
  * for a table of classes, and cases of prompts and of few queries in strides that TMA takes. Both timings of asynchronous copies, all
  * schedules of warps, and every sequence beside NaN in all others. */
-#include "autotune/random.h"
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 
 #define FAMILY "flash_fwd_wgmma"

@@ -10,11 +10,11 @@
  *   FAGEN_SWEEP=500                so many of them, drawn at random; prints what became of each
  *   FAGEN_SWEEP_PROBLEMS='A B'     for these problems alone, separated by blanks
  *   FAGEN_TEMPLATE_DIR=templates   with templates as they are edited */
-#include "autotune/compile_pool.h"
+#include "autotune/search/compile_pool.h"
 #include "gen/problem.h"
 #include "gen/space.h"
-#include "runtime/compiler.h"
-#include "runtime/resources.h"
+#include "runtime/build/compiler.h"
+#include "runtime/build/resources.h"
 #include "test_full.h"
 #include "test_pairs.h"
 #include "test_shipped.h"

@@ -5,7 +5,7 @@
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "gen/templates.h"
-#include "runtime/compiler.h"
+#include "runtime/build/compiler.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
 #include <criterion/criterion.h>

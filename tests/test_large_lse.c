@@ -1,7 +1,7 @@
 /* P of the backward pass where LSE is large: at most 1, and off by no more than the factor exp(|LSE| 2^-23) that fagen.h states; an LSE
  * that is no number gives NaN, one of -inf zeros. dO is the identity, so that dV is P transposed; with V of ones and D = 0, dS is P. */
-#include "autotune/number.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
 #include <criterion/parameterized.h>
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef FA_TEST_MAPS_TOY_H
 #define FA_TEST_MAPS_TOY_H
 #include "fake_driver.h"
-#include "runtime/lengths.h"
+#include "runtime/args/lengths.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
@@ -73,7 +73,7 @@ static inline const fa_plan *plan_of(const fa_args *a, int kind)
     const fa_plan *plan;
     char text[32];
     raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.o_dtype = a->o_dtype;
-    raw.features = fa_lengths_features(a), raw.page = a->page_table ? fa_lengths_page(a) : 0;
+    raw.features = fa_operation_features(fa_operation_find(a->op), a), raw.page = a->page_table ? fa_lengths_page(a) : 0;
     OK(fa_problem_normalize(&p, &raw));
     snprintf(text, sizeof text, "toy:kind=%d", kind);
     OK(fa_config_parse(&c, text));

@@ -5,7 +5,7 @@
 #include "cache/record.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
-#include "runtime/miss.h"
+#include "runtime/plan/miss.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
@@ -131,14 +131,14 @@ static inline void open_gate(void)
 static inline bool job_of(const fa_problem *p, fa_job *out)
 {
     fa_plan_key key = fa_plan_key_of(p);
-    return fa_background_look(&ctx->background, &key, out);
+    return fa_background_look(ctx->background, &key, out);
 }
 
 /* In the table; NULL = none. */
 static inline const fa_plan *plan_of(const fa_problem *p)
 {
     fa_plan_key key = fa_plan_key_of(p);
-    return fa_table_find(&ctx->table, &key);
+    return fa_table_find(ctx->table, &key);
 }
 
 static inline void await(int n, fa_job_state state)
@@ -195,7 +195,7 @@ static inline void count_plan(void *user, const fa_plan *plan)
 static inline int plans(void)
 {
     int n = 0;
-    fa_table_each(&ctx->table, count_plan, &n);
+    fa_table_each(ctx->table, count_plan, &n);
     return n;
 }
 #endif

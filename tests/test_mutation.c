@@ -1,6 +1,6 @@
-/* Does verification notice? Each row of the suite's lists is put into a template, and one of its scenes must fail: in its values, in the
- * bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The
- * same scenes pass with the templates as they are, by default those of the rows that run, in the first mode and in another. */
+/* Does verification notice? Each row of the suite's lists is put into a template, and one of its scenes, or each, must fail: in its values,
+ * in the bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The same
+ * scenes pass with the templates as they are, by default those of the rows that run, in the first mode and in another. */
 #include "forward.h"
 #include "gen/templates.h"
 #include "mutations.h"
@@ -11,7 +11,8 @@
 
 #define CHUNKS 16
 #define ALL_MODES -1
-#define ALONE_MOST 4 /* sequences of a batch whose results are shown to be their own */
+#define SCENES_MOST 24 /* of a row */
+#define ALONE_MOST 4   /* sequences of a batch whose results are shown to be their own */
 
 static const struct {
     const char *name;
@@ -26,11 +27,7 @@ static const struct {
 
 static bool is_hopper(const scene *s)
 {
-    static const char *const families[] = { "flash_fwd_wgmma", "flash_bwd_wgmma", "split_wgmma" };
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strstr(s->config, families[i]))
-            return true;
-    return false;
+    return strstr(s->config, "_wgmma:") != NULL && !strstr(s->config, "decode_");
 }
 
 static fa_case case_of(const scene *s)
@@ -158,17 +155,32 @@ static bool is_run(const mutation *m, const mutation_list *l)
     return l->every <= 1 || (m - l->mutations) % l->every == 0 || full();
 }
 
+/* The scenes of a row that are run; returns how many. */
+static int scenes_of(const mutation *m, const mutation_list *l, const scene *out[SCENES_MOST])
+{
+    int n = 0;
+    for (const char *name = m->scenes; *name;) {
+        size_t length = strcspn(name, " ");
+        cr_assert_lt(n, SCENES_MOST);
+        out[n] = scene_of(l, name, length);
+        cr_assert_not_null(out[n++], "%s: there is no scene %s", m->name, name);
+        name += length + strspn(name + length, " ");
+    }
+    if (!l->each || full())
+        return n;
+    out[0] = out[(m - l->mutations) / (l->every ? l->every : 1) % n];
+    return 1;
+}
+
 /* Whether a row that is run names the scene. */
 static bool is_asked(const scene *s, const mutation_list *l)
 {
-    bool asked = full();
-    for (const mutation *m = l->mutations; m->name && !asked; m++)
-        for (const char *at = m->scenes; *at && !asked && is_run(m, l);) {
-            size_t length = strcspn(at, " ");
-            asked = scene_of(l, at, length) == s;
-            at += length + strspn(at + length, " ");
-        }
-    return asked;
+    const scene *asked[SCENES_MOST];
+    bool is = full();
+    for (const mutation *m = l->mutations; m->name && !is; m++)
+        for (int n = is_run(m, l) ? scenes_of(m, l, asked) : 0; n > 0; n--)
+            is = is || asked[n - 1] == s;
+    return is;
 }
 
 /* ---- the templates as they are ---- */
@@ -230,7 +242,7 @@ static bool write_mutant(char dir[64], const mutation *m)
 static void run_mutation(const mutation *m, const mutation_list *l)
 {
     char dir[64], how[512] = "";
-    bool caught = false;
+    bool caught = l->each;
     if (!write_mutant(dir, m)) {
         cr_expect_fail("%s: the text is not in %s any more: %s", m->name, m->file, m->find);
         return;
@@ -240,16 +252,15 @@ static void run_mutation(const mutation *m, const mutation_list *l)
         return;
     }
     fa_context *ctx = context_for(l, dir, "");
-    for (const char *at = m->scenes; *at && !caught;) {
-        size_t length = strcspn(at, " ");
-        const scene *s = scene_of(l, at, length);
-        cr_assert_not_null(s, "%s: there is no scene %s", m->name, at);
-        caught = fails(ctx, s, ALL_MODES, how, sizeof how);
-        at += length + strspn(at + length, " ");
+    const scene *asked[SCENES_MOST];
+    int n = scenes_of(m, l, asked);
+    for (int i = 0; i < n && caught == l->each; i++) {
+        caught = fails(ctx, asked[i], ALL_MODES, how, sizeof how);
+        printf("%-44s %s\n", m->name, caught ? how : "NOT NOTICED");
+        cr_expect(caught || !l->each, "%s (%s): not noticed in %s", m->name, m->file, asked[i]->name);
     }
-    printf("%-44s %s\n", m->name, caught ? how : "NOT NOTICED");
     fflush(stdout);
-    cr_expect(caught, "%s (%s): nothing noticed it in: %s", m->name, m->file, m->scenes);
+    cr_expect(caught || l->each, "%s (%s): nothing noticed it in: %s", m->name, m->file, m->scenes);
     fa_destroy(ctx);
     nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -1,8 +1,8 @@
 /* The backward operation by its contract: what is refused, what is exactly 0, empty calls, accumulation, equal bits, the device's
  * reference. By default fewer shapes, chips and launches of each kernel. Tests share classes of problems, and so compiled kernels. */
-#include "autotune/number.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
 #include <math.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())

@@ -1,11 +1,11 @@
 /* Merging of partial results: random cases by the operation's rows, any number of parts by hand, and attention over parts of the keys. */
-#include "autotune/expected.h"
-#include "autotune/number.h"
-#include "autotune/random.h"
-#include "autotune/tensors.h"
 #include "gen/space.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/operands/tensors.h"
+#include "verify/truth/expected.h"
 #include <math.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())

@@ -1,13 +1,13 @@
 /* An operation that only this file and the folder gated/ know: O = gate * attention(Q, K, V), where gate is one more tensor. A row of
  * operands, a row of references and a family of two files are enough for it to be verified, tuned, recorded, launched and traced. */
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/reference.h"
-#include "autotune/search.h"
-#include "autotune/tensors.h"
+#include "autotune/search/search.h"
 #include "gen/space.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
+#include "verify/operands/tensors.h"
+#include "verify/truth/oracle.h"
+#include "verify/truth/reference.h"
 #include <errno.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 enum { Q, K, V, GATE, O, LSE, OPERANDS };
 
 #define E(x) FA_EXTENT_##x
-#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true
+#define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true, .broadcast = true
 static const fa_operation gated = {
     .op = GATED, .name = "gated", .products_d = 1, .products_dv = 1, .others = 6, .n = OPERANDS, .flags = FA_BROADCAST,
     .operand = {
@@ -35,8 +35,19 @@ static const fa_operation gated = {
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,       p->hq,    p->hkv,   p->sq,    p->sk,    p->d, p->dv, c->band.lo,
-                           c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], NULL, NULL };
+    return (fa_attention){ .b = p->b,
+                           .hq = p->hq,
+                           .hkv = p->hkv,
+                           .sq = p->sq,
+                           .sk = p->sk,
+                           .d = p->d,
+                           .dv = p->dv,
+                           .lo = c->band.lo,
+                           .hi = c->band.hi,
+                           .scale = c->scale,
+                           .q = c->in[Q],
+                           .k = c->in[K],
+                           .v = c->in[V] };
 }
 
 static int64_t outputs_of(const fa_problem *p)
@@ -248,7 +259,7 @@ Test(operation_toy, every_byte_is_counted_by_tensor)
         OK(fa_config_parse(&k, "gated:rows=4,threads=256"));
         OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
         sim_counters counted = test_traced(ctx, &p, plan, &in, &t);
-        uint64_t rows = (uint64_t)p.b * p.hq * p.sq, pairs = (uint64_t)(fa_model_visible(&p, band) * p.b * p.hq);
+        uint64_t rows = (uint64_t)p.b * p.hq * p.sq, pairs = (uint64_t)(fa_pairs_count(&(fa_pairs){ p.sq, p.sk, band }) * p.b * p.hq);
         const struct {
             const char *name;
             CUdeviceptr at;

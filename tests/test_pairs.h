@@ -1,8 +1,8 @@
 /* pairs: a few rows out of many in which every two values that occur together in some row still do. */
 #ifndef TEST_PAIRS_H
 #define TEST_PAIRS_H
-#include "autotune/random.h"
 #include "gen/config.h"
+#include "verify/operands/random.h"
 #include <criterion/criterion.h>
 #include <stdbool.h>
 #include <stdint.h>

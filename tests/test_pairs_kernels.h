@@ -2,11 +2,11 @@
  * them that are quick on the simulator. */
 #ifndef TEST_PAIRS_KERNELS_H
 #define TEST_PAIRS_KERNELS_H
-#include "autotune/case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "test_pairs.h"
+#include "verify/cases/case.h"
 
 typedef struct kernel {
     fa_problem problem;

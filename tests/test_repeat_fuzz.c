@@ -1,9 +1,9 @@
 /* One struct of arguments, changed in place between launches on the simulator: each launch gives what it gives as the first of a thread, in
  * a context that is young. */
-#include "autotune/number.h"
-#include "autotune/random.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
 #include <criterion/criterion.h>
 #include <fagen.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Which of a bundle's kernels runs, on drivers that only remember; and that a bundle needs neither NVRTC nor templates nor disk. */
 #include "bundle_maker.h"
 #include "fake_driver.h"
-#include "runtime/bundle_columns.h"
+#include "runtime/bundle/columns.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* What a call means: strides, alignment, diagonals and workspace, as they follow from its arguments. */
-#include "runtime/repeat.h"
+#include "runtime/launch/repeat.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* Every field of the public structs, wrong in every way: the status and the field's name in the message. */
 #include "gen/problem.h"
-#include "runtime/check.h"
+#include "runtime/args/check.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
 #include <float.h>
@@ -404,22 +404,23 @@ Test(runtime_check, each_field_that_is_not_read_is_refused_by_name)
         bool read; /* by the forward operation */
         fa_status refusal;
     } fields[] = {
-#define X(field, what, reader)         \
-    { #field,                          \
-      what,                            \
-      offsetof(fa_args, field),        \
-      sizeof((fa_args *)0)->field,     \
-      !strncmp(#reader, "FORWARD", 7), \
+#define FIELD(field, what, reader, ...) \
+    { #field,                           \
+      what,                             \
+      offsetof(fa_args, field),         \
+      sizeof((fa_args *)0)->field,      \
+      !strncmp(#reader, "FORWARD", 7),  \
       strcmp(#reader, "NONE") ? FA_INVALID : FA_UNSUPPORTED },
-        FA_LATE_ARGS(X)
-#undef X
+#define VALUE FIELD
+#define OPERAND(field, forward, backward, merge, what, ...) \
+    { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, strcmp(#forward, "NO") != 0, FA_INVALID },
+#include "gen/operands.def"
     };
-    size_t at = offsetof(fa_args, cu_seqlens_q);
+    unsigned char listed[sizeof(fa_args)] = { 0 };
     int n = 0, unread = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        /* the list has every byte behind `flags`, in the order of the struct */
-        cr_expect_eq(fields[i].at, at, "%s lies at %zu, the list before it ends at %zu", fields[i].name, fields[i].at, at);
-        at = fields[i].at + fields[i].bytes;
+        for (size_t byte = fields[i].at; byte < fields[i].at + fields[i].bytes; byte++)
+            cr_expect_eq(listed[byte]++, 0, "byte %zu, of %s, is listed twice", byte, fields[i].name);
         unread += fields[i].read ? 0 : (int)fields[i].bytes;
         for (size_t byte = 0; byte < fields[i].bytes && !fields[i].read;
              byte++) { /* any of its bytes: a tensor's address, and each stride */
@@ -437,7 +438,8 @@ Test(runtime_check, each_field_that_is_not_read_is_refused_by_name)
             n++;
         }
     }
-    cr_assert_eq(at, sizeof(fa_args), "every field is on the list");
+    for (size_t byte = offsetof(fa_args, cu_seqlens_q); byte < sizeof(fa_args); byte++)
+        cr_expect_eq(listed[byte], 1, "every field behind `flags` is a row of gen/operands.def; byte %zu is not", byte);
     cr_assert_eq(n, unread);
     cr_assert_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLibraryLoadData"), 0);
 }

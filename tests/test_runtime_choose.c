@@ -4,8 +4,8 @@
 #include "gen/error.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/choose.h"
-#include "runtime/shipped.h"
+#include "runtime/choose/choose.h"
+#include "runtime/choose/shipped.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* How contexts are made: device names, options, environment. */
 #include "fake_driver.h"
-#include "runtime/driver_cuda.h"
-#include "runtime/environment.h"
+#include "runtime/context/driver_cuda.h"
+#include "runtime/context/environment.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* Lengths and page numbers that lie in device memory: looked at on the simulator, and where the option asks for it; each rule by name. */
 #include "fake_driver.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include "runtime/runtime.h"
 #include "sim/sim.h"
 #include "test_cache_scratch.h"

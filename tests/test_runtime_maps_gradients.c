@@ -57,7 +57,8 @@ static const fa_plan *plan_of_gradients(const fa_args *a)
     fa_config c;
     const fa_plan *plan;
     raw.op = FA_BACKWARD;
-    raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.features = fa_lengths_features(a);
+    raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask,
+    raw.features = fa_operation_features(fa_operation_find(a->op), a);
     OK(fa_problem_normalize(&p, &raw));
     OK(fa_config_parse(&c, "back:kind=0"));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));

@@ -1,6 +1,6 @@
 /* What a launch does that finds no kernel of its bucket. */
 #include "gen/bucket.h"
-#include "runtime/jit.h"
+#include "runtime/choose/jit.h"
 #include "test_hit_counts.h"
 #include "test_misses.h"
 #include <sys/wait.h>
@@ -117,12 +117,12 @@ Test(runtime_misses, where_nothing_is_prepared_it_is_compiled_in_the_call)
 {
     launched(512);
     cr_expect_eq(compiles(), 1);
-    cr_expect_not(ctx->background.running);
+    cr_expect_not(ctx->background->running);
     fa_args a = call(1024, 1024);
     a.mask = FA_MASK_CAUSAL;
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(compiles(), 2);
-    cr_expect_not(ctx->background.running);
+    cr_expect_not(ctx->background->running);
 }
 
 Test(runtime_misses, fail)
@@ -160,7 +160,7 @@ Test(runtime_misses, compile_is_as_ever)
     cr_expect(tells(1024, "table      miss: the first launch prepares this kernel"), "%s", explained(1024));
     cr_expect_neq(launched(1024), first);
     cr_expect_eq(compiles(), 2);
-    cr_expect_not(ctx->background.running);
+    cr_expect_not(ctx->background->running);
 }
 
 Test(runtime_misses, a_compile_that_fails_is_told_and_not_repeated)
@@ -246,7 +246,7 @@ Test(runtime_misses, eight_threads_ask_once)
     for (int n = 1024; n <= 4096; n *= 2)
         await(n, FA_JOB_DONE);
     int jobs = 0;
-    for (const fa_job *j = ctx->background.first; j; j = j->next)
+    for (const fa_job *j = ctx->background->first; j; j = j->next)
         jobs++;
     cr_expect_eq(jobs, 3);
     cr_expect_eq(compiles(), 2);
@@ -291,7 +291,7 @@ Test(runtime_misses, the_queue_is_bounded)
             cr_assert_eq(fake_last().f, first);
         }
     cr_assert_eq(n, FA_BACKGROUND_MOST + 5);
-    cr_expect_eq(ctx->background.waiting, FA_BACKGROUND_MOST);
+    cr_expect_eq(ctx->background->waiting, FA_BACKGROUND_MOST);
     fa_args last = call(1 << 22, 128);
     static char text[8192];
     OK(fa_launch(ctx, &last, NULL));
@@ -329,9 +329,9 @@ Test(runtime_misses, destroyed_while_it_compiles)
     launched(2048); /* these are never begun */
     pthread_create(&t, NULL, destroy, ctx);
     for (bool stops = false; !stops; sched_yield()) {
-        pthread_mutex_lock(&ctx->background.mutex);
-        stops = ctx->background.stop;
-        pthread_mutex_unlock(&ctx->background.mutex);
+        pthread_mutex_lock(&ctx->background->mutex);
+        stops = ctx->background->stop;
+        pthread_mutex_unlock(&ctx->background->mutex);
     }
     usleep(20000); /* room for a destroy that does not wait */
     cr_expect_not(atomic_load(&destroyed));
@@ -441,11 +441,11 @@ Test(runtime_misses, what_is_no_candidate)
     OK(fa_plan_make(ctx, &p, &own, "a candidate", &plan));
     cr_expect_null(fa_miss_nearest(ctx, &far), "a plan that is not in the table");
     cr_assert_not_null(stand_in = fa_plan_stand_in(ctx, &p, plan));
-    cr_assert_eq(fa_table_add(&ctx->table, stand_in), stand_in);
+    cr_assert_eq(fa_table_add(ctx->table, stand_in), stand_in);
     cr_expect_null(fa_miss_nearest(ctx, &far), "nor one that only stands in");
-    cr_expect_eq(fa_table_add(&ctx->table, stand_in), stand_in);
-    cr_expect_eq(fa_table_add(&ctx->table, plan), plan, "which a kernel of its own follows");
-    cr_expect_eq(fa_table_add(&ctx->table, stand_in), plan, "and not the other way round");
+    cr_expect_eq(fa_table_add(ctx->table, stand_in), stand_in);
+    cr_expect_eq(fa_table_add(ctx->table, plan), plan, "which a kernel of its own follows");
+    cr_expect_eq(fa_table_add(ctx->table, stand_in), plan, "and not the other way round");
     cr_expect_eq(fa_miss_nearest(ctx, &far), plan);
     fa_problem invariant = far, has = p;
     invariant.features = has.features = FA_FEATURE_BATCH_INVARIANT;

@@ -1,6 +1,6 @@
 /* The law of the choice as a context keeps it: what came before has no say in what runs, in what is legal, and nothing guessed is kept. */
 #include "gen/bucket.h"
-#include "runtime/generators.h"
+#include "runtime/choose/generators.h"
 #include "test_misses.h"
 
 static void open_order(void)
@@ -30,7 +30,7 @@ static uint64_t draw(uint64_t n)
 static const fa_plan *plan_found(const fa_problem *p)
 {
     const fa_plan_key key = fa_plan_key_of(p);
-    return fa_table_find(&ctx->table, &key);
+    return fa_table_find(ctx->table, &key);
 }
 
 #define SHAPES 40

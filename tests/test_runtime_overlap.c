@@ -1,9 +1,9 @@
 /* Tensors in one memory: slices of each other's gaps are apart, one byte in common is not. */
-#include "autotune/random.h"
-#include "runtime/overlap.h"
-#include "runtime/repeat.h"
+#include "runtime/args/overlap.h"
+#include "runtime/launch/repeat.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
+#include "verify/operands/random.h"
 #include <stdio.h>
 
 TestSuite(runtime_overlap, .init = open_bare_context, .fini = close_bare_context, .timeout = 120);

@@ -1,6 +1,6 @@
 /* fa_prepare_range(): every bucket of a box of shapes, and no other. */
 #include "gen/bucket.h"
-#include "runtime/check.h"
+#include "runtime/args/check.h"
 #include "test_misses.h"
 
 TestSuite(runtime_range, .init = open_nearest, .fini = close_nearest, .timeout = 200);
@@ -56,34 +56,25 @@ Test(runtime_range, a_range_is_every_bucket_it_touches)
     open_with(FA_MISS_FAIL);
 }
 
-/* Buckets of the values of one field, the others as in p. */
-static int steps_of(fa_problem p, int field, int lo, int hi)
-{
-    int n = 0;
-    uint32_t last = 0;
-    for (int v = lo; v <= hi; v++) {
-        fa_problem_set(&p, &fa_problem_fields[field], v);
-        n += v == lo || fa_problem_bucket(&p) != last;
-        last = fa_problem_bucket(&p);
-    }
-    return n;
-}
-
-/* Buckets from 16 to the lengths of p whose launches without a workspace have plans of their own. */
-static int bare_of(fa_problem p)
+/* Buckets from 16 to the lengths of p. bare: those whose launches without a workspace have plans of their own. */
+static int buckets_of(fa_problem p, int *bare)
 {
     int n = 0, last_sq = p.sq, last_sk = p.sk;
     uint32_t row = 0;
+    *bare = 0;
     for (p.sq = 16; p.sq <= last_sq; p.sq++) {
         p.sk = 16;
-        uint32_t bucket = fa_problem_bucket(&p), before = bucket;
-        if (p.sq > 16 && bucket == row)
+        uint32_t before = fa_problem_bucket(&p);
+        if (p.sq > 16 && before == row)
             continue;
-        row = bucket;
-        n += fa_check_may_lack(&p);
-        for (p.sk = 17; p.sk <= last_sk; p.sk++, before = bucket) {
-            bucket = fa_problem_bucket(&p);
-            n += bucket != before && fa_check_may_lack(&p);
+        row = before;
+        for (; p.sk <= last_sk; p.sk++) {
+            uint32_t bucket = fa_problem_bucket(&p);
+            if (p.sk > 16 && bucket == before)
+                continue;
+            before = bucket;
+            *bare += fa_check_may_lack(&p);
+            n++;
         }
     }
     return n;
@@ -99,8 +90,9 @@ Test(runtime_range, a_range_of_lengths)
     open_with(FA_MISS_FAIL);
     OK(fa_prepare_range(ctx, &lo, &hi, &kernels));
     cr_expect(kernels >= 2 && kernels == compiles(), "%d kernels, %d compiles", kernels, compiles());
-    int rows = steps_of(hi, FA_FIELD_sq, 16, 8192), keys = steps_of(hi, FA_FIELD_sk, 16, 8192), bare = bare_of(hi);
-    cr_expect_eq(plans(), rows * keys + bare, "%d plans, %d x %d, %d without a workspace", plans(), rows, keys, bare);
+    int bare, wanted = buckets_of(hi, &bare);
+    wanted += bare;
+    cr_expect_eq(plans(), wanted, "%d plans, not %d, of these %d without a workspace", plans(), wanted, bare);
     for (int i = 0; i < 2000; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         fa_args a = call(16 + (int)(seed >> 33) % 8177 / (1 + i % 40), 16 + (int)(seed >> 43) % 8177 / (1 + i % 37));
@@ -108,7 +100,7 @@ Test(runtime_range, a_range_of_lengths)
         OK(fa_launch(ctx, &a, NULL));
     }
     OK(fa_prepare_range(ctx, &lo, &hi, &again));
-    cr_expect(again == kernels && compiles() == kernels && plans() == rows * keys + bare);
+    cr_expect(again == kernels && compiles() == kernels && plans() == wanted);
     OK(fa_prepare_range(ctx, &lo, &hi, NULL));
     fa_args a = call(8192, 65536);
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NO_KERNEL);
@@ -161,12 +153,12 @@ Test(runtime_range, a_range_that_fails_keeps_what_is_done)
     pthread_create(&t, NULL, fail_second, NULL);
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_COMPILE);
     pthread_join(t, NULL);
-    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=512,sk=256, after 4 of 7 shapes: "), "%s",
+    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=512,sk=256, after 4 of 9 shapes: "), "%s",
               fa_last_error());
     cr_expect_eq(kernels, 1);
     cr_expect(plan_of(&p) && plans() == 4);
     OK(fa_prepare_range(ctx, &lo, &hi, &kernels));
-    cr_expect_eq(plans(), 7);
+    cr_expect_eq(plans(), 9);
 }
 
 Test(runtime_range, ranges_that_are_refused)
@@ -203,7 +195,7 @@ Test(runtime_range, ranges_that_are_refused)
     hi.b = 1024;
     hi.sq = hi.sk = 1 << 30;
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "range: 49555 shape buckets: 17 of b, 55 of sq, 53 of sk, 1 of window; accepted: at most 16384"),
+    cr_expect(strstr(fa_last_error(), "range: 128115 shape buckets: 27 of b, 65 of sq, 73 of sk, 1 of window; accepted: at most 16384"),
               "%s", fa_last_error());
     cr_expect_eq(fa_prepare_range(NULL, &lo, &hi, NULL), FA_INVALID);
     cr_expect_eq(fa_prepare_range(ctx, NULL, &hi, NULL), FA_INVALID);

@@ -1,9 +1,9 @@
 /* A thread's launches one after the other give the driver what each gives in a thread of its own: nothing of one call stays in the next. */
-#include "autotune/random.h"
 #include "gen/problem.h"
-#include "runtime/repeat.h"
+#include "runtime/launch/repeat.h"
 #include "test_full.h"
 #include "test_maps_toy.h"
+#include "verify/operands/random.h"
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -216,12 +216,14 @@ static void same_calls(const fa_repeat *got, const fa_call *want, int i)
     cr_assert(fa_plan_key_equal(&got->key, &key), "launch %d: another class", i);
     cr_assert(!memcmp(&c->problem, &want->problem, sizeof c->problem), "launch %d: problem", i);
     cr_assert(!memcmp(&c->sizes, &want->sizes, sizeof c->sizes), "launch %d: sizes", i);
-    cr_assert(c->op == want->op && c->operands == want->operands && c->empty == want->empty && c->workspace_size == want->workspace_size,
+    cr_assert(c->op == want->op && c->has == want->has && c->operands == want->operands && c->empty == want->empty &&
+                  c->workspace_size == want->workspace_size,
               "launch %d", i);
-    for (int k = 0; k < c->operands && !c->empty; k++)
+    uint64_t has = c->empty ? 0 : c->has;
+    for (int k; (k = fa_operands_next(&has)) >= 0;)
         cr_assert(!memcmp(&c->values.operand[k], &want->values.operand[k], sizeof c->values.operand[k]), "launch %d: %s", i,
                   c->op->operand[k].name);
-#define X(c_type, cuda, name, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
+#define X(c_type, cuda, name, who, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
     FA_SCALARS(X)
 #undef X
 }

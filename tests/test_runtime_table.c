@@ -81,6 +81,6 @@ Test(runtime_table, the_table_holds_many_plans)
         cr_assert(fa_plan_use(ctx, plan[i]));
     }
     for (int i = 0; i < 300; i++)
-        cr_assert_eq(fa_table_find(&ctx->table, &plan[i]->key), plan[i]);
+        cr_assert_eq(fa_table_find(ctx->table, &plan[i]->key), plan[i]);
     cr_assert_eq(fake_live_libraries(), 1);
 }

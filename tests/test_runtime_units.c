@@ -4,7 +4,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

@@ -1,10 +1,10 @@
 /* What a query sees is not lost: a key with NaN, or with a score of +inf, makes O and LSE of each query that sees it NaN, and a score of
  * -inf is no weight. Whatever place of a block the key has: some places' exponentials are polynomials, some maxima are taken as integers.
  */
-#include "autotune/number.h"
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
 #include <criterion/parameterized.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* The winners that ship, as text: a row of runtime/defaults.inc each. */
+/* The winners that ship, as text: a row of runtime/choose/defaults.inc each. */
 #ifndef TEST_SHIPPED_H
 #define TEST_SHIPPED_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@ static const struct {
     const char *chip, *problem, *config;
 } shipped[] = {
 #define DEFAULT(chip, problem, config) { chip, problem, config },
-#include "runtime/defaults.inc"
+#include "runtime/choose/defaults.inc"
 #undef DEFAULT
 };
 #define SHIPPED (sizeof shipped / sizeof *shipped)

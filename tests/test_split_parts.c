@@ -1,9 +1,9 @@
 /* Dense batches of few tiles behind many keys, whose tiles are cut into parts: each row of a table is one compiled kernel, and many shapes
  * run on it. Both timings of asynchronous copies and all schedules of warps give the same bits. */
-#include "autotune/random.h"
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 
 #define SMS 7                   /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */

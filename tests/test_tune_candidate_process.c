@@ -1,5 +1,5 @@
 /* Candidates in a child process: what crashes, hangs, babbles or makes the device unusable costs itself and nothing else. */
-#include "autotune/candidate_process.h"
+#include "autotune/candidate/process.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>

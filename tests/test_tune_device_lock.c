@@ -1,7 +1,7 @@
 /* The lock of a device: one has it at a time, who dies gives it back, and a search holds it whenever it uses the device and at no other
  * time. The search runs on a driver that only pretends, with a backend that looks who has the device lock. */
-#include "autotune/clock.h"
-#include "autotune/search.h"
+#include "autotune/device/clock.h"
+#include "autotune/search/search.h"
 #include "fake_driver.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"

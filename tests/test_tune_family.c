@@ -1,5 +1,5 @@
 /* Searching a family whose tunables have names of its own: steps and moves are what it declares, and the search ends at its best. */
-#include "autotune/strategy.h"
+#include "autotune/strategy/strategy.h"
 #include "gen/problem.h"
 #include "rowwise.h"
 #include "test_gen_toy.h"

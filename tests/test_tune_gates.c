@@ -1,5 +1,5 @@
 /* What compiles and still is no candidate: spills, and notes of ptxas. A toy for sm_90a, through the compile pool alone. */
-#include "autotune/compile_pool.h"
+#include "autotune/search/compile_pool.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
 

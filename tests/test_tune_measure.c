@@ -1,10 +1,10 @@
 /* How long a launch takes, on a driver whose launches take a known time: what a sample is, when the clock counts as steady, and what a
  * failing device leaves. */
-#include "autotune/measure.h"
-#include "autotune/ragged.h"
+#include "autotune/device/measure.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
+#include "verify/operands/ragged.h"
 #include <criterion/criterion.h>
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* The search without a device: compiled for an arch, gated, ranked by the model, recorded, resumed, interrupted. */
-#include "autotune/compile_pool.h"
-#include "autotune/search.h"
+#include "autotune/search/compile_pool.h"
+#include "autotune/search/search.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

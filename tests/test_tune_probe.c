@@ -1,5 +1,5 @@
 /* The probes: their kernels compute what they should, on the simulator; what they measure is kept, and changes the model's chip. */
-#include "autotune/probe.h"
+#include "autotune/device/probe.h"
 #include "cache/rates.h"
 #include "cache/record.h"
 #include "gen/templates.h"

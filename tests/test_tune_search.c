@@ -1,13 +1,13 @@
 /* The whole search on a driver that only pretends, with a backend whose times and faults are known: nothing is timed that was not verified,
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
-#include "autotune/candidate_process.h"
-#include "autotune/journal.h"
-#include "autotune/random.h"
-#include "autotune/search.h"
-#include "autotune/seeds.h"
+#include "autotune/candidate/process.h"
+#include "autotune/search/journal.h"
+#include "autotune/search/search.h"
+#include "autotune/search/seeds.h"
 #include "fake_driver.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
+#include "verify/operands/random.h"
 #include <math.h>
 
 static const char lua[] =

@@ -1,6 +1,6 @@
 /* What the chip says of itself: through a library in NVML's place, and what follows for the quality of times. */
-#include "autotune/measure_backend.h"
-#include "autotune/nvml.h"
+#include "autotune/candidate/backend.h"
+#include "autotune/device/nvml.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Statistics of samples, and the rounds that find a winner, on a clock of our own. */
-#include "autotune/random.h"
-#include "autotune/tournament.h"
+#include "autotune/search/tournament.h"
 #include "gen/error.h"
+#include "verify/operands/random.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

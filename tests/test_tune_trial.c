@@ -1,10 +1,10 @@
 /* Trials on a driver whose kernels write what the test says: what is told of values that were not written or differ between devices. */
-#include "autotune/trial.h"
 #include "bench/compare_devices.h"
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
+#include "verify/cases/trial.h"
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 #define COPIES 128

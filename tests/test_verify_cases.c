@@ -1,9 +1,9 @@
 /* What a seed draws: a class, a shape, layouts and lengths, the same each time, of a width that reaches every kernel. */
-#include "autotune/case.h"
 #include "forward.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/map.h"
+#include "runtime/args/map.h"
+#include "verify/cases/case.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

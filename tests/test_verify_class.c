@@ -1,8 +1,8 @@
 /* What serving launches, on the simulator: sequences of their own lengths, packed rows, pages. Cases of the suite's table of classes, under
  * both timings of asynchronous copies and all schedules of warps; what no sequence sees is NaN, infinite, or was never written. */
-#include "autotune/random.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/random.h"
 #include "verify_classes.h"
 #include <criterion/parameterized.h>
 

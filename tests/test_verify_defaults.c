@@ -1,11 +1,11 @@
 /* Every config that ships has passed the simulator: each distinct one at three lengths, eager in order, lazy reversed, lazy at random. By
  * default each length goes one of these ways, and the longest all three, of one in three kernels of gradients and of one in six of the
  * others. Of these one in eight runs. In full form all run, all ways. */
-#include "autotune/trial.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
 #include "test_full.h"
 #include "test_shipped.h"
+#include "verify/cases/trial.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* A context on the simulator, and cases run on it. */
 #ifndef TEST_VERIFY_DEVICE_H
 #define TEST_VERIFY_DEVICE_H
-#include "autotune/tensors.h"
-#include "autotune/trial.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
+#include "verify/cases/trial.h"
+#include "verify/operands/tensors.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

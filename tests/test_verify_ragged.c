@@ -1,14 +1,14 @@
 /* Sequences of their own lengths on the host: cases that draw them, where their rows lie, and references over them. */
-#include "autotune/case.h"
-#include "autotune/expected.h"
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/random.h"
-#include "autotune/sequences.h"
-#include "autotune/work.h"
 #include "forward.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
+#include "verify/cases/case.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/operands/sequences.h"
+#include "verify/operands/work.h"
+#include "verify/truth/expected.h"
+#include "verify/truth/oracle.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -378,7 +378,7 @@ Test(verify_ragged, references_are_those_of_each_sequence_alone)
             own.sq = of->nq, own.sk = of->nk;
             fa_band band = fa_band_of(&own, s.c.diagonal, s.c.offset, s.c.window_left, s.c.window_right);
             gather(&s, i, q, k, v);
-            fa_attention a = { 1, p->hq, p->hkv, of->nq, of->nk, p->d, p->dv, band.lo, band.hi, s.call.scale, q, k, v, NULL, NULL };
+            fa_attention a = { 1, p->hq, p->hkv, of->nq, of->nk, p->d, p->dv, band.lo, band.hi, s.call.scale, q, k, v, .sequences = NULL };
             cr_assert_eq(fa_oracle_exact(&a, o, lse), FA_OK);
             for (int64_t row = 0; row < of->nq; row++) {
                 int64_t at = of->q + row;

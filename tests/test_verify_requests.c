@@ -1,7 +1,7 @@
 /* One request never sees another, shown of kernels as they ship: for each sequence of a batch, the rows of all others count as never
  * written; the launch's O and LSE of that sequence are written as a whole, and are what they are without. Those of the others are not,
  * which shows that the way of the bytes was followed. */
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
 

@@ -1,9 +1,9 @@
 /* The rule, the oracle and the number formats that verification rests on. */
-#include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/random.h"
-#include "autotune/verify.h"
 #include "gen/problem.h"
+#include "verify/operands/number.h"
+#include "verify/operands/random.h"
+#include "verify/truth/oracle.h"
+#include "verify/truth/rule.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static float *random_values(fa_random *r, int64_t n, int dtype)
 static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t hi)
 {
     fa_random r = { 99 };
-    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, NULL, NULL } };
+    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, .sequences = NULL } };
     s.a.q = s.q = random_values(&r, 2 * 6 * (int64_t)sq * d, dtype);
     s.a.k = s.k = random_values(&r, 2 * 2 * (int64_t)sk * d, dtype);
     s.a.v = s.v = random_values(&r, 2 * 2 * (int64_t)sk * dv, dtype);
@@ -208,11 +208,11 @@ Test(verify_rule, rounding_factor_of_the_naive_algorithm)
 static fa_verdict judge(const sample *s, const float *x, const float *lse, int dtype)
 {
     fa_verdict v = { .ok = false };
-    v.naive = fa_verify_errors(s->naive, s->o, s->n, false);
-    v.o = fa_verify_errors(x, s->o, s->n, false);
-    v.lse = fa_verify_errors(lse, s->lse, s->rows, true);
-    fa_scale scale = fa_verify_scale(s->o, s->n, s->lse, s->rows, dtype == FA_TF32 ? FA_F32 : dtype, true);
-    fa_verify_judge(&v, &scale);
+    v.naive = fa_rule_errors(s->naive, s->o, s->n, false);
+    v.o = fa_rule_errors(x, s->o, s->n, false);
+    v.lse = fa_rule_errors(lse, s->lse, s->rows, true);
+    fa_scale scale = fa_rule_scale(s->o, s->n, s->lse, s->rows, dtype == FA_TF32 ? FA_F32 : dtype, true);
+    fa_rule_judge(&v, &scale);
     return v;
 }
 
@@ -292,9 +292,9 @@ Test(verify_rule, accepts_naive_and_the_rounded_truth_and_rejects_planted_errors
                     x[i] = naive ? s.naive[i] : fa_number_round((float)s.o[i], stored);
                 for (int64_t i = 0; i < s.rows; i++)
                     lse[i] = (float)s.lse[i];
-                fa_errors base = fa_verify_errors(s.naive, s.o, s.n, false);
+                fa_errors base = fa_rule_errors(s.naive, s.o, s.n, false);
                 plant((error)e, &s, x, lse,
-                      fmax(base.most, fa_number_ulp(fa_verify_scale(s.o, s.n, s.lse, s.rows, stored, true).most, stored)));
+                      fmax(base.most, fa_number_ulp(fa_rule_scale(s.o, s.n, s.lse, s.rows, stored, true).most, stored)));
                 fa_verdict v = judge(&s, x, lse, dtypes[t]);
                 cr_assert_eq(v.ok, e == E_NONE, "%s, error %d: %s", fa_dtype_name(dtypes[t]), e, v.text);
             }
@@ -316,10 +316,10 @@ Test(verify_rule, ten_values_do_not_fail_by_chance)
             x[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
             y[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
         }
-        fa_verdict v = { .o = fa_verify_errors(x, o, 10, false), .naive = fa_verify_errors(y, o, 10, false) };
-        fa_scale scale = fa_verify_scale(o, 10, NULL, 0, FA_BF16, false);
+        fa_verdict v = { .o = fa_rule_errors(x, o, 10, false), .naive = fa_rule_errors(y, o, 10, false) };
+        fa_scale scale = fa_rule_scale(o, 10, NULL, 0, FA_BF16, false);
         scale.rows = 1;
-        fa_verify_judge(&v, &scale);
+        fa_rule_judge(&v, &scale);
         failed += !v.ok;
     }
     cr_assert_lt(failed, 5, "%d of 2000", failed);
@@ -337,11 +337,11 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
         for (int n = 0; n < 100; n++)
             o[n] = 1, x[n] = y[n] = n ? 1 + 0x1p-6f : 1.25f;
         x[0] = 1 + 0.25f * (float)rows[r].error;
-        fa_verdict v = { .o = fa_verify_errors(x, o, 100, false), .naive = fa_verify_errors(y, o, 100, false) };
-        fa_scale scale = fa_verify_scale(o, 100, NULL, 0, FA_F32, false);
+        fa_verdict v = { .o = fa_rule_errors(x, o, 100, false), .naive = fa_rule_errors(y, o, 100, false) };
+        fa_scale scale = fa_rule_scale(o, 100, NULL, 0, FA_F32, false);
         scale.times = rows[r].times;
         scale.rows = 4;
-        fa_verify_judge(&v, &scale);
+        fa_rule_judge(&v, &scale);
         cr_assert_eq(v.ok, rows[r].ok, "%g times: %s", rows[r].error, v.text);
     }
 }
@@ -352,7 +352,7 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
 static void bounds_of(float q, float k0, float k1, float v, int first, double *o, double *lse)
 {
     const float k[] = { k0, k1 }, values[] = { 0, v };
-    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, NULL, NULL };
+    fa_attention a = { 1, 1, 1, 1, 2, 1, 1, first, 1, 1, &q, k, values, .sequences = NULL };
     cr_assert_eq(fa_oracle_bounds(&a, FA_F32, FA_F32, o, lse), FA_OK);
 }
 
@@ -404,7 +404,7 @@ Test(verify_rule, what_is_held_against_bounds)
         fa_verdict v = { .ok = false };
         double exact[2] = { 0, rows[i].reference }, bound[2] = { 0, rows[i].bound };
         float x[2] = { 0, rows[i].x };
-        fa_verify_bounded(&v, &(fa_bounded){ x, exact, bound, 2, rows[i].dtype, rows[i].lse, "O" });
+        fa_rule_bounded(&v, &(fa_bounded){ x, exact, bound, 2, rows[i].dtype, rows[i].lse, "O" });
         cr_expect_eq(v.ok, !rows[i].rule, "row %zu: %s", i, v.text);
         cr_expect(rows[i].rule ? v.rule && !strcmp(v.rule, rows[i].rule) && v.at == 1 && strstr(v.text, "O[1] is ") : !v.rule,
                   "row %zu: %s, %s", i, v.rule ? v.rule : "nothing", v.text);

@@ -2,7 +2,7 @@
  * number of keys and its own diagonal, gives for each the very bits of a launch with that sequence alone. No other template reads what
  * may differ. */
 #include "gen/templates.h"
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
 

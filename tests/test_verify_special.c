@@ -1,8 +1,8 @@
 /* Problems at the edges, and what must not change a single bit. By default a test takes every third kind of kernel. */
-#include "autotune/number.h"
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/operands/number.h"
 #include <math.h>
 
 #define WGMMA(br, bc, rest) "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=0,o_path=0,br=" #br ",bc=" #bc "," rest

@@ -2,7 +2,7 @@
 #include "tiny.h"
 #include "cache/entry.h"
 #include "gen/problem.h"
-#include "runtime/context.h"
+#include "runtime/context/context.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

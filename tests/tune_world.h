@@ -2,7 +2,7 @@
  * each is from its best value, a model that is off by up to `error`, and combinations that run though no list has them. */
 #ifndef FA_TEST_TUNE_WORLD_H
 #define FA_TEST_TUNE_WORLD_H
-#include "autotune/strategy.h"
+#include "autotune/strategy/strategy.h"
 
 #define WORLD_TUNABLES 6
 

@@ -1,7 +1,7 @@
 /* verify_classes: classes of problems, and which cases of them a suite draws for which families. */
 #ifndef VERIFY_CLASSES_H
 #define VERIFY_CLASSES_H
-#include "autotune/case.h"
+#include "verify/cases/case.h"
 
 typedef struct verify_class_list {
     const char *families; /* what the names of the families that run them begin with: words between blanks */

@@ -16,9 +16,8 @@ from ._context import Context
 from .errors import InvalidArgument, invalid
 
 GRAD_O, GRAD_LSE = word("grad_o.ptr"), word("grad_lse")
-GRAD_Q, GRAD_K, GRAD_V = word("grad_q.ptr"), word("grad_k.ptr"), word("grad_v.ptr")
-WRITTEN = (GRAD_Q, GRAD_K, GRAD_V)
-NAMES = ("grad_q", "grad_k", "grad_v")
+NAMES = _abi.GRADIENTS
+WRITTEN = tuple(word(f"{name}.ptr") for name in NAMES)
 Triple = Tuple[Any, Any, Any]
 _plans = Plans()
 

@@ -15,7 +15,7 @@ from ._view import View, empty_like, is_torch, view
 from ._context import Context
 from .errors import InvalidArgument, invalid
 
-ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k", "page_table")
+ARRAYS = tuple(_abi.SEQUENCES)
 WORDS = {name: word(name) for name in ARRAYS}
 _plans = Plans()
 
@@ -162,10 +162,11 @@ def lengths_array(name: str, x: View, q: View, b: int) -> None:
     if x.dtype != "int32":
         raise invalid(f"{name}.dtype", x.dtype, "int32")
     shapes.same(name, x, "device", q.device, "q")
-    wanted, layout = {"page_table": (2, "[b, n]")}.get(name, (1, "[b + 1]" if name.startswith("cu_") else "[b]"))
-    shapes.rank(name, x, wanted, layout)
-    rows = b + 1 if name.startswith("cu_") else b
-    if x.shape[0] != rows or rows < (1 if name.startswith("cu_") else 0):
+    extents = _abi.SEQUENCES[name]
+    wanted, bounds = len(extents), extents[0] == "b + 1"
+    shapes.rank(name, x, wanted, f"[{', '.join(extents)}]")
+    rows = b + 1 if bounds else b
+    if x.shape[0] != rows or rows < (1 if bounds else 0):
         raise invalid(f"{name}.shape", tuple(x.shape), f"({max(rows, 1)}{', n' if wanted == 2 else ','}), of {max(b, 0)} sequences")
 
 

@@ -1,4 +1,7 @@
-"""What the tests share: a simulated chip, random tensors, exact attention in fp64."""
+"""What the tests share: a simulated chip, random tensors, exact attention in fp64.
+
+Masks and dropout are written here a second time, by the words of fagen.h, and on purpose: these tests are there to doubt what the library
+says of itself. All other scripts ask the library (gen/pairs.h)."""
 from __future__ import annotations
 
 import os
@@ -16,6 +19,12 @@ def half(seed: int, *shape: int, dtype: str = "float16") -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
+def seen(sq: int, sk: int, left: int = -1, right: int = -1, off: Optional[int] = None) -> np.ndarray:
+    """Which keys each query sees, [sq, sk]; off None: bottom-right."""
+    at = np.arange(sk)[None] - (np.arange(sq)[:, None] + (sk - sq if off is None else off))
+    return ((at >= -left) | (left < 0)) & ((at <= right) | (right < 0))
+
+
 def exact(q: Any, k: Any, v: Any, left: int = -1, right: int = -1, off: Optional[int] = None,
           scale: Optional[float] = None) -> Tuple[np.ndarray, np.ndarray]:
     """(out, lse) of [b, s, h, d] in fp64; off None: bottom-right."""
@@ -23,9 +32,7 @@ def exact(q: Any, k: Any, v: Any, left: int = -1, right: int = -1, off: Optional
     group, sq, sk = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     k, v = k.repeat(group, 2), v.repeat(group, 2)
     s = np.einsum("bihd,bjhd->bhij", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    j = np.arange(sk)[None] - (np.arange(sq)[:, None] + (sk - sq if off is None else off))
-    hidden = ((j < -left) if left >= 0 else False) | ((j > right) if right >= 0 else np.zeros((sq, sk), bool))
-    s = np.where(hidden, -np.inf, s)
+    s = np.where(seen(sq, sk, left, right, off), s, -np.inf)
     with np.errstate(all="ignore"):
         most = s.max(-1, keepdims=True, initial=-1e300)
         e = np.exp(s - most)

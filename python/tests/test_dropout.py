@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import CHIP, close, half, kept
+from conftest import CHIP, close, half, kept, seen
 
 import fagen
 
@@ -20,8 +20,7 @@ def wanted(q, k, v, g, rng, p, causal=True):
     group, sk = hq // k.shape[2], k.shape[1]
     k, v = k.repeat(group, 2), v.repeat(group, 2)
     s = np.einsum("bihd,bjhd->bhij", q, k) * d ** -0.5
-    seen = (np.arange(sk)[None] <= np.arange(sq)[:, None] + sk - sq) | (not causal)
-    s = np.where(seen, s, -np.inf)
+    s = np.where(seen(sq, sk, right=0 if causal else -1), s, -np.inf)
     lse = np.log(np.exp(s - s.max(-1, keepdims=True)).sum(-1)) + s.max(-1)
     w, z = np.exp(s - lse[..., None]), kept(rng, p, b, hq, sq, sk)
     out = np.einsum("bhij,bjhd->bihd", w * z, v)

@@ -8,7 +8,7 @@ import os
 import threading
 
 import pytest
-from conftest import CHIP
+from conftest import CHIP, seen
 
 import fagen
 from fagen import _abi, _library
@@ -57,9 +57,7 @@ def eager(q, k, v, left=-1, right=-1):
     group, sq, sk = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     k, v = (x.repeat_interleave(group, 2) for x in (k, v))
     s = torch.einsum("bihd,bjhd->bhij", q, k) * q.shape[-1] ** -0.5
-    at = torch.arange(sk, device=q.device)[None] - (torch.arange(sq, device=q.device)[:, None] + sk - sq)
-    seen = ((at >= -left) if left >= 0 else torch.ones_like(at, dtype=torch.bool)) & ((at <= right) if right >= 0 else True)
-    s = s.masked_fill(~seen, -torch.inf)
+    s = s.masked_fill(torch.from_numpy(~seen(sq, sk, left, right)).to(q.device), -torch.inf)
     return torch.einsum("bhij,bjhd->bihd", s.softmax(-1), v), s.logsumexp(-1)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import threading
 
 import pytest
-from conftest import CHIP
+from conftest import CHIP, seen
 
 import fagen
 
@@ -34,11 +34,10 @@ def eager(q, k, v, left=-1, right=-1, off=None, scale=None):
     group, sq, sk = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     q, k, v = q.double(), *(x.double().repeat_interleave(group, 2) for x in (k, v))
     s = torch.einsum("bihd,bjhd->bhij", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    at = torch.arange(sk)[None] - (torch.arange(sq)[:, None] + (sk - sq if off is None else off))
-    seen = ((at >= -left) if left >= 0 else torch.ones_like(at, dtype=bool)) & ((at <= right) if right >= 0 else True)
-    some = seen.any(-1)
-    lse = torch.where(seen | ~some[:, None], s, -torch.inf).logsumexp(-1)
-    p = torch.where(seen, (s - lse[..., None]).exp(), 0)
+    known = torch.from_numpy(seen(sq, sk, left, right, off))
+    some = known.any(-1)
+    lse = torch.where(known | ~some[:, None], s, -torch.inf).logsumexp(-1)
+    p = torch.where(known, (s - lse[..., None]).exp(), 0)
     return torch.einsum("bhij,bjhd->bihd", p, v), torch.where(some, lse, -torch.inf)
 
 

@@ -9,7 +9,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from conftest import CHIP, exact_gradients  # noqa: E402
+from conftest import CHIP, exact_gradients, seen  # noqa: E402
 
 import fagen  # noqa: E402
 
@@ -47,8 +47,7 @@ def exact(q, k, v):
     q, k, v = (np.asarray(x.astype(jnp.float32), np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
     k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
     s = q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[3])
-    rows, keys = np.arange(s.shape[2])[:, None], np.arange(s.shape[3])
-    s = np.where(keys - rows > s.shape[3] - s.shape[2], -np.inf, s)
+    s = np.where(seen(*s.shape[2:], right=0), s, -np.inf)
     p = np.exp(s - s.max(3, keepdims=True))
     return (p / p.sum(3, keepdims=True) @ v).transpose(0, 2, 1, 3)
 
@@ -116,8 +115,7 @@ def naive(q, k, v):
     """The same loss by attention in q's type, step by step."""
     k, v = (x.repeat(q.shape[2] // x.shape[2], 2) for x in (k, v))
     s = jnp.einsum("bihd,bjhd->bhij", q, k) * jnp.asarray(q.shape[3] ** -0.5, q.dtype)
-    rows, keys = jnp.arange(q.shape[1])[:, None], jnp.arange(k.shape[1])
-    s = jnp.where(keys - rows > k.shape[1] - q.shape[1], -jnp.inf, s)
+    s = jnp.where(seen(q.shape[1], k.shape[1], right=0), s, -jnp.inf)
     out, lse = jnp.einsum("bhij,bjhd->bihd", jax.nn.softmax(s), v), jax.nn.logsumexp(s, -1)
     return (out * GIVEN).astype(jnp.float32).sum() + (lse.astype(jnp.float32) * OF_LSE).sum()
 

@@ -70,6 +70,30 @@ def generator():
     return module
 
 
+def test_lists_of_keywords_are_those_of_the_rows():
+    g = generator()
+    rows = g.operands(textwrap.dedent("""
+        /* OPERAND(none, IN, IN, NO, NULL, .doc = "a comment") */
+        OPERAND(q, IN, IN, NO, NULL, TENSORS, "q", 0, "help (of q)",
+                QUERIES(D), TYPE(INPUT),
+                .doc = "queries")
+        OPERAND(grad_o, NO, OUT, NO, "gradients", GRADIENTS, "grad-o", 0, "dO",
+                QUERIES(DV), TYPE(OUTPUT), .keyword = "grad_out",
+                .doc = "the gradient of O")
+        OPERAND(table, IN, NO, NO, "pages", SEQUENCES, "table", 0, "pages",
+                .rank = 2, .extent = { E(B), E(TABLE) }, .row = E(ENTRIES), .drawn = FA_DRAWN_SEQUENCES,
+                .doc = "pages")
+        OPERAND(cu, MAY, MAY, NO, "lengths", SEQUENCES, "cu", 0, "firsts",
+                LENGTHS_OF(BOUNDS), .values = "total",
+                .doc = "firsts")
+        """))
+    assert [row.field for row in rows] == ["q", "grad_o", "table", "cu"]
+    text = g.module(g.Header({}, {}, {}), rows)
+    assert "SEQUENCES = {'table': ('b', 'n'), 'cu': ('b + 1',)}" in text and "GRADIENTS = ('grad_out',)" in text
+    assert tuple(_abi.SEQUENCES) == ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k", "page_table")
+    assert _abi.GRADIENTS == ("grad_q", "grad_k", "grad_v")
+
+
 def test_the_generator_reads_what_headers_hold():
     g = generator()
     header = g.parse(textwrap.dedent("""
@@ -86,6 +110,8 @@ def test_the_generator_reads_what_headers_hold():
     assert "class TwoWords(C.Structure)" in text and '"fa_do": (C.c_int, [C.c_void_p, C.c_char_p, C.c_size_t])' in text
     with pytest.raises(ValueError, match="no struct"):
         g.parse("int main(void);")
+    with pytest.raises(ValueError, match="no row"):
+        g.operands("OPERAND(q, IN)")
     with pytest.raises(ValueError, match="long double"):
         g.member("long double", {})
 

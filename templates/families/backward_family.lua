@@ -1,6 +1,7 @@
 -- What all families of the backward pass share: D = rowsum(dO O) - dLSE as a first step (delta.cu), and the values that their kernels take.
 
 local round_up = include "families/round_up.lua"
+local values_of = include "pairs/values.lua"
 
 local backward = { features = "lengths+deterministic+dropout+lse-strides" }
 
@@ -28,17 +29,11 @@ function backward.delta_work(p)
   return { bytes = math.max(1, p.b * p.sq * p.hq * (2 * p.dv * p.o_bytes + 4)) }
 end
 
--- With the buffers' names behind.
+-- buffers: names of what the kernels share in the workspace.
 function backward.params(p, buffers)
-  local names = "q k v o lse grad_o grad_lse grad_q grad_k grad_v " .. buffers .. " "
-  for _, tensor in ipairs { "q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v" } do
-    names = names .. ("%s_sb %s_ss %s_sh "):format(tensor, tensor, tensor)
-  end
-  if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-  if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-  if p.has_dropout then names = names .. "rng drop_below keep_scale " end
-  names = names .. "scale scale_log2 b hq hkv group sq sk tiles accumulate "
-  return names .. (p.has_lengths and "total_q total_k relative shift_lo shift_hi" or "diag_lo diag_hi")
+  local values = values_of(p)
+  return "q k v o lse grad_o grad_lse grad_q grad_k grad_v " .. buffers .. " " .. values.rows .. values.scores .. "tiles accumulate "
+    .. values.seen
 end
 
 -- dS of one query head is the least that is there at a time: tiles of rows x rows elements of 16 bits. spills: of a config, whether dS goes
@@ -50,13 +45,6 @@ function backward.workspace(rows, spills)
     if bytes <= 8 << 30 then return true end
     return false, "dS of one query head takes " .. bytes .. " bytes of workspace; accepted: up to " .. (8 << 30) .. " (8 GiB)"
   end, search = true }
-end
-
--- The share of all pairs that the mask leaves, about.
-function backward.visible(p)
-  if p.mask == "none" then return 1 end
-  if p.mask == "causal" then return p.sq <= p.sk and 1 - p.sq / (2 * p.sk) or p.sk / (2 * p.sq) end
-  return math.min(1, (p.window > 0 and p.window or 1024) / math.max(1, p.sk))
 end
 
 return backward

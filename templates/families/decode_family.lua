@@ -3,6 +3,7 @@
 -- only where a tile of rows ends.
 
 local round_up = include "families/round_up.lua"
+local values_of = include "pairs/values.lua"
 
 local decode = { rows_sm = 128, round_up = round_up }
 
@@ -146,8 +147,7 @@ end
 function decode.stream(p, c, a, turn, sq)
   sq = sq or p.sq
   local rows = sq * (p.hq // p.hkv)
-  local keys = p.sk
-  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + sq) end
+  local keys = seen_keys(p, sq)
   local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
   local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
@@ -178,15 +178,9 @@ function decode.work(p, c, a, l, sq)
 end
 
 function decode.params(p, c)
-  local names = "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
-    .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-  if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-  if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-  if p.has_pages then names = names .. "page_table " end
-  names = names .. "scale scale_log2 b hq hkv group sq sk "
-  if p.has_lengths then names = names .. "total_q total_k relative shift_lo shift_hi " else names = names .. "diag_lo diag_hi " end
-  if p.has_pages then names = names .. "page_size pages page_table_stride " end
-  return names
+  local values = values_of(p)
+  return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
+    .. values.rows .. values.scores .. values.seen .. values.pages
 end
 
 -- Configs of these tiles with buffers, blocks and shares as they mostly win.

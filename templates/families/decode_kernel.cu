@@ -1,6 +1,7 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
@@ -167,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
       const int block = tile.first_block + turn * GROUPS + group;
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
-        rows.attend(p, sequence, tile, block, block >= tile.range.full_hi || block <= tile.range.full_lo, k_tile, v_tile);
+        rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), FlashAttention-1 (Dao et al. 2022, algorithm 1) in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -96,17 +97,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         const int r = row + RI * y + i;
-        const int first = first_key(sequence, r) - key, last = last_key(sequence, r) - key;
+        const int first = $(pr.first_key("r")) - key, last = $(pr.last_key("r")) - key;
         float m = -infinity(), l = 0.f;
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          s[i][j] = CJ * x + j >= first && CJ * x + j <= last ? s[i][j] * p.scale : -infinity();
+          s[i][j] = $(pr.seen("CJ * x + j", "first", "last")) ? $(pr.score("s[i][j]")) : -infinity();
           m = fmaxf(m, s[i][j]);
         }
         m = half_warp_max(m);
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          const bool sees = CJ * x + j >= first && CJ * x + j <= last;
+          const bool sees = $(pr.seen("CJ * x + j", "first", "last"));
           const float e = sees ? expf(s[i][j] - (m == -infinity() ? 0.f : m)) : 0.f;
           p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = sees ? e : UNSEEN;
           l += e;
@@ -155,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
   __syncthreads();
   if (p.lse != nullptr)
     for (int row = threadIdx.x; row < sq; row += THREADS)
-      p.lse[sequence.lse(head, row)] = row_sum[row] == 0.f ? -infinity() : row_max[row] + logf(row_sum[row]);
+      p.lse[sequence.lse(head, row)] = row_sum[row] == 0.f ? -infinity() : $(pr.lse("row_max[row]", "row_sum[row]"));
 //| if p.o ~= "fp32" then
   for (int row = y; row < sq; row += 16)
     for (int col = x; col < DV; col += 16) store_element(p.o, o_at + row * p.o_ss + col, o[row * o_step + col]);

@@ -2,6 +2,8 @@
 -- inside, so that O, l and m of every row block are read and written for each block of keys. Exact fp32 arithmetic for every input type.
 -- One thread block per head and batch, 16 x 16 threads, as the paper's kernel.
 
+local values_of = include "pairs/values.lua"
+
 local function buffers(p)
   return "row_max fp32 b hq sq, row_sum fp32 b hq sq" .. (p.o == "fp32" and "" or ", partial fp32 b hq sq dv")
 end
@@ -39,9 +41,8 @@ return {
   workspace = function(p, c, a, l) return buffers(p) end,
 
   params = function(p, c, a, l)
-    local partial = p.o == "fp32" and "" or "partial "
-    return "q k v o lse row_max row_sum " .. partial
-      .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale hq group sq sk diag_lo diag_hi"
+    local values = values_of(p)
+    return "q k v o lse row_max row_sum " .. (p.o == "fp32" and "" or "partial ") .. values.rows .. "scale hq group sq sk " .. values.seen
   end,
 
   work = function(p, c, a, l)

@@ -1,3 +1,5 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention in exact fp32: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -38,10 +40,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 //| include "pairs/grad_probability.cu"
 
 //| include "tiles/delta.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 __device__ __forceinline__ float4 load_float4(u32 from) {
   const uint4 x = load_shared_x4(from);
@@ -84,28 +84,25 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
   float s[RI][CJ] = {}, dp[RI][CJ] = {};
   dots<CHUNKS>(s, smem + SMEM_Q, smem + SMEM_K, x, y);
   dots<CHUNKS_V>(dp, smem + SMEM_GRAD_O, smem + SMEM_V, x, y);
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-  const int number = (int)(sequence.number() * p.hq + head);
-//| end
+//| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq + head)")
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const int row = row0 + y + 16 * i;
     const bool real = row < sequence.sq();
     const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
     const float delta = real ? ((const float *)p.delta)[sequence.delta(head, row)] : 0.f;
-    const int lo = first_key(sequence, row), hi = lse == -infinity() ? -1 : last_key(sequence, row);
+    const int lo = $(pr.first_key("row")), hi = lse == -infinity() ? -1 : $(pr.last_key("row"));
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
-      const bool visible = key >= lo && key <= hi;
-      $(p.has_dropout and "" or "const ")float e = visible ? probability_exp2(fmaf(s[i][j], p.scale, -finite_lse(lse)) * LOG2E) : 0.f;
+      const bool visible = $(pr.seen("key", "lo", "hi"));
+      $(pr.p_type) e = visible ? $(pr.probability("s[i][j]", "p.scale", "finite_lse(lse)", "LOG2E")) : 0.f;
 //| if p.has_dropout then
-      const bool kept = dropout.keeps(number, row, key);
-      const float ds = visible ? e * ((kept ? dp[i][j] * p.keep_scale : 0.f) - delta) : 0.f;
+      const bool kept = $(pr.keeps("number", "row", "key"));
+//| end
+      const float ds = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
+//| if p.has_dropout then
       if (!kept) e = 0.f;  // dV has the scale of what is kept at its end
-//| else
-      const float ds = visible ? e * (dp[i][j] - delta) : 0.f;
 //| end
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));
@@ -176,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int key0 = blockIdx.x % p.tiles * BC, kv_head = blockIdx.x / p.tiles % p.hkv;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hkv);
+  const int key0 = $(wk.tile) * BC, kv_head = $(wk.head("p.hkv"));
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hkv")));
   if (key0 >= sequence.sk()) return;
   float4 dk[CJ][DJ], dv[CJ][VJ];
 #pragma unroll
@@ -187,9 +184,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 #pragma unroll
     for (int j = 0; j < VJ; j++) dv[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   }
-  const int row_lo = first_query(sequence, key0), row_hi = last_query(sequence, min(key0 + BC, sequence.sk()) - 1);
+  const int row_lo = $(pr.first_query("key0")), row_hi = $(pr.last_query_of("key0", "BC"));
   if (row_lo <= row_hi) {
-    load_keys_and_values(p, sequence, smem, kv_head, key0, first_key(sequence, 0), last_key(sequence, sequence.sq() - 1));
+    load_keys_and_values(p, sequence, smem, kv_head, key0, $(pr.first_own_key), $(pr.last_own_key()));
     for (int head = kv_head * p.group; head < (kv_head + 1) * p.group; head++)
       for (int row0 = row_lo / BR * BR; row0 <= row_hi; row0 += BR) {
         load_queries(p, sequence, smem, head, row0);
@@ -209,11 +206,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if (key >= sequence.sk()) continue;
 #pragma unroll
     for (int j = 0; j < DJ; j++)
-      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], p.scale);
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
+      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], $(pr.grad_scale));
 #pragma unroll
     for (int j = 0; j < VJ; j++)
-      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(keep_scale));
+      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(pr.keep_scale));
   }
 }
 
@@ -222,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int row0 = blockIdx.x % p.tiles * BR, head = blockIdx.x / p.tiles % p.hq;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+  const int row0 = $(wk.tile) * BR, head = $(wk.head("p.hq"));
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
   if (row0 >= sequence.sq()) return;
   const Range range = key_range(p, sequence, row0, min(row0 + BR, sequence.sq()) - 1);
   float4 dq[RI][DJ];
@@ -266,6 +262,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     if (row >= sequence.sq()) continue;
 #pragma unroll
     for (int j = 0; j < DJ; j++)
-      store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], p.scale);
+      store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], $(pr.grad_scale));
   }
 }

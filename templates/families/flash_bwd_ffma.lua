@@ -66,7 +66,7 @@ return {
     local elements = c.br * c.bc // 32
     local ri, cj = c.br // 16, c.bc // 16
     local dots = 8 * (l.chunks + l.chunks_v) * (ri + cj)  -- 16-byte loads of all warps for S and dP
-    local visible = p.b * p.hq * backward.visible(p)
+    local visible = p.b * p.hq * seen_share(p)
     local function table_of(products, loads, bytes)
       return {
         rows = c.br, cols = c.bc, matrix_flops = 2 * products, unit = "ffma", exps = 1,

@@ -1,3 +1,5 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention on mma.sync: P = exp(scale Q K^T - LSE), dS = P (dO V^T - D), dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -107,7 +109,7 @@ struct Walk {
 //| end
 
 // dS out of P and dP.
-__device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return probability * (grad - delta); }
+__device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return $(pr.dscore("probability", "grad", "delta")); }
 
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.spill and ", some of them each launch" or "") ----
 
@@ -124,18 +126,9 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
   }
 }
 
-//| local hides = p.mask ~= "none" or c.dq == 1
+//| local hides = pr.right or c.dq == 1
 //| if hides then
-// Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none behind the last.
-__device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row) {
-//|   if p.mask ~= "none" then
-  if (key + 16 * KB - 1 - row > sequence.diag_hi()) return false;
-//|   end
-//|   if p.mask == "window" then
-  if (key - (row + PART - 1) < sequence.diag_lo()) return false;
-//|   end
-  return key + 16 * KB <= sequence.sk() && row < sequence.sq();
-}
+//| pr.whole()
 
 //|   if c.dq == 1 then
 // Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
@@ -144,36 +137,11 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //|   end
 __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence &sequence, int key, int row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-//|   if p.mask ~= "none" then
-  // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
-//|   end
-//|   if c.dq == 1 then
-  const int last = sequence.sk() - 1 - key;
-//|   end
-#pragma unroll
-  for (int m = 0; m < KB; m++)
-#pragma unroll
-    for (int n = 0; n < NB_ROWS; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const int j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2;
-//|   local mask = p.mask ~= "none" and "j - i > hi || j - i < lo" or ""
-        if ($(mask)$(mask ~= "" and c.dq == 1 and " || " or "")$(c.dq == 1 and "j > last" or "")) x[m][n][e] = 0.f;
-      }
+//|   indented(2, pr.hide, "mma_keys", "x", "0.f", c.dq == 1)
 }
 //| end
 
-// Whether the warp's keys from `key` on and its queries from `row` on have a pair that the mask leaves.
-__device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row) {
-//| if p.mask ~= "none" then
-  if (key - (row + PART - 1) > sequence.diag_hi()) return false;
-//| end
-//| if p.mask == "window" then
-  if (key + 16 * KB - 1 - row < sequence.diag_lo()) return false;
-//| end
-  return key < sequence.sk() && row < sequence.sq();
-}
+//| pr.meet()
 
 // S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
 // stored.
@@ -183,7 +151,7 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = probability_exp2(fmaf(s[m][n][e], p.scale_log2, -pairs[n].lse[e % 2]));
+      for (int e = 0; e < 4; e++) s[m][n][e] = $(pr.probability("s[m][n][e]", "p.scale_log2", "pairs[n].lse[e % 2]"));
 }
 
 // dP^T becomes dS^T. P^T: a function of the place.
@@ -213,16 +181,10 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 }
 //| end
 
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The first tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = blockIdx.x / heads_of_launch, place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| wk.tile_of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
   const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
@@ -243,14 +205,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
-  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = last_query(sequence, min(key0 + KEYS, sk) - 1);
+  const int first_row = $(pr.first_query("key0")), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
 //| if c.dq == 1 then
   const int first_head = kv_head * p.group + p.member;                 // of the launch
   const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
 //| else
   const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
 //| end
-  const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
+  const int seen_first = $(pr.first_own_query), seen_last = $(pr.last_own_query("sk"));  // rows that see a key: no others are read
   int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
 //| if walks then
@@ -296,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     cp_async_commit();
   };
   if (head < heads) {
-    const int first = first_key(sequence, 0), last = last_key(sequence, sq - 1);
+    const int first = $(pr.first_own_key), last = $(pr.last_own_key("sq"));
     load_rows<KEYS, CHUNKS, D>(smem, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, key0, first, last);
     load_rows<KEYS, CHUNKS_V, DV>(smem + SMEM_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, key0, first, last);
   }
@@ -343,8 +305,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     }
     __syncthreads();  // the tiles of K and V are free for what is stored
   };
+//| indented(2, pr.begin_dropout)
 //| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
   const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head
 //| end
 //| if c.dq == 1 then
@@ -382,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);
 //|   end
-    store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dk, sums_k)" or "clear(dk)");
@@ -391,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       Pairs pairs[NB_ROWS];
       dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
-      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), p.keep_scale);
+      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), $(pr.keep_scale));
 //|   end
       load_pairs(pairs, pairs_at);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
@@ -412,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);
 //|   end
-    store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+    store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   }
 //| else
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
@@ -435,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
     const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);
-    drop(ds, kept, p.keep_scale);
+    drop(ds, kept, $(pr.keep_scale));
 //|   end
     grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
 //|   if p.has_dropout then
@@ -460,8 +422,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     return;
   }
 //|   end
-  store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+  store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 

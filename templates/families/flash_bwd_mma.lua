@@ -131,12 +131,12 @@ return {
       SCORES // 2, c.bc, c.bc * 8 * (l.chunks + l.chunks_v))
   end,
   params = function(p, c, a, l)
-    return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and " unit member members" or "")
+    return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and "unit member members" or "")
   end,
 
   work = function(p, c, a, l)
     local chunks, chunks_v = l.chunks, l.chunks_v
-    local visible = p.b * p.hq * backward.visible(p)
+    local visible = p.b * p.hq * seen_share(p)
     local row = 2 * (p.d + p.dv)
     -- widths: 8-column blocks of a 16-row block's products with one row of operands.
     local function table_of(rows, cols, own, owners, n, parts, widths, copies, bytes)

@@ -225,12 +225,12 @@ return {
   end,
 
   params = function(p, c, a, l)
-    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and " unit" or " key_base unit")
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and "unit" or "key_base unit")
       .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
   end,
 
   work = function(p, c, a, l)
-    local visible = p.b * p.hq * backward.visible(p)
+    local visible = p.b * p.hq * seen_share(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
     -- What a copy takes beyond the time of the blocks in front of it. By timings on an H200, d = 64: four buffers of Q and dO in the place

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), flash attention forward in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -33,10 +34,8 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p)
 
 //| include "tiles/softmax.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
+//| include "pairs/philox.cu"
 
-//| end
 typedef float element;
 
 //| include "pairs/exact_rows.cu"
@@ -101,9 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     for (int j = 0; j < VJ; j++) o[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   }
 
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -153,11 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         if constexpr (MASKED) {
-          const int query = query_of(p, where.row + row_at(i));
-          const int lo = first_key(sequence, query) - block * BC, hi = last_key(sequence, query) - block * BC;
-#pragma unroll
-          for (int j = 0; j < CJ; j++)
-            if (x + 16 * j > hi || x + 16 * j < lo) s[i][j] = -infinity();
+//| indented(10, pr.hide, "ffma", "s", "-infinity()")
         }
         float m = state[i].m;
 #pragma unroll
@@ -170,11 +163,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 //| end
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
+          $(pr.p_type) e = probability(s[i][j], p.scale_log2, shift);
           state[i].l += e;
-//| if p.has_dropout then
-          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;
-//| end
+//| indented(10, pr.drop_pair, "e", "number", "(int)own.query", "block * BC + x + 16 * j")
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
         }
 #pragma unroll
@@ -209,11 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       }
       __syncwarp();  // before the next block overwrites P
     };
-    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
-    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
-//| if p.mask == "window" then
-    for (; block >= range.block_lo; block--) step(Constant<true>{});
-//| end
+//| pr.walk("range", "step")
     cp_async_wait<0>();
   }
 
@@ -222,12 +209,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const float l = half_warp_sum(state[i].l);
-    const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+    const float inverse = reciprocal(l)$(pr.out_scale);
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
     if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
-//| if p.mask ~= "none" then
+//| if pr.right then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int j = 0; j < VJ; j++)

@@ -1,6 +1,8 @@
 -- flash_fwd_ffma: flash attention forward in exact fp32 on the FMA units, for sm_80 and later.
 -- Half a warp (16 lanes) shares RI rows: lane x holds columns x, x + 16, ... of S and every 16th float4 of O.
 
+local values_of = include "pairs/values.lua"
+
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
   features = "batch-invariant+dropout",
@@ -58,9 +60,8 @@ return {
   end,
 
   params = function(p, c, a, l)
-    return "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-      .. (p.has_dropout and "rng drop_below keep_scale " or "")
-      .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section"
+    local values = values_of(p)
+    return "q k v o lse " .. values.rows .. values.scores .. values.seen .. "tiles section"
   end,
 
   work = function(p, c, a, l)

@@ -1,3 +1,5 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 //| if not l.few_layout and not l.split then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
@@ -58,10 +60,8 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "tiles/softmax.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
+//| include "pairs/philox.cu"
 
-//| end
 //| include "pairs/exact_rows.cu"
 
 //| include "tiles/epilogue.cu"
@@ -153,9 +153,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
   }
 
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -261,13 +259,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     };
 //| if p.align >= 4 then
-    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
-    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
-//|   if p.mask == "window" then
-    for (; block >= range.block_lo; block--) step(Constant<true>{});
-//|   end
+//|   pr.walk("range", "step")
 //| else
-    for (; block >= range.block_lo; block--) step(block >= range.full_hi || block <= range.full_lo);
+    for (; block >= range.block_lo; block--) step($(pr.is_cut("range")));
 //| end
     cp_async_wait<0>();
   }
@@ -287,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 #pragma unroll 1
   for (int round = 0;; round++) {
     TileOrder order(p);  // made anew: its registers are needed between
-    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
     attend(p, where, smem);
@@ -302,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const Parts parts = parts_of_launch(p);
 #pragma unroll 1
   for (int round = 0;; round++) {
-    const int at = round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
+    const int at = $(wk.of_round("blockIdx.x", "gridDim.x", "(int)"));
     if (at >= parts.total()) break;
     if (round > 0) __syncthreads();  // everyone is through with the part before
     attend(p, tile_of(p, parts, at), smem);

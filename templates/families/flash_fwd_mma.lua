@@ -6,6 +6,7 @@ local round_up = include "families/round_up.lua"
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
+local values_of = include "pairs/values.lua"
 
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
@@ -131,16 +132,9 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.vb * 8) end,
 
   params = function(p, c, a, l)
-    local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "")
-      .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-    if p.has_pages then names = names .. "page_table " end
-    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
-    names = names .. "scale scale_log2 b hq hkv group sq sk "
-    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section_keys"
-      .. (p.has_pages and " page_size pages page_table_stride" or "") end
-    return names .. "diag_lo diag_hi tiles section"
+    local values = values_of(p)
+    return "q k v o lse " .. (l.parts and "workspace part_o part_state " or "") .. values.rows .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles section ") .. values.pages
   end,
 
   -- What one block of B_r x B_c scores costs.
@@ -172,11 +166,11 @@ return {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = (n_mma + elements * 3 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
-      smem_bytes = (fragments + copies) * 1.2 * more,
+      issue = (n_mma + elements * 4 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      smem_bytes = (fragments + copies) * 1.45 * more,
       latency = latency,
       tile_latency = 5500,
-      efficiency = 0.83,
+      efficiency = 0.70,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

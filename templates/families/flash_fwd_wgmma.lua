@@ -8,6 +8,8 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
+local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
@@ -79,8 +81,8 @@ local function places(p, c)
     l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end
-  l.ranges = l.ranges or p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
-  l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.ranges = l.ranges or p.has_lengths and (edges.right(p) and 48 or 32) + (l.parts and 16 or 0) or 16
+  l.slot = l.ranges + ((edges.right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
@@ -125,25 +127,28 @@ return {
       "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
   },
 
-  -- Persistent blocks in turns, two buffers, boxes as wide as save no columns; tiles by what registers hold. Where tiles are few, one
-  -- warpgroup to a block makes twice as many.
+  -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
+  -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
-    for _, br in ipairs({ 64, 128, 192, 256 }) do
-      local feeder = br <= 128 and 40 or 32
-      local _launch, consumer = registers(a, { br = br, ctas = 1, feeder = feeder })
-      local room = math.min(br == 64 and 128 or 224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
+    local function add(c, box, bc)
+      list[#list + 1] = {
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
+        stages_v = 2, q_bufs = c.br == 64 and 2 or 1, grid = "persistent", ahead = c.br == 64 and 1 or 0, sections = 1, cluster = 1,
+        rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
+      }
+    end
+    for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
+                         { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
+                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
+      local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and n < ((br == 64 or br == 256) and 2 or 3) then
+        if bc <= room and (n < c.wide or bc == 64) then
           n = n + 1
-          for _, box in ipairs({ 64, 32, 16 }) do
-            list[#list + 1] = {
-              br = br, ctas = 1, feeder = feeder, schedule = br == 64 and "plain" or "pingpong", bc = bc, box = box, stages_k = 2,
-              stages_v = 2, q_bufs = br == 64 and 2 or 1, grid = "persistent", ahead = br == 64 and 1 or 0, sections = 1, cluster = 1,
-              rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
-            }
-          end
+          add(c, 64, bc)
+          if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc) end
         end
       end
     end
@@ -170,7 +175,7 @@ return {
       return false, "how many tiles there are is known on the device alone"
     end, upto = "grid" },
     { "feeder", function(p, c, a)
-      if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
+      if edges.left(p) and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
@@ -191,12 +196,12 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      local masked = p.mask ~= "none" or p.has_lengths
+      local masked = edges.right(p) or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
-      if p.mask == "window" then others = 32 end
+      if edges.left(p) then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
-      if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
-      if p.mask == "window" and p.has_lengths then others = 38 end
+      if edges.left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
+      if edges.left(p) and p.has_lengths then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -213,7 +218,7 @@ return {
       if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
         return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
       end
-      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or p.mask == "window")) then return true end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.left(p))) then return true end
       return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
     { "buffers", function(p, c, a)
@@ -235,7 +240,7 @@ return {
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
       local _launch, consumer = registers(a, c)
       local need = matrices(p, c) + 30
-      if p.mask == "none" or need <= consumer then return true end
+      if not edges.right(p) or need <= consumer then return true end
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
@@ -269,7 +274,7 @@ return {
   layout = function(p, c, a)
     local l = places(p, c)
     l.tma = true
-    l.masked = p.mask ~= "none"
+    l.masked = edges.right(p)
     l.persistent = c.grid > 0
     -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
     l.published = l.persistent and (l.masked or p.has_lengths)
@@ -286,7 +291,7 @@ return {
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
-    l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
+    l.skip_late = edges.left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       -- One box brings all columns of a run where they fill the boxes of a row.
@@ -317,17 +322,11 @@ return {
   workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
-    local names = "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
-    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
-    if p.has_pages then names = names .. "page_table " end
-    names = names .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
-    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
-    names = names .. "scale scale_log2 b hq hkv group sq sk "
-    if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
-    names = names .. "total_q total_k relative shift_lo shift_hi section_keys "
-    if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
-    return names
+    local values = values_of(p)
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+      .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
+      .. (p.has_pages and l.joined and "joined " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
@@ -342,17 +341,17 @@ return {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = 490
-    if c.stages_v == 1 then latency = latency + 800 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
-    if c.cluster > 1 then latency = latency + 500 end
+    if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.cluster > 1 then latency = latency + 100 end
     if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
+    local tile = 2200 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
-    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 24 bytes a clock.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // 24
+    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 32 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 32
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -361,16 +360,16 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      -- Rows of 32 bytes feed the products at half the rate: measured on an H100 at d = 136, 152 and 176.
-      efficiency = c.box == 16 and 0.5 or 1,
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
       issue = issue * more,
+      -- Rows of 32 bytes feed the products more slowly: measured on an H100 at d = 136, 152 and 176.
+      efficiency = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1,
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0),
-      l2_speed = 1.8,
+      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0)) + (c.bc - 96) / 1000,
+      l2_speed = 2,
       regs = l.regs,
     }
   end,

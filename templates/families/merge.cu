@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), merge of partial results: m = max LSE_i, w_i = exp(LSE_i - m), O = sum w_i O_i / sum w_i, LSE = m + log(sum w_i).
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -201,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
         for (int v = 0; v < VEC; v++) sum[s][v] *= inverse;
         if (lane + s * LANES < PIECES) store(to + (lane + s * LANES) * (VEC * $(p.o_bytes)), sum[s]);
       }
-      if (lane == 0 && p.lse != nullptr) p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = m + logf(l);  // -inf of no key
+      if (lane == 0 && p.lse != nullptr) p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = $(pr.lse("m", "l"));  // -inf of no key
     }
   }
 }

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), naive attention in three passes: S = scale Q K^T, P = softmax(S), O = P V, S and P through memory.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -21,10 +22,8 @@ constexpr int PITCH = TILE + 4;
 //| include "pairs/mask.cu"
 
 //| include "machine/fma.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 // The tile of block blockIdx.x: rows, then columns, then heads of all batches.
 struct Tile {
@@ -71,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
       if (row < sq && col < sk)
-        s[(long long)row * p.sk + col] = col >= first_key(sequence, row) && col <= last_key(sequence, row) ? sum[i][j] * p.scale : -infinity();
+        s[(long long)row * p.sk + col] = $(pr.sees("row", "col")) ? $(pr.score("sum[i][j]")) : -infinity();
     }
 }
 
@@ -82,20 +81,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= sequence.sq()) return;
   float *const s = (float *)p.scores + t.scores + (long long)row * p.sk;
-  const int lo = first_key(sequence, row), hi = last_key(sequence, row);
+  const int lo = $(pr.first_key("row")), hi = $(pr.last_key("row"));
   float m = -infinity(), l = 0.f;
   for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
   for (int j = lo + lane; j <= hi; j += 32) l += expf(s[j] - m);  // NaN where all scores are beyond fp32
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = 1.f / l;
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-  const int number = (int)(t.batch * p.hq + t.head);
-//| end
-//| local kept = p.has_dropout and " * (dropout.keeps(number, row, j) ? p.keep_scale : 0.f)" or ""
-  for (int j = lane; j < sequence.sk(); j += 32) s[j] = j >= lo && j <= hi ? expf(s[j] - m) * inverse$(kept) : UNSEEN;
-  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : m + logf(l);
+//| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
+  for (int j = lane; j < sequence.sk(); j += 32) s[j] = $(pr.seen("j", "lo", "hi")) ? expf(s[j] - m) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {

@@ -1,6 +1,8 @@
 -- naive: attention in three passes through memory, the baseline of the literature and the oracle of the tuner: S = scale Q K^T
 -- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
 
+local values_of = include "pairs/values.lua"
+
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
   features = "dropout",
@@ -29,8 +31,8 @@ return {
 
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
-    return "q k v o lse scores q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-      .. (p.has_dropout and "rng drop_below keep_scale " or "") .. "scale hq group sq sk diag_lo diag_hi"
+    local values = values_of(p)
+    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
   end,
 
   work = function(p, c, a, l)

@@ -1,3 +1,5 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), gradients of attention in passes: P = exp(scale Q K^T - LSE) and dS = P (dO V^T - D) through memory, dQ = scale dS K,
 // dK = scale dS^T Q, dV = P^T dO.
 //   problem  $(problem_text)
@@ -28,10 +30,8 @@ constexpr int PITCH = TILE + 4;
 //| include "pairs/grad_probability.cu"
 
 //| include "tiles/delta.cu"
-//| if p.has_dropout then
 
-//|   include "pairs/philox.cu"
-//| end
+//| include "pairs/philox.cu"
 
 // sum[i][j] += a(4 y + i, k) b(4 x + j, k) over k in [from, to).
 template <class A, class B>
@@ -56,9 +56,9 @@ __device__ __forceinline__ long long pair_index(const Params &p, long long batch
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int cols = (p.sk + TILE - 1) / TILE, row0 = blockIdx.x % p.tiles * TILE, key0 = blockIdx.x / p.tiles % cols * TILE;
-  const int head = blockIdx.x / p.tiles / cols % p.hq, kv_head = head / p.group;
-  const long long batch = blockIdx.x / p.tiles / cols / p.hq;
+  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile) * TILE, key0 = $(wk.head("cols")) * TILE;
+  const int head = $(wk.batch("cols")) % p.hq, kv_head = head / p.group;
+  const long long batch = $(wk.batch("cols")) / p.hq;
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq(), sk = sequence.sk();
   if (row0 >= sq || key0 >= sk) return;
@@ -76,9 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
           [&](int row, int i) { return row0 + row < sq ? load_o(grad_o, (row0 + row) * p.grad_o_ss + i) : 0.f; },
           [&](int key, int i) { return seen(key0 + key) ? to_float(v[(key0 + key) * p.v_ss + i]) : 0.f; });
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
   for (int i = 0; i < 4; i++) {
     const int row = row0 + 4 * y + i;
     if (row >= sq) continue;
@@ -86,24 +84,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
     for (int j = 0; j < 4; j++) {
       const int key = key0 + 4 * x + j;
       if (key >= sk) continue;
-      const bool visible = key >= first_key(sequence, row) && key <= last_key(sequence, row) && lse != -infinity();
-      const float e = visible ? expf(at_most_zero(s[i][j] * p.scale - finite_lse(lse))) : 0.f;
+      const bool visible = $(pr.sees("row", "key")) && lse != -infinity();
+      const float e = visible ? expf(at_most_zero($(pr.score("s[i][j]")) - finite_lse(lse))) : 0.f;
 //| if p.has_dropout then
-      const bool kept = dropout.keeps((int)(batch * p.hq + head), row, key);
-      ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = kept ? e * p.keep_scale : 0.f;
-      dp[i][j] = kept ? dp[i][j] * p.keep_scale : 0.f;
-//| else
-      ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = e;
+      const bool kept = $(pr.keeps("(int)(batch * p.hq + head)", "row", "key"));
 //| end
-      ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? e * (dp[i][j] - delta) : 0.f;
+      ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = $(pr.kept("e"));
+      ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
     }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int row0 = blockIdx.x % p.tiles * TILE, head = blockIdx.x / p.tiles % p.hq, kv_head = head / p.group;
-  const long long batch = blockIdx.x / p.tiles / p.hq;
+  const int row0 = $(wk.tile) * TILE, head = $(wk.head("p.hq")), kv_head = head / p.group;
+  const long long batch = $(wk.batch("p.hq"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -120,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_con
       for (int j = 0; j < 4; j++) {
         const int row = row0 + 4 * y + i, col = c0 + 4 * x + j;
         if (row < sq && col < D)
-          store_gradient(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + col, sum[i][j] * p.scale);
+          store_gradient(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + col, sum[i][j] * $(pr.grad_scale));
       }
   }
 }
@@ -128,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_con
 // One tile of dK, and of dV: sums over the queries of all heads of the group.
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int key0 = blockIdx.x % p.tiles * TILE, kv_head = blockIdx.x / p.tiles % p.hkv;
-  const long long batch = blockIdx.x / p.tiles / p.hkv;
+  const int key0 = $(wk.tile) * TILE, kv_head = $(wk.head("p.hkv"));
+  const long long batch = $(wk.batch("p.hkv"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq(), sk = sequence.sk();
   if (key0 >= sk) return;
@@ -152,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_co
       for (int j = 0; j < 4; j++) {
         const int key = key0 + 4 * y + i, col = c0 + 4 * x + j;
         if (key < sk && col < D)
-          store_gradient(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh + col, dk[i][j] * p.scale);
+          store_gradient(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh + col, dk[i][j] * $(pr.grad_scale));
         if (key < sk && col < DV)
           store_gradient(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh + col, dv[i][j]);
       }

@@ -2,6 +2,7 @@
 -- parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
+local edges = include "pairs/edges.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads up to which other families split keys
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
@@ -130,7 +131,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, true)
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
-      if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+      if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // fagen $(version), attention by two-dimensional tiles without online softmax: S = scale Q K^T, P = softmax(S), O = P V through memory.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -82,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
         const int row = t.row + N * y + i, key = col + N * x + j;
         if (row < t.sq && key <= t.keys.key_hi)
           t.scores[(long long)row * p.sk + key] =
-              key >= first_key(sequence, row) && key <= last_key(sequence, row) ? sum[i][j] * p.scale : -infinity();
+              $(pr.sees("row", "key")) ? $(pr.score("sum[i][j]")) : -infinity();
       }
   }
 }
@@ -107,23 +108,23 @@ extern "C" __global__ void __launch_bounds__(128) fa_softmax(const __grid_consta
   float *const s = t.scores + (long long)t.row * p.sk + t.keys.key_lo;
   const Sequence sequence = sequence_of(p, t.batch);
   const int n = t.keys.key_hi - t.keys.key_lo + 1;
-  const int lo = first_key(sequence, t.row) - t.keys.key_lo, hi = last_key(sequence, t.row) - t.keys.key_lo;  // of those that it sees
+  const int lo = $(pr.first_key("t.row")) - t.keys.key_lo, hi = $(pr.last_key("t.row")) - t.keys.key_lo;  // of those that it sees
   float m = -infinity(), l = 0.f;
   for (int j = threadIdx.x; j < n; j += 128) {
     const float score = s[j];
     if (j < ROW) held[j] = score;
-    if (j >= lo && j <= hi) m = fmaxf(m, score);
+    if ($(pr.seen("j", "lo", "hi"))) m = fmaxf(m, score);
   }
   m = reduce(m, words, [](float a, float b) { return fmaxf(a, b); });
   for (int j = threadIdx.x; j < n; j += 128) {
     const float e = expf((j < ROW ? held[j] : s[j]) - m);  // NaN where all scores are beyond fp32
     if (j < ROW) held[j] = e;
-    if (j >= lo && j <= hi) l += e;
+    if ($(pr.seen("j", "lo", "hi"))) l += e;
   }
   l = reduce(l, words, [](float a, float b) { return a + b; });
   const float inverse = 1.f / l;
-  for (int j = threadIdx.x; j < n; j += 128) s[j] = j < lo || j > hi ? UNSEEN : (j < ROW ? held[j] : expf(s[j] - m)) * inverse;
-  if (threadIdx.x == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, t.row)] = hi < lo ? -infinity() : m + logf(l);
+  for (int j = threadIdx.x; j < n; j += 128) s[j] = $(pr.unseen("j", "lo", "hi")) ? UNSEEN : (j < ROW ? held[j] : expf(s[j] - m)) * inverse;
+  if (threadIdx.x == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, t.row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {

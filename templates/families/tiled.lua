@@ -1,6 +1,8 @@
 -- tiled: two-dimensional tiling without online softmax, kept for comparison: the products S = scale Q K^T and O = P V are tiled, each tile
 -- of rows reads K or V once, and S and P go through memory. Exact fp32 arithmetic for every input type, 16 x 16 threads.
 
+local values_of = include "pairs/values.lua"
+
 return {
   doc = "two-dimensional tiles without online softmax, S and P through memory, fp32 arithmetic",
   default = false,
@@ -34,7 +36,10 @@ return {
 
   workspace = "scores fp32 b hq sq sk",
 
-  params = "q k v o lse scores q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale hq group sq sk diag_lo diag_hi",
+  params = function(p, c, a, l)
+    local values = values_of(p)
+    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
+  end,
 
   work = function(p, c, a, l)
     local n, warps, dv = c.tile // 16, l.threads // 32, 64 * l.chunks_v

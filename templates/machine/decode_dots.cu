@@ -1,4 +1,5 @@
 //| needs "c.dot_lanes l.chunks_v l.col_lanes l.p"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the rows of a warp as dot products on the FMA units ----
 // S: DOT_LANES lanes share a key. Each has every DOT_LANES-th 16-byte chunk of its row, and Q there as fp32. Where the lanes add up, they
 // halve the keys that they still hold at each step, so that at the end every lane has scores of its own. O: COL_LANES lanes share a row of
@@ -181,14 +182,7 @@ struct WarpRows {
     float s[BR][SCORES];
     scores(s, k_tile);
     if (masked) {
-#pragma unroll
-      for (int r = 0; r < BR; r++) {
-        const int query = query_of(p, tile.row + r);
-        const int lo = first_key(sequence, query) - block * BC, hi = last_key(sequence, query) - block * BC;
-#pragma unroll
-        for (int i = 0; i < SCORES; i++)
-          if (key_of_score(i) > hi || key_of_score(i) < lo) s[r][i] = -infinity();
-      }
+//| indented(6, pr.hide, "dots", "s", "-infinity()")
     }
 #pragma unroll
     for (int r = 0; r < BR; r++) {

@@ -1,15 +1,11 @@
 //| needs "c.stages"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: over the keys that they see ----
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The last tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
-  const int place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| wk.tile_of_queries()
   const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
   const Sequence sequence = sequence_of(p, place / p.hq);
   const int sq = sequence.sq();
@@ -31,10 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       lse[m][h] = pair.x, delta[m][h] = pair.y;
     }
   }
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-  const int number = (int)(sequence.number() * p.hq) + head;
-//| end
+//| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq) + head")
   int next = range.block_lo, next_stage = 0;
   auto load_next = [&] {
     if (next <= range.block_hi) {
@@ -66,29 +59,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     dot_rows(s, {q_rows, 0}, {tile, 0}, at);
     dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
 //| if p.has_dropout then
-    drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
+    drop(ds, dropout, number, row0 + warp_row, block * BC, $(pr.keep_scale));
 //| end
-    const bool masked = block >= range.full_hi || block <= range.full_lo;
+    const bool masked = $(pr.is_cut("range"));
 #pragma unroll
     for (int m = 0; m < QB; m++)
 #pragma unroll
       for (int n = 0; n < NB_KEYS; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-          ds[m][n][e] = grad_score(probability_exp2(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
+          ds[m][n][e] = grad_score($(pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
-#pragma unroll
-      for (int m = 0; m < QB; m++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          const int i = row0 + warp_row + m * 16 + h * 8 + g;
-          const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-          for (int n = 0; n < NB_KEYS; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-              if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
-        }
+//|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }
     add_rows(dq, ds, {tile, 0}, at);
 //| if c.stages == 2 then
@@ -99,6 +81,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| end
   }
   __syncwarp();  // the warp's rows of Q are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, p.scale, q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
+  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
                             p.grad_q_ss, sq - row0 - warp_row);
 }

@@ -1,28 +1,13 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 
-// Tiles of dS that hold a pair which 16 rows see, from `lo` on; of other tiles nothing was left.
-struct Tiles {
-  int lo, count;
-  __device__ __forceinline__ bool has(int tile) const { return (u32)(tile - lo) < (u32)count; }
-  // Some of n tiles from `tile` on, and all of them.
-  __device__ __forceinline__ bool meets(int tile, int n) const { return count > 0 && tile < lo + count && lo < tile + n; }
-  __device__ __forceinline__ bool holds(int tile, int n) const { return lo <= tile && tile + n <= lo + count; }
-};
-__device__ __forceinline__ Tiles tiles_of(const Sequence &sequence, int row) {
-  const int lo = first_key(sequence, row), hi = last_key(sequence, min(row + 16, sequence.sq()) - 1);
-  return row < sequence.sq() && lo <= hi ? Tiles{lo / 16, hi / 16 - lo / 16 + 1} : Tiles{0, 0};
-}
+//| pr.tiles_of()
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| if p.mask == "causal" then
-  // The last tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
-  const int place = blockIdx.x % heads_of_launch;
-//| else
-  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
-//| end
+//| wk.tile_of_queries()
   const int row0 = tile * QUERIES, member = place % p.members, local = place / p.members, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();
@@ -101,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     stage ^= 1;
   }
   __syncthreads();  // the blocks of K are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, p.scale, smem + warp_row * CHUNKS * 16, p.grad_q,
+  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), smem + warp_row * CHUNKS * 16, p.grad_q,
                             sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + p.member + member) * p.grad_q_sh, p.grad_q_ss,
                             sq - row0 - warp_row);
 }

@@ -1,21 +1,9 @@
 //| needs "c.lag?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // Scores of keys that their query does not see become -inf. row: the warp's first.
 __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
                                            const Lane &at) {
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int i = query_of(p, row + m * 16 + h * 8 + at.g);
-      const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-      for (int n = 0; n < NB; n++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-          const int key = n * 8 + key_of_column(2 * at.t + e);
-          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
-        }
-    }
+//| indented(2, pr.hide, "mma", "s", "-infinity()")
 }
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row

@@ -1,4 +1,5 @@
 //| needs "c.rescale?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
 
 // Whether four columns of a row of O hold what is not finite.
@@ -27,22 +28,17 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
   const int kv_head = head / p.group, hi = last_key(sequence, query);
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
 #pragma unroll 1
   for (int key = first_key(sequence, query); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll 4
     for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
-    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+//| raise_exactly()
     row.m = top;
     row.l = fmaf(row.l, keep, e);
-//| if p.has_dropout then
-    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
-//| end
+//| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
     row.o.x = fmaf(e, element_of(v, col), row.o.x * keep);
     if (col + 1 < DV) row.o.y = fmaf(e, element_of(v, col + 1), row.o.y * keep);
     if (col + 2 < DV) row.o.z = fmaf(e, element_of(v, col + 2), row.o.z * keep);

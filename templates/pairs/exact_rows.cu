@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again, key by key ----
 // A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
 // has reached it: 0 times NaN or infinity is NaN. Both show in the result. Here a row takes the keys that it sees, and no others, and its
@@ -18,9 +19,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 #pragma unroll
   for (int n = 0; n < (D + 31) / 32; n++)
     q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
-//| if p.has_dropout then
-  const Dropout dropout = make_dropout(p);
-//| end
+//| indented(2, pr.begin_dropout)
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
@@ -29,18 +28,15 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
-    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+//| raise_exactly()
     row = {top, fmaf(row.l, keep, e)};
-//| if p.has_dropout then
-    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
-//| end
+//| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
 #pragma unroll
     for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
   }
   // A largest score beyond fp32, in either direction, is no weight.
   if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
-  const float inverse = reciprocal(row.l)$(p.has_dropout and " * p.keep_scale" or "");
+  const float inverse = reciprocal(row.l)$(pr.out_scale);
 #pragma unroll
   for (int n = 0; n < (DV + 31) / 32; n++)
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);

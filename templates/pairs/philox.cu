@@ -1,3 +1,4 @@
+//| if p.has_dropout then
 // ---- dropout: which probabilities are dropped ----
 // Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). What becomes of a pair follows
 // from the seed, the offset, the head and the pair's place in its sequence alone, so that every pass and every tiling drops the same ones.
@@ -29,3 +30,4 @@ __device__ __forceinline__ Dropout make_dropout(const Params &p) {
   const u64 seed = p.rng[0], offset = p.rng[1];
   return {(u32)seed, (u32)(seed >> 32) ^ (u32)(offset >> 32), (u32)offset, p.drop_below};
 }
+//| end

@@ -1,4 +1,5 @@
 //| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0
@@ -71,7 +72,7 @@ struct Loader {
     if (token >= p.page_size) token -= p.page_size, entry++;
     look_up();
   }
-  __device__ __forceinline__ void look_up() { page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1; }
+  __device__ __forceinline__ void look_up() { page = $(pr.meets("RUN", "key_lo", "key_hi")) ? table[entry] : -1; }
 //| end
 
 //| if paged then
@@ -145,7 +146,7 @@ struct Loader {
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
     const int key = (first_block + turn * GROUPS + group) * BC;
-    if (key <= key_hi && key + BC > key_lo) {
+    if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| if paged then
       copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
       copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);

@@ -1,4 +1,5 @@
 //| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- D = rowsum(dO O) - dLSE, the step in front of the backward pass ----
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
@@ -94,8 +95,8 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 }
 
 extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
-  const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+  const int tile = $(wk.tile), head = $(wk.head("p.hq"));
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
 //| if l.delta_pad then
 //|   if p.has_lengths then
   if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no kernel behind reads of these rows

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- how the rows of a tile go back to memory ----
 
 //| local staged = p.o_bytes == 2 and p.align >= 16
@@ -17,13 +18,13 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       const float l = quad_sum(state[m][h].l);
-      const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+      const float inverse = reciprocal(l)$(pr.out_scale);
       const int tile_row = warp_row + m * 16 + h * 8 + g;
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
       if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
-//| if p.mask ~= "none" then
+//| if pr.right then
       int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
       for (int v = 0; v < VB; v++) top = max(max(top, __float_as_int(o[m][v][2 * h])), __float_as_int(o[m][v][2 * h + 1]));

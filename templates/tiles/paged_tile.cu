@@ -1,4 +1,5 @@
 //| needs "l.run"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- tiles of K and V out of pages ----
 constexpr int RUN = $(l.run);         // keys of a block that certainly lie in one page: pages hold a multiple of $(p.page) tokens
 constexpr int RUNS = BC / RUN;
@@ -11,7 +12,7 @@ struct BlockPages {
 // An entry of the table is read only where one of its keys lies in [key_lo, key_hi].
 __device__ __forceinline__ BlockPages look_up(const Params &p, const int *table, int block, int key_lo, int key_hi) {
   const int key = block * BC + (int)(threadIdx.x % 32) % RUNS * RUN, entry = key / p.page_size;
-  return {key <= key_hi && key + RUN > key_lo ? table[entry] : -1, key - entry * p.page_size};
+  return {$(pr.meets("RUN", "key_lo", "key_hi")) ? table[entry] : -1, key - entry * p.page_size};
 }
 
 // As load_tile(), of one block of keys. base: token 0 of page 0; strides in bytes. To be used by whole warps.

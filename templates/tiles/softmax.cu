@@ -1,4 +1,5 @@
 //| needs "c.exp?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- online softmax (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023) ----
 // Per row: m, the maximum of the scores so far; l, this lane's share of the sum of exp(scale * (s - m)). Scores stay unscaled:
 // the scale is folded into the one multiply-add in front of exp2.
@@ -18,7 +19,7 @@ __device__ __forceinline__ float shift_of(float m, float scale_log2) {
 // Whether the exponents of a row with this maximum were wrong, or it saw no key.
 __device__ __forceinline__ bool is_far(float m, float scale_log2) { return fabsf(m * scale_log2) > FAR; }
 __device__ __forceinline__ float probability(float score, float scale_log2, float shift) {
-  return exp2_approx(fmaf(score, scale_log2, -shift));
+  return exp2_approx($(pr.exponent("score", "scale_log2", "shift")));
 }
 
 //| if (c.exp or 0) > 0 then
@@ -64,5 +65,5 @@ __device__ __forceinline__ float reciprocal(float l) {
   return l == 0.f ? 0.f : fmaf(r, fmaf(-l, r, 1.f), r);
 }
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale) {
-  return l == 0.f ? -infinity() : fmaf(row.m, scale, log2_approx(l) * 0.693147180559945309f);
+  return l == 0.f ? -infinity() : $(pr.lse_log2("row.m", "l", "scale"));
 }

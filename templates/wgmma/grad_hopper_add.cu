@@ -1,4 +1,5 @@
 //| needs "c.held l.apart l.columns"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
@@ -133,7 +134,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_commit();
       wgmma_wait<1>(dp);
 //| if p.has_dropout then
-      drop(dp, kept, p.keep_scale);
+      drop(dp, kept, $(pr.keep_scale));
 //| end
       grad_scores(dp, s, columns);
       pack_rows(b, dp);

@@ -1,4 +1,5 @@
 //| needs "l.sums"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- what both kernels of gradients share ----
 
 //| include "tiles/ring.cu"
@@ -14,27 +15,7 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
 }
 
 // ---- the order of tiles ----
-struct HeadTile {
-  int head, tile;  // of the launch's heads; of the head's tiles
-};
-//| if p.mask == "none" then
-// Head by head: all tiles take as long.
-__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
-//| else
-// Under a mask a head's first tiles take longest. Heads go in groups: first the first tile of each head in the group, then the second. Eight
-// heads share the L2, and each is read by a part of the SMs. The last group has some 512 tiles, four for each SM of a large chip: they end
-// together.
-__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
-  const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
-  const int evenly = tiles < 8 ? heads : max(heads - most, 0) / few * few;  // heads in front of the last group
-  if (index < evenly * tiles) {
-    const int group = index / (few * tiles), in_group = index - group * few * tiles;
-    return {group * few + in_group % few, in_group / few};
-  }
-  const int in_group = index - evenly * tiles, last = heads - evenly;
-  return {evenly + in_group % last, in_group / last};
-}
-//| end
+//| wk.head_tiles()
 
 //| if not l.sums then
 // The first query head of the group that this launch does: p.members of it.

@@ -1,11 +1,13 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ out of what was added up in fp32, 64 queries of a head ----
 extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constant__ Params p) {
-  const int block = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq, wg = threadIdx.x / 128;
+  const int block = $(wk.tile), head = $(wk.head("p.hq")), wg = threadIdx.x / 128;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
 //| if p.has_lengths then
   grid_wait();
 //| end
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
 //| if p.has_lengths then
   if (block * 64 >= sequence.sq()) return;
 //| end
@@ -24,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constan
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const float4 four = n + i < columns / 8 ? *(const float4 *)(from + (n + i) * 128) : make_float4(0.f, 0.f, 0.f, 0.f);
-      x[0][i] = pack2(four.x * p.scale, four.y * p.scale), x[1][i] = pack2(four.z * p.scale, four.w * p.scale);
+      x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[1][i] = pack2(four.z * $(pr.grad_scale), four.w * $(pr.grad_scale));
     }
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -39,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constan
 #pragma unroll
     for (int e = 0; e < 4; e++)
       if (row + e / 2 * 8 < sequence.sq())
-        store_gradient(p, p.grad_q, to + e / 2 * 8 * p.grad_q_ss + n * 8 + 2 * t + e % 2, x[e] * p.scale);
+        store_gradient(p, p.grad_q, to + e / 2 * 8 * p.grad_q_ss + n * 8 + 2 * t + e % 2, x[e] * $(pr.grad_scale));
   }
 //| end
 }

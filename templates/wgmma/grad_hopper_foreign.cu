@@ -1,27 +1,15 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows of others ----
 // The last box of a sequence may reach rows that are not its own, and with a mask boxes reach queries that see no key, and keys that no
 // query sees: whatever lies there, NaN too, has no part in the result. P and dS of such pairs become 0, but 0 * NaN in a product is NaN.
 // So such boxes land at a barrier of their own, and one warp writes zeros over those rows before their buffer counts as full.
 
-//| include "pairs/own_rows.cu"
+//| pr.own_rows()
 
 //| include "tiles/clear_rows.cu"
 
-// Of queries rows [first, end) of a block of BR: those that see some key of the sequence.
-struct OwnQueries {
-  int first, end;
-  __device__ __forceinline__ bool all() const { return first <= 0 && end >= BR; }
-};
-__device__ __forceinline__ OwnQueries own_queries(const Sequence &sequence, int block) {
-  return {first_query(sequence, 0) - block * BR, last_query(sequence, sequence.sk() - 1) + 1 - block * BR};
-}
-// Whether all keys of a tile count.
-__device__ __forceinline__ bool has_own_keys(const Sequence &sequence, int key0) {
-  bool all = true;
-#pragma unroll
-  for (int i = 0; i < KEYS / 64; i++) all = all && own_rows(sequence, key0 / 64 + i).all();
-  return all;
-}
+//| pr.own_queries()
+//| pr.has_own_keys()
 
 // Zeros to rows of ROWS in front of `first` and from `end` on, which may lie outside of them.
 template <int ROWS, int N>

@@ -1,4 +1,5 @@
 //| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
 //| if not l.sums then
 // Some of them each launch.
@@ -37,14 +38,7 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 }
 //| end
 
-// Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
-struct QueryBlocks {
-  int lo, hi;
-};
-__device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, int key, int keys) {
-  const int first = first_query(sequence, key), last = key < sequence.sk() ? last_query(sequence, min(key + keys, sequence.sk()) - 1) : -1;
-  return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
-}
+//| pr.query_blocks()
 
 //| if p.has_lengths then
 //|   include "wgmma/grad_hopper_foreign.cu"
@@ -177,58 +171,19 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = probability_exp2(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
+  for (int i = 0; i < NS; i++) s[i] = $(pr.probability("s[i]", "p.scale_log2", "lse[i / 4 * 2 + i % 2]"));
 }
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
-  const int last = sequence.sk() - 1 - key;
-//| if p.mask ~= "none" then
-  const int hi = sequence.diag_hi() - (key - row);
-//|   if p.mask == "window" then
-  const int lo = sequence.diag_lo() - (key - row);
-//|   end
-//| end
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const int j = warp_key + g + h * 8;
-//| if p.mask ~= "none" then
-    const int first = j > last ? BR : j - hi - 2 * t;  // of the queries that see the key, less 2 t
-//|   if p.mask == "window" then
-    const int end = j - lo - 2 * t;  // the last of them
-//|   end
-//| end
-#pragma unroll
-    for (int i = 0; i < BR / 4; i++) {
-      const int x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2;
-//| if p.mask == "window" then
-      if (query < first || query > end) s[x] = 0.f;
-//| elseif p.mask ~= "none" then
-      if (query < first) s[x] = 0.f;
-//| else
-      if (j > last) s[x] = 0.f;
-//| end
-    }
-  }
+//| indented(2, pr.hide, "wgmma_keys", "s", "0.f")
 }
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {
-  const int last = sequence.sk() - 1 - key;
-//| if p.mask == "none" then
-  const bool whole = 63 <= last;
-//| else
-  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row);
-//|   if p.mask == "window" then
-  const int lo = sequence.diag_lo() - (key - row);
-  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
-//|   else
-  const bool whole = 63 <= min(hi, last);
-//|   end
-//| end
+//| pr.whole_block()
   if (whole) {
     exponentials(s, lse, p);
     pack_rows(a, s);
@@ -241,7 +196,7 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 // dP^T becomes dS^T, which is packed.
 __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);
+  for (int i = 0; i < NS; i++) dp[i] = $(pr.dscore("s[i]", "dp[i]", "delta[i / 4 * 2 + i % 2]"));
 }
 
 //| if p.has_dropout then
@@ -304,9 +259,8 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   }
 //| end
   if (keys <= 0) return;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
-  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+  store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 //| end

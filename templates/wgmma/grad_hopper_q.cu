@@ -1,4 +1,5 @@
 //| needs "l.q_consumer l.q_feeder"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
@@ -7,16 +8,7 @@ __device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barr
 //| end
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
-// Blocks of keys that rows of the tile see: of all of it, and of a warpgroup's 64 rows, none where hi < lo.
-struct KeyBlocks {
-  int lo, hi;
-  __device__ __forceinline__ bool has(int block) const { return lo <= block && block <= hi; }
-};
-__device__ __forceinline__ KeyBlocks key_blocks(const Params &p, const Sequence &sequence, int row, int rows) {
-  if (row >= sequence.sq()) return {0, -1};
-  const Range r = key_range(p, sequence, row, min(row + rows, sequence.sq()) - 1);
-  return {r.block_lo, r.block_hi};
-}
+//| pr.key_blocks()
 
 //| if p.has_lengths then
 // One warp: zeros over keys of others.
@@ -40,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-//| local tile = p.mask == "none" and "at.tile" or "(p.tiles - 1 - at.tile)"
+//| local tile = pr.right and "(p.tiles - 1 - at.tile)" or "at.tile"
   const HeadTile at = tile_at(blockIdx.x, p.tiles, gridDim.x / p.tiles);
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
   const Unit unit = unit_of(p, at.head / p.members);
@@ -142,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       ring.next();
     }
     wgmma_wait<0>(dq);
-    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
+    store_rows<D>(p, dq, $(pr.grad_scale), p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
                   p.grad_q_ss, sequence.sq() - row);
   }
 }

@@ -1,4 +1,5 @@
 //| needs "c.held"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys, int wg,
@@ -85,7 +86,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         wgmma_commit();
         wgmma_wait<1>(dp);
 //| if p.has_dropout then
-        drop(dp, kept, p.keep_scale);
+        drop(dp, kept, $(pr.keep_scale));
 //| end
         grad_scores(dp, s, columns);
         pack_rows(ds, dp);

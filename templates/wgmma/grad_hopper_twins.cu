@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // Two warpgroups with the same 64 keys: the first computes S, P and dV, and hands P to the second, which computes dP, dS and dK.
 constexpr int P_FULL = 1, P_EMPTY = 2;  // named barriers of both
 
@@ -81,8 +82,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
   keys_done(smem, keys_ring);
   if (!last_members(p)) return leave_sums(p, dv, unit, key0, NK);
   const int keys = sequence.sk() - key0;
-//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
-  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+  store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 // dP of the next block is issued behind dK.
@@ -117,7 +117,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       release(grad_o_empty(smem, ring.at));
       named_arrive(P_EMPTY, 256);
 //| if p.has_dropout then
-      drop(dp, kept, p.keep_scale);
+      drop(dp, kept, $(pr.keep_scale));
 //| end
       grad_scores(dp, s, delta);
       pack_rows(b, dp);
@@ -145,7 +145,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   keys_done(smem, keys_ring);
   if (!last_members(p)) return leave_sums(p, dk, unit, key0, 0);
   const int keys = sequence.sk() - key0;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 }
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {

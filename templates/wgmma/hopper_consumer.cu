@@ -1,4 +1,5 @@
 //| needs "c.cluster c.o_path l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
 // one at hand. An epilogue does the last P V.
@@ -174,7 +175,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
-      if (block < keys.full_hi && block > keys.full_lo) return;
+      if ($(pr.is_whole("keys"))) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| if l.skip_late then

@@ -1,4 +1,5 @@
 //| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late"
+//| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| if not l.o_in_q then
       release(q_empty(smem, q.at, wg));
@@ -78,7 +79,7 @@
       }
 //| elseif l.skip_late then
       trailing = block - keys.loaded_lo;
-//| elseif p.mask == "window" then
+//| elseif pr.left then
 #pragma unroll 1
       for (; block > keys.loaded_lo; block--) skip_k(), skip_v();
 //| end

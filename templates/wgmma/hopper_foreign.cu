@@ -1,17 +1,12 @@
 //| needs "l.joined_v?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows of others ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
 // a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
 
-//| include "pairs/own_rows.cu"
-// The warpgroup of a tile whose last rows are past the sequence's last query, and the first of these; -1: none. Of warpgroups behind it no
-// row counts.
-__device__ __forceinline__ int partial_rows(const Sequence &sequence, int row) { return (sequence.sq() - row) % 64; }
-__device__ __forceinline__ int partial_warpgroup(const Sequence &sequence, int row) {
-  const int rows = sequence.sq() - row;
-  return rows < BR && rows % 64 != 0 ? rows / 64 : -1;
-}
+//| pr.own_rows()
+//| pr.partial_rows()
 
 //| include "tiles/clear_rows.cu"
 //| if l.joined_v then

@@ -1,4 +1,5 @@
 //| needs "l.joined l.joined_k l.joined_v l.run"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
 constexpr int RUNS = BC / RUN;
@@ -15,14 +16,14 @@ struct Runs {
   int key, entry, token;
 
   __device__ __forceinline__ Runs(const Params &p, const Sequence &sequence, int block, int lane)
-      : p(p), table(p.page_table + (long long)sequence.index * p.page_table_stride), first(first_key(sequence, 0)),
-        last(last_key(sequence, sequence.sq() - 1)) {
+      : p(p), table(p.page_table + (long long)sequence.index * p.page_table_stride), first($(pr.first_own_key)),
+        last($(pr.last_own_key())) {
     key = block * BC + lane * RUN;
     entry = key / p.page_size;
     token = key - entry * p.page_size;
   }
   __device__ __forceinline__ Run look_up() const {
-    const int page = key <= last && key + RUN > first ? table[entry] : -1;
+    const int page = $(pr.meets("RUN", "first", "last")) ? table[entry] : -1;
     return {token, (u32)page < (u32)p.pages ? page : -1};
   }
   // To the block in front, without a division.

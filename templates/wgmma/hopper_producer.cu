@@ -1,4 +1,5 @@
 //| needs "c.cluster l.persistent l.pingpong_softmax l.split?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 // ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
 // One schedules tiles, one clears foreign rows.
@@ -86,7 +87,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) continue;
 //| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
-//| if p.mask == "none" or l.pingpong_softmax then
+//| if not pr.right or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the

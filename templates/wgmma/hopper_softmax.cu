@@ -1,4 +1,5 @@
 //| needs "c.exp c.rescale l.interleaved l.pingpong_softmax l.relative"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
@@ -29,8 +30,8 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-      x = fmaf(x, scale_log2, -shift[h]);
-      y = fmaf(y, scale_log2, -shift[h]);
+      x = $(pr.exponent("x", "scale_log2", "shift[h]"));
+      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
   const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m < -FAR || state[1].m < -FAR);
@@ -101,7 +102,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-    if constexpr (!RELATIVE) x = fmaf(x, scale_log2, -shift[h]), y = fmaf(y, scale_log2, -shift[h]);
+    if constexpr (!RELATIVE) x = $(pr.exponent("x", "scale_log2", "shift[h]")), y = $(pr.exponent("y", "scale_log2", "shift[h]"));
     x = exp2_approx(x);
 //| if c.exp > 0 then
     y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);

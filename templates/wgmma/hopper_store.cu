@@ -1,4 +1,5 @@
 //| needs "c.o_path c.rescale l.pack?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
@@ -29,7 +30,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
-//| if p.mask ~= "none" then
+//| if pr.right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
@@ -73,7 +74,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
-    const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
+    const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
     store_lse(p, where, $(sequence)state[h], l, i, t);
 //|   if l.pack == 1 then
     const bool real = i < row_count(p, sequence);
@@ -124,7 +125,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
   float l[2], inverse[2];
 #pragma unroll
-  for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h])$(p.has_dropout and " * p.keep_scale" or "");
+  for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h])$(pr.out_scale);
 //|   if c.o_path == 2 then
   tma_wait_read();  // of the tile before, by the thread that stored it
 //|   end

@@ -1,4 +1,5 @@
 //| needs "c.combine c.named l.overlay l.parts_batch"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
 // Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
 // the sum of all, each times exp(scale * (m - the largest m)).
@@ -35,24 +36,8 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
                                           int parts, int step) {
-  const float4 *const part_o = (const float4 *)p.part_o;
-  const float2 *const part_state = (const float2 *)p.part_state;
-  Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-  constexpr int BATCH = $(l.parts_batch);  // parts under way
-  for (int j = 0; j < parts; j += BATCH) {
-    float2 states[BATCH];
-    float4 x[BATCH];
-#pragma unroll
-    for (int k = 0; k < BATCH; k++) {
-      const long long from = place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row;
-      states[k] = load_part(part_state + from);
-      x[k] = load_part(part_o + from * (COLS / 4) + four);
-    }
-#pragma unroll
-    for (int k = 1; k < BATCH; k++)
-      if (j + k >= parts) states[k].x = -infinity();  // the last once more
-    sum.add(states, x, p.scale_log2);
-  }
+//| local from = "place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row"
+//| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, "p.scale_log2")
   store_row(p, sequence, tile, row, four * 4, sum);
 }
 //| end
@@ -105,7 +90,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 //| if c.combine == c.named.combine.last_block then
   // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
   // is written again behind the next tile's first barrier, when all threads have read it.
-  if (threadIdx.x == 0) *word = count((u32 *)p.workspace + split.block(first), (u32)parts - 1) == (u32)parts - 1;
+  if (threadIdx.x == 0) *word = $(wk.is_last("split.block(first)", "parts"));
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)

@@ -1,16 +1,12 @@
 //| needs "c.kv_lanes l.pdl l.walk"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which keys a thread block owns ----
 // The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
 // block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.
 // There are `lanes` such lines side by side, each with the heads that leave its number as remainder. Neighbouring heads of the same keys
 // are read at about the same time, and their rows lie in the same pages of HBM.
 
-// The turns that a tile of a sequence takes: those of the keys that some row sees.
-__device__ __forceinline__ int first_block_of(const Sequence &sequence) { return first_key(sequence, 0) / BC; }
-__device__ __forceinline__ int turns_of(const Sequence &sequence) {
-  const int lo = first_key(sequence, 0), hi = last_key(sequence, sequence.sq() - 1);
-  return sequence.sq() == 0 || hi < lo ? 0 : (hi / BC - lo / BC + GROUPS) / GROUPS;
-}
+//| pr.turns_of()
 __device__ __forceinline__ int tiles_of(const Params &p, const Sequence &sequence) { return (row_count(p, sequence) + BR - 1) / BR; }
 
 // a / b for a from 0 and b from 1, without a division where there is nothing to divide.

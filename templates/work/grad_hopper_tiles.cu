@@ -1,4 +1,5 @@
 //| needs "l.persistent"
+//| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
 // The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the
@@ -24,7 +25,7 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
   int round = 0;
 #pragma unroll 1
 //| local next_round = p.has_lengths and "" or ", round++"
-  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)$(next_round)) {
+  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + $(wk.drawn("p.total"))$(next_round)) {
 //| if p.has_lengths then
     if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
 //| end

@@ -1,4 +1,5 @@
 //| needs "l.counts l.pack?"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = 16;
 
@@ -15,11 +16,7 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
   for (int h = 0; h < 2; h++) {
     const float l = quad_sum(state[h].l);
     if (h * 8 + g >= rows) continue;
-    const long long at = part_row(where, first + h * 8 + g);
-    if (t == 0) ((float2 *)p.part_state)[at] = make_float2(state[h].m, l);
-    float *const to = (float *)p.part_o + at * COLS;
-#pragma unroll
-    for (int n = 0; n < NO / 4; n++) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1]);
+//| indented(4, wk.leave_row, "first + h * 8 + g", "state[h]", "n", "NO / 4", { "o[4 * n + 2 * h]", "o[4 * n + 2 * h + 1]" })
   }
 //| if l.counts then
   part_is_left(p, sequence, where, first / 16, first, rows);

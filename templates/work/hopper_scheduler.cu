@@ -1,4 +1,6 @@
 //| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -22,33 +24,7 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //| include "tiles/ring.cu"
 
 // ---- which tiles this block does, in order, and what of each ----
-// In blocks of keys: all that are loaded are those from loaded_hi down to loaded_lo. A warpgroup sees those from first down to last, and
-// needs no mask between full_lo and full_hi, both left out.
-struct KeyRange {
-  int loaded_hi, loaded_lo, first, last, full_lo, full_hi;
-  // A tile's last warpgroups may have no row of the problem: they let pass all that is loaded.
-  __device__ __forceinline__ bool idle() const { return first < 0; }
-};
-//| if p.has_lengths then
-__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Sequence &sequence, const Tile &where, int wg) {
-//| else
-__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg) {
-  const Sequence sequence = sequence_of(p, where.batch);
-//| end
-  const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
-//| if l.parts then
-  const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);
-//| else
-  const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
-//| end
-  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
-  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
-//| local last = "max(own.block_lo, loaded.block_lo)"
-//| if l.parts then
-//|   last = "min(max(own.block_lo, loaded.block_lo), first)"
-//| end
-  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo, own.full_hi};
-}
+//| pr.key_range_of()
 
 //| if not l.persistent then
 struct TileScheduler {
@@ -200,7 +176,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
 //|     if not p.has_lengths then
   for (int round = 0;; round++) {
-    const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
+    const int tile = $(wk.of_round(block, blocks));
     if (tile >= $(total)) break;
     publish($(tile));
     wait_loaded();
@@ -208,7 +184,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     else
   // The next is found while the keys of the one before are loaded.
   for (int round = 0;; round++) {
-    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
     publish(where);
@@ -222,7 +198,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     publish(order.tile(tile));
     wait_loaded();
     u32 drawn = 0;
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
+    if (lane == 0) drawn = $(wk.drawn("order.total()"));
 //|     else
   for (int tile = blockIdx.x; tile < $(total);) {
     publish($(tile));
@@ -231,7 +207,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|       if not l.split then
     grid_wait();
 //|       end
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)$(total) - 1);
+    if (lane == 0) drawn = $(wk.drawn(total));
 //|     end
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }

@@ -1,4 +1,5 @@
 //| needs "l.counts"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = 16 * MB;
 
@@ -15,11 +16,7 @@ __device__ __forceinline__ void store_part(const Params &p, const Sequence &sequ
       const float l = quad_sum(state[m][h].l);
       const int row = m * 16 + h * 8 + g;
       if (row >= rows) continue;
-      const long long at = part_row(where, first + row);
-      if (t == 0) ((float2 *)p.part_state)[at] = make_float2(state[m][h].m, l);
-      float *const to = (float *)p.part_o + at * COLS;
-#pragma unroll
-      for (int v = 0; v < VB; v++) *(float2 *)(to + v * 8 + 2 * t) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
+//| indented(6, wk.leave_row, "first + row", "state[m][h]", "v", "VB", { "o[m][v][2 * h]", "o[m][v][2 * h + 1]" })
     }
 //| if l.counts then
   part_is_left(p, sequence, where, warp, first, rows);

@@ -1,4 +1,5 @@
 //| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.rounds l.tile_clocks l.tma? c.parts"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- into how many parts the keys of every tile are cut ----
 
 //| if c.parts > 0 then
@@ -15,17 +16,7 @@ struct Parts {
   __device__ __forceinline__ int total() const { return tiles * each; }
 };
 
-// Keys that the rows of some tile see at most, of a sequence.
-__device__ __forceinline__ int most_keys(const Params &p, const Sequence &sequence) {
-//| if p.mask == "none" then
-  return sequence.sk();
-//| elseif p.mask == "causal" then
-  return max(last_key(sequence, sequence.sq() - 1) + 1, 0);
-//| else
-  const int seen = sequence.diag_hi() - sequence.diag_lo() + (BR + p.group - 1) / p.group + 1;
-  return min(max(last_key(sequence, sequence.sq() - 1) + 1, 0), seen);
-//| end
-}
+//| pr.most_keys()
 
 //| if c.parts == 0 then
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or two, or one for each tile.
@@ -58,13 +49,7 @@ __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
   return parts;
 }
 
-// The blocks of keys of one part.
-__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
-  const int blocks = range.block_hi - range.block_lo + 1;
-  range.block_hi = range.block_lo + (int)((long long)blocks * (where.part + 1) / where.parts) - 1;
-  range.block_lo += (int)((long long)blocks * where.part / where.parts);
-  return range;
-}
+//| pr.part_of(true)
 // Which part of which tile the index-th of all is.
 __device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int index) {
   const int tile = index / parts.each;

@@ -1,4 +1,6 @@
 //| needs "c.rescale? l.counts l.parts_batch?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
 //| if l.counts then
 // Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
@@ -19,27 +21,11 @@
 //| end
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
-  const float4 *const part_o = (const float4 *)p.part_o;
-  const float2 *const part_state = (const float2 *)p.part_state;
-  Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-  constexpr int BATCH = $(l.parts_batch or 4);  // parts under way
-  for (int j = 0; j < where.parts; j += BATCH) {
-    float2 states[BATCH];
-    float4 x[BATCH];
-#pragma unroll
-    for (int k = 0; k < BATCH; k++) {
-      const long long from = ((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row;
-      states[k] = load_part(part_state + from);
-      x[k] = load_part(part_o + from * (COLS / 4) + four);
-    }
-#pragma unroll
-    for (int k = 1; k < BATCH; k++)
-      if (j + k >= where.parts) states[k].x = -infinity();  // the last once more
-    sum.add(states, x, $(log2_scale));
-  }
+//| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
+//| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
-  const float inverse = reciprocal(sum.l)$(p.has_dropout and " * p.keep_scale" or "");
+  const float inverse = reciprocal(sum.l)$(pr.out_scale);
   if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
   store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
                 make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));
@@ -56,7 +42,7 @@ __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &se
   const int lane = threadIdx.x % 32;
   u32 last = 0;
   __syncwarp();
-  if (lane == 0) last = count((u32 *)p.workspace + where.number * (BR / ROWS_WARP) + warp, (u32)where.parts - 1) == (u32)where.parts - 1;
+  if (lane == 0) last = $(wk.is_last("where.number * (BR / ROWS_WARP) + warp", "where.parts"));
   if (__shfl_sync(~0u, last, 0) == 0) return;
   __syncwarp();
   // Lanes without a row add up the last one once more. A lane that left the loop early would take the rings of the walk around the buffers

@@ -1,4 +1,5 @@
 //| needs "c.pack? c.sections? l.pack? l.parts? l.split?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which tile a block owns ----
 
 //| if p.has_lengths then
@@ -36,7 +37,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
   Tile w;
-//| if p.mask == "none" then
+//| if not pr.right then
   w.row = tile * BR;
 //| else
   w.row = (p.tiles - 1 - tile) * BR;

@@ -1,10 +1,11 @@
 //| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- in which order tiles are done where every sequence has its own lengths ----
 // The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
 // belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
 // one of the 32 sequences. A tile's level counts its keys in units of a tile's queries, and the number of tiles from a level up is a sum
 // over the lanes (`from`), in which the n-th tile is searched.
-//| if p.mask == "causal" then
+//| if pr.grow then
 // Where sequences are masked causally a sequence has one tile of each level, from its first tile's on.
 //| else
 // The tiles of a sequence are all of one level.
@@ -15,14 +16,14 @@ struct Levels {
   int lowest, tiles;  // level of its first tile; tiles of one head
   // Its tiles of a level and of those above.
   __device__ __forceinline__ int from(int level) const {
-//| if p.mask == "causal" then
+//| if pr.grow then
     return max(min(lowest + tiles - level, tiles), 0);
 //| else
     return level <= lowest ? tiles : 0;
 //| end
   }
   __device__ __forceinline__ int highest() const {
-//| if p.mask == "causal" then
+//| if pr.grow then
     return tiles > 0 ? lowest + tiles - 1 : 0;
 //| else
     return tiles > 0 ? lowest : 0;
@@ -46,13 +47,7 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   return best;
 }
 
-// The blocks of keys of one part.
-__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
-  const int blocks = range.block_hi - range.block_lo + 1;
-  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
-  range.block_lo += blocks * where.part / where.parts;
-  return range;
-}
+//| pr.part_of()
 
 //| end
 // What the search for tiles goes on with: of each lane, and of all.
@@ -123,24 +118,14 @@ struct TileOrder {
     if (number >= p.b) return {0, 0};
     const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
-//| if p.mask == "causal" then
-    return {max(sequence.diag_hi(), 0) / unit(), tiles};
-//| elseif p.mask == "window" then
-    return {max(min(last_key(sequence, sequence.sq() - 1) + 1, sequence.diag_hi() - sequence.diag_lo()), 0) / unit(), tiles};
-//| else
-    return {sequence.sk() / unit(), tiles};
-//| end
+    return {$(pr.keys_of_first_tile()) / unit(), tiles};
   }
 
   // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
   __device__ __forceinline__ int keys_of(int number) const {
     if (number >= p.b) return 0;
     const Sequence sequence = sequence_of(p, number);
-//| if p.mask == "window" then
-    return min(sequence.sk(), min(sequence.diag_hi() - sequence.diag_lo() + unit(), p.section_keys));
-//| else
-    return min(sequence.sk(), p.section_keys);
-//| end
+    return $(pr.keys_of_tile("unit()", "p.section_keys"));
   }
   // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
   __device__ __forceinline__ int width_of(int keys) const {
@@ -251,7 +236,7 @@ struct TileOrder {
     }
     const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
     w.batch = __shfl_sync(~0u, own().number, lane);
-//| if p.mask == "causal" then
+//| if pr.grow then
     w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| else
     w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;

@@ -1,0 +1,181 @@
+/* lengths: the best config of each length beside naive attention and the systems, by the model, and by what is on record. */
+#include "explore.h"
+#include "gen/problem.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int explore_system_of(const explore *e, const fa_config *c)
+{
+    for (int i = 0; i < e->systems.n; i++)
+        if (!strcmp(c->family, e->systems.name[i]))
+            return i;
+    return -1;
+}
+
+#define SHORTEST 256
+#define LONGEST 65536
+#define LAUNCH_SECONDS 3e-6 /* as the model counts one */
+
+typedef struct fastest {
+    const fa_space *space;
+    explore_length *length;
+} fastest;
+
+static void take(void *user, size_t point, const fa_cost *cost)
+{
+    fastest *f = user;
+    explore_length *l = f->length;
+    if (l->seconds > 0 && l->seconds <= cost->seconds)
+        return;
+    l->seconds = cost->seconds;
+    l->bytes = fa_traffic_total(&cost->traffic);
+    l->held = cost->traffic.held;
+    l->config = f->space->points[point].config;
+}
+
+#define FEW 16 /* queries are few where keys are so many times as many */
+
+/* The problem at another key length. The ratio of the lengths stays; few queries stay as many as they are. */
+static fa_problem at_length(const fa_problem *p, int64_t sk)
+{
+    fa_problem q = *p;
+    int64_t few = (int64_t)p->sq * FEW <= p->sk, sq = few ? p->sq : p->sq * sk / p->sk;
+    q.sk = (int32_t)sk;
+    q.sq = (int32_t)(sq > 0 ? sq : 1);
+    return q;
+}
+
+static bool has(const explore *e, const fa_problem *p)
+{
+    for (int i = 0; i < e->lengths; i++)
+        if (e->length[i].problem.sk == p->sk && e->length[i].problem.sq == p->sq)
+            return true;
+    return false;
+}
+
+static void add(explore *e, const fa_problem *p)
+{
+    if (e->lengths < EXPLORE_LENGTHS && !has(e, p))
+        e->length[e->lengths++] = (explore_length){ .problem = *p };
+}
+
+static bool same_heads(const fa_problem *a, const fa_problem *b)
+{
+    return a->b == b->b && a->hq == b->hq && a->hkv == b->hkv;
+}
+
+/* The fastest of the system at the length, -1 = of what is none; of a config the newest time counts. */
+static double on_record(const explore *e, const fa_problem *p, int system)
+{
+    const fa_record *best = NULL;
+    for (size_t i = e->records.n; i-- > 0;) {
+        const fa_record *r = &e->records.r[i];
+        bool newest = true;
+        if (!explore_is_time(e, r) || !same_heads(&r->problem, p) || r->problem.sq != p->sq || r->problem.sk != p->sk ||
+            explore_system_of(e, &r->config) != system)
+            continue;
+        for (size_t k = i + 1; newest && k < e->records.n; k++) {
+            const fa_record *n = &e->records.r[k];
+            newest = !(explore_is_time(e, n) && same_heads(&n->problem, p) && n->problem.sq == p->sq && n->problem.sk == p->sk &&
+                       fa_config_equal(&n->config, &r->config));
+        }
+        if (newest && explore_is_shorter(r, best))
+            best = r;
+    }
+    return best ? best->seconds : 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const explore_length *x = a, *y = b;
+    return x->problem.sk == y->problem.sk  ? (x->problem.sq > y->problem.sq) - (x->problem.sq < y->problem.sq)
+           : x->problem.sk > y->problem.sk ? 1
+                                           : -1;
+}
+
+void explore_peaks(const fa_arch *a, int dtype, explore_peak out[EXPLORE_PEAKS])
+{
+    bool half = fa_dtype_bytes(dtype) == 2;
+    double sm = a->sm_count * a->clock_ghz / 1e3; /* per clock and SM to 1e12 per second */
+    out[0] = (explore_peak){ "wgmma", half ? a->wgmma16_flop * sm : 0 };
+    out[1] = (explore_peak){ "mma.sync", half ? a->mma16_flop * sm : dtype == FA_TF32 ? a->mma_tf32_flop * sm : 0 };
+    out[2] = (explore_peak){ "FMA", dtype == FA_F32 ? a->ffma_flop * sm : 0 };
+}
+
+bool explore_is_streamed(const explore *e)
+{
+    explore_peak peak[EXPLORE_PEAKS];
+    double most = 0;
+    explore_peaks(e->arch, e->problem.dtype, peak);
+    for (int i = 0; i < EXPLORE_PEAKS; i++)
+        most = peak[i].tflops > most ? peak[i].tflops : most;
+    return e->flops / e->tensor_bytes < most * 1e3 / e->arch->hbm_gbs;
+}
+
+double explore_naive(const fa_arch *a, const fa_problem *p)
+{
+    explore_peak peak[EXPLORE_PEAKS];
+    fa_traffic t = fa_model_naive(p);
+    double s = t.write_sp / 2, pairs = (double)p->b * p->hq * p->sq * p->sk, most = 0, seconds = 0;
+    explore_peaks(a, p->dtype, peak);
+    for (int i = 0; i < EXPLORE_PEAKS; i++)
+        most = peak[i].tflops > most ? peak[i].tflops : most;
+    const struct {
+        double flops, bytes;
+    } passes[] = { { 2 * pairs * p->d, t.read_q + t.read_k + s }, { 0, 2 * s }, { 2 * pairs * p->dv, s + t.read_v + t.write_o } };
+    for (int i = 0; i < 3; i++)
+        seconds += LAUNCH_SECONDS + fmax(passes[i].flops / (most * 1e12), passes[i].bytes / (a->hbm_gbs * 1e9));
+    return seconds;
+}
+
+static void take_system(void *user, size_t point, const fa_cost *cost)
+{
+    explore_system *s = user;
+    (void)point;
+    if (s->seconds <= 0 || cost->seconds < s->seconds)
+        *s = (explore_system){ .seconds = cost->seconds, .bytes = cost->bytes, .held = cost->traffic.held };
+}
+
+/* The system's column of the lengths; where it has no kernel, all zeros. */
+static void add_system(explore *e, int system)
+{
+    fa_space space = { 0 };
+    if (fa_space_list(e->gen, &e->problem, e->arch, e->budget, e->systems.name[system], &space) == FA_OK)
+        for (int i = 0; i < e->lengths; i++) {
+            explore_length *l = &e->length[i];
+            fa_model_space(e->gen, &l->problem, &space, e->arch, take_system, &l->system[system]);
+            l->system[system].measured = on_record(e, &l->problem, system);
+        }
+    fa_space_free(&space);
+}
+
+void explore_lengths_fill(explore *e, const fa_space *space)
+{
+    add(e, &e->problem);
+    for (int64_t sk = SHORTEST; sk <= LONGEST; sk *= 2) {
+        fa_problem p = at_length(&e->problem, sk);
+        add(e, &p);
+    }
+    for (size_t i = 0; i < e->records.n; i++) {
+        fa_problem p = e->problem;
+        p.sq = e->records.r[i].problem.sq;
+        p.sk = e->records.r[i].problem.sk;
+        if (explore_is_time(e, &e->records.r[i]) && same_heads(&e->records.r[i].problem, &p))
+            add(e, &p);
+    }
+    qsort(e->length, (size_t)e->lengths, sizeof *e->length, by_length);
+    for (int i = 0; i < e->lengths; i++) {
+        explore_length *l = &e->length[i];
+        fastest f = { space, l };
+        fa_traffic t = fa_model_naive(&l->problem);
+        fa_model_space(e->gen, &l->problem, space, e->arch, take, &f);
+        l->naive = explore_naive(e->arch, &l->problem);
+        l->naive_held = t.held;
+        l->naive_bytes = fa_traffic_total(&t);
+        l->measured = on_record(e, &l->problem, -1);
+        l->measured_naive = e->systems.n ? on_record(e, &l->problem, 0) : 0; /* the reference is the first */
+    }
+    for (int i = 0; i < e->systems.n; i++)
+        add_system(e, i);
+}

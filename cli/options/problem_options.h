@@ -1,0 +1,72 @@
+/* problem_options: the problem, the chip and the budget, as the command line asks for them; the options that subcommands share. */
+#ifndef FA_CLI_OPTIONS_PROBLEM_OPTIONS_H
+#define FA_CLI_OPTIONS_PROBLEM_OPTIONS_H
+#include "args.h"
+#include "gen/arch.h"
+#include "gen/gen.h"
+
+typedef struct cli_problem_options {
+    const char *problem; /* text as problems are printed; what else is set overrides its fields */
+    int32_t op, d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; op, mask: + 1 */
+    int32_t features, page;
+    bool causal;
+} cli_problem_options;
+extern const cli_option cli_problem_options_table[];
+#define CLI_PROBLEM_OPTIONS(type)                                                 \
+    {                                                                             \
+        "The problem", cli_problem_options_table, offsetof(type, problem_options) \
+    }
+
+extern const cli_word cli_ops[], cli_dtypes[], cli_masks[]; /* the values are fa_op + 1 and fa_mask + 1, so that 0 is "not given" */
+
+extern const cli_word cli_features[]; /* those of a problem that some family computes */
+/* The rows of --features and --page, of two int32_t of a command's own table. */
+#define CLI_FEATURE_ROWS(features_at, page_at)                                                                 \
+    { .name = "features",                                                                                      \
+      .type = &cli_set,                                                                                        \
+      .at = features_at,                                                                                       \
+      .value = "LIST",                                                                                         \
+      .help = "what a launch has beside tensors",                                                              \
+      .words = cli_features },                                                                                 \
+    {                                                                                                          \
+        .name = "page", .type = &cli_int, .at = page_at, .value = "TOKENS",                                    \
+        .help = "K and V in pages of so many; brings the features lengths and pages", .min = 1, .max = 1 << 20 \
+    }
+
+/* How the lengths of sequences are drawn where a problem has the feature lengths: fa_spread + 1, so that 0 is "not given". */
+extern const cli_word cli_spreads[];
+const char *cli_spread_name(int32_t lengths); /* of 0: that of the typical */
+#define CLI_LENGTHS_ROW(lengths_at)                                                                    \
+    {                                                                                                  \
+        .name = "lengths", .type = &cli_choice, .at = lengths_at, .value = "HOW",                      \
+        .help = "of caches with the feature lengths, up to sk (default uniform)", .words = cli_spreads \
+    }
+
+/* Sets what is not 0. page: tokens of a page; kernels are compiled for the largest power of two in it. FA_INVALID: pages of no size. */
+fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page);
+
+/* Whether any of them is given. */
+bool cli_problem_options_given(const cli_problem_options *a);
+
+/* The problem, normalized; bf16 and d = 128 where nothing is said. The shape stays as given. */
+fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out);
+
+typedef struct cli_chip {
+    const char *arch; /* NULL = sm_80 */
+    int32_t sram;     /* 0 = what the chip offers */
+} cli_chip;
+extern const cli_option cli_chip_options[];
+#define CLI_CHIP(type)                                     \
+    {                                                      \
+        "The chip", cli_chip_options, offsetof(type, chip) \
+    }
+
+/* FA_INVALID for an unknown arch and for a budget beyond what it has. */
+fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out);
+
+/* Shared memory per block that is allowed for, in bytes. */
+int32_t cli_chip_budget(const cli_chip *c, const fa_arch *a);
+
+/* The generator with FAGEN_TEMPLATE_DIR's files. */
+fa_status cli_gen_open(fa_gen **out);
+#endif

@@ -1,0 +1,42 @@
+/* compiler: rendered text in, a cubin or PTX out. Needs no device and no driver; thread-safe. */
+#ifndef FA_RUNTIME_BUILD_COMPILER_H
+#define FA_RUNTIME_BUILD_COMPILER_H
+#include "cache/entry.h"
+#include "gen/source.h"
+#include "nvrtc.h"
+
+typedef struct fa_compiler fa_compiler;
+
+/* nvrtc: path of the library, NULL = searched for. Opens nothing yet. NULL only when memory runs out. */
+fa_compiler *fa_compiler_open(const char *nvrtc);
+void fa_compiler_close(fa_compiler *c); /* NULL is fine */
+
+/* The library, opened by the first call that needs it; a failure is tried again by the next. */
+fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out);
+
+/* What is compiled to: a cubin or, for a driver that takes it, PTX: ptxas is not run. Lean: without the line table, which is most of the
+ * bytes and none of the code: for images that are shipped. */
+enum { FA_IMAGE_CUBIN = 0, FA_IMAGE_PTX = 1, FA_IMAGE_LEAN = 2 };
+
+/* What the text is compiled with. */
+#define FA_COMPILER_OPTIONS 8
+typedef struct fa_compile_options {
+    const char *list[FA_COMPILER_OPTIONS];
+    int n;
+    char arch[40];
+} fa_compile_options;
+/* arch: "sm_90a". kind: of FA_IMAGE_*. */
+void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int kind);
+
+/* All that is hashed of them, in order: the options, then what the environment makes NVRTC add. Returns how many; the strings live as
+ * long as o and the environment. */
+#define FA_COMPILER_KEYED (FA_COMPILER_OPTIONS + 2)
+int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COMPILER_KEYED]);
+
+/* The key of what compiling would give: no compilation. */
+fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out);
+
+/* Runs NVRTC. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `metadata` stays NULL. FA_COMPILE carries the
+ * first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. */
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out);
+#endif

@@ -1,0 +1,27 @@
+/* jit: where kernels are made: templates, compiler, disk cache. The library has one (jit.c, select_jit.c, build.c and what these
+ * call); libfagen_launch has none (jit_none.c) and launches what bundles hold. Nothing else of this folder calls into it. */
+#ifndef FA_RUNTIME_CHOOSE_JIT_H
+#define FA_RUNTIME_CHOOSE_JIT_H
+#include "gen/text.h"
+#include "runtime/context/environment.h"
+#include "select.h"
+
+/* Fills what the context keeps for it; its device and budget are set. Without NVRTC it is
+ * FA_OK. FA_NOMEM. */
+fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env);
+void fa_jit_close(fa_context *ctx);
+
+/* Whether kernels can be compiled: FA_NO_NVRTC is the answer for good. */
+bool fa_jit_compiles(fa_context *ctx);
+
+/* A line of fa_explain() for a kernel that is not loaded: whether the disk cache has it, and its key. */
+void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t);
+
+/* The config's form for people: values by name where the templates name them. */
+void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
+
+/* Lines of fa_explain(): the point of p, the hash of what is known of it, the candidates with their prices and where each comes from. */
+void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t);
+
+/* Beside them: fa_select_jit(), and of make.c fa_plan_of_source(). */
+#endif

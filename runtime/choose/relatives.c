@@ -1,0 +1,136 @@
+/* relatives: a table of features and fields that make little difference to the walk over keys. */
+#include "relatives.h"
+#include "gen/bucket.h"
+#include "gen/pairs.h"
+#include "gen/problem.h"
+
+#define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
+#define PAGE_LARGE 64 /* of some others */
+
+static bool few_masked(const fa_problem *p)
+{
+    return p->mask != FA_MASK_NONE && fa_problem_few_rows(p);
+}
+
+/* A mask that few rows hardly feel; of a window they see as many keys. */
+static void drop_mask(fa_problem *p)
+{
+    fa_pairs pairs = { p->sq, p->sk, fa_band_of_problem(p) };
+    p->sk = p->mask == FA_MASK_WINDOW && p->window ? (int32_t)fa_pairs_keys_most(&pairs, p->sq) : p->sk;
+    p->mask = FA_MASK_NONE;
+    p->window = 0;
+}
+
+static bool window(const fa_problem *p)
+{
+    return p->mask == FA_MASK_WINDOW;
+}
+
+static void as_causal(fa_problem *p)
+{
+    p->mask = FA_MASK_CAUSAL;
+    p->window = 0;
+}
+
+static bool other_gradients(const fa_problem *p)
+{
+    return p->op == FA_BACKWARD && p->grad_dtype != p->dtype;
+}
+
+static void own_gradients(fa_problem *p)
+{
+    p->grad_dtype = p->dtype;
+}
+
+static bool other_pages(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED;
+}
+
+static void tuned_pages(fa_problem *p)
+{
+    p->page = p->page > PAGE_LARGE ? PAGE_LARGE : PAGE_TUNED;
+}
+
+static bool in_pages(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_PAGES;
+}
+
+static void drop_pages(fa_problem *p)
+{
+    p->features &= ~FA_FEATURE_PAGES;
+    p->page = 0;
+}
+
+/* Of long sequences and short ones in one batch dense winners know nothing. */
+static bool alike_lengths(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_LENGTHS && (fa_problem_few_rows(p) || fa_problem_batch_kind(p) == FA_BATCH_PROMPTS);
+}
+
+static void drop_lengths(fa_problem *p)
+{
+    p->features &= ~FA_FEATURE_LENGTHS;
+}
+
+/* One after the other, each on what the ones before left. A rule without functions is of a feature that is dropped where it is there. */
+static const struct rule {
+    int32_t feature;
+    bool (*holds)(const fa_problem *);
+    void (*change)(fa_problem *);
+    double apart;
+} rules[] = {
+    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
+    { 0, few_masked, drop_mask, 0.25 },
+    { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
+    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 },
+    { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
+    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },
+    { 0, other_gradients, own_gradients, 0.25 },
+    { 0, other_pages, tuned_pages, 0.25 },
+    { 0, in_pages, drop_pages, 0.5 },
+    { 0, alike_lengths, drop_lengths, 0.5 },
+    { 0, window, as_causal, 1 },
+};
+
+#define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
+
+static void add(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
+{
+    if (*n < FA_RELATIVES_MAX)
+        out[(*n)++] = (fa_relative){ *p, apart, own };
+}
+
+/* The class, and where lengths are on the device the same with pages. */
+static void add_both(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
+{
+    fa_problem paged = *p;
+    add(out, n, p, apart, own);
+    if (!(p->features & FA_FEATURE_LENGTHS) || p->features & FA_FEATURE_PAGES)
+        return;
+    paged.features |= FA_FEATURE_PAGES;
+    paged.page = PAGE_TUNED;
+    add(out, n, &paged, apart + PAGES_APART, false);
+}
+
+int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
+{
+    fa_problem q = *p;
+    double apart = 0;
+    int n = 0;
+    bool own = true;
+    add_both(out, &n, &q, 0, true);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *r = &rules[i];
+        if (r->holds ? !r->holds(&q) : !(q.features & r->feature))
+            continue;
+        own = own && r->feature == FA_FEATURE_NO_WORKSPACE;
+        q.features &= ~r->feature;
+        if (r->change)
+            r->change(&q);
+        apart += r->apart;
+        add_both(out, &n, &q, apart, own);
+    }
+    return n;
+}

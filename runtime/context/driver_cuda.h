@@ -1,0 +1,14 @@
+/* driver_cuda: the real driver as a cu_driver table, and the one way a driver's error becomes a status. */
+#ifndef FA_RUNTIME_CONTEXT_DRIVER_CUDA_H
+#define FA_RUNTIME_CONTEXT_DRIVER_CUDA_H
+#include "sim/driver.h"
+#include <fagen.h>
+
+#define FA_DRIVER_OLDEST 12040 /* as cuDriverGetVersion counts: CUDA 12.4 */
+
+/* libcuda.so.1, opened once per process and kept. FA_NO_DRIVER names what is missing. cuInit has been called. */
+fa_status fa_driver_cuda(const cu_driver **out);
+
+/* FA_OK for CUDA_SUCCESS; FA_NOMEM where memory ran out; else FA_DEVICE: "call: CUDA_ERROR_...: text". */
+fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call);
+#endif

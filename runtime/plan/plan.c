@@ -1,0 +1,107 @@
+/* plan: made once per problem class, kept until the context goes. */
+#include "plan.h"
+#include "counter.h"
+#include "gen/bucket.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "plans.h"
+#include "runtime/bundle/set.h"
+#include "runtime/context/context.h"
+#include "table.h"
+#include "tally.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+fa_plan_key fa_plan_key_of(const fa_problem *p)
+{
+    const fa_problem shape = fa_problem_chosen_by(p);
+    return (fa_plan_key){
+#define CLASS(member) .member = p->member,
+#define SHAPE(member)
+#define X(member, word, part, kind, serves, shown) part(member)
+        FA_PROBLEM_FIELDS(X)
+#undef X
+#undef SHAPE
+#undef CLASS
+            .bucket = fa_problem_bucket(&shape),
+    };
+}
+
+static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k, const fa_plan *lender,
+                      const fa_plan **out)
+{
+    fa_plan *plan = calloc(1, sizeof *plan);
+    fa_tally *tally = plan && ctx->workload ? calloc(1, sizeof *tally) : NULL;
+    if (!plan || (ctx->workload && !tally)) {
+        free(plan);
+        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan + (ctx->workload ? sizeof *tally : 0));
+    }
+    plan->tally = tally;
+    plan->key = fa_plan_key_of(p);
+    plan->problem = *p;
+    plan->config = *c;
+    plan->kernel = k;
+    plan->lender = lender;
+    snprintf(plan->why, sizeof plan->why, "%s", why ? why : "named by the caller");
+    fa_plans_keep(ctx->plans, plan);
+    *out = plan;
+    return FA_OK;
+}
+
+/* The words that the kernel counts with: no launch of it allocates. */
+static fa_status ready_counters(fa_context *ctx, const fa_kernel *k)
+{
+    fa_entered in;
+    bool wanted = false;
+    for (int i = 0; i < k->steps; i++)
+        wanted = wanted || k->step[i].counter;
+    if (!wanted)
+        return FA_OK;
+    fa_status st = fa_context_enter(ctx, &in);
+    if (st != FA_OK)
+        return st;
+    st = fa_counters_ready(ctx, in.current);
+    fa_context_leave(ctx, &in);
+    return st;
+}
+
+fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
+                            const fa_plan **out)
+{
+    *out = NULL;
+    fa_status st = ready_counters(ctx, k);
+    return st == FA_OK ? keep(ctx, p, c, why, k, NULL, out) : st;
+}
+
+fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out)
+{
+    const fa_kernel *k = NULL;
+    char why[sizeof c->where + sizeof c->why + 2];
+    snprintf(why, sizeof why, "%s: %s", c->where, c->why);
+    *out = NULL;
+    fa_status st = c->bundle_row ? fa_bundle_set_load(ctx, c->bundle_row, &k) : FA_OK;
+    if (st == FA_OK)
+        st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
+    if (st == FA_OK) { /* nobody else knows of it before it is in the table */
+        fa_plan *own = (fa_plan *)(uintptr_t)*out;
+        own->lacks = c->lacks;
+        own->facts = c->facts;
+        own->seconds = c->seconds;
+    }
+    return st;
+}
+
+const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender)
+{
+    const fa_plan *plan;
+    fa_message before;
+    fa_message_keep(&before);
+    bool made = keep(ctx, p, &lender->config, lender->why, lender->kernel, lender, &plan) == FA_OK;
+    fa_message_settle(&before, FA_OK);
+    return made ? plan : NULL;
+}
+
+bool fa_plan_use(fa_context *ctx, const fa_plan *plan)
+{
+    return fa_table_put(ctx->table, plan);
+}

@@ -1,0 +1,87 @@
+/* prepare: fa_supported(), fa_prepare(), and the miss path of fa_launch(). */
+#include "prepare.h"
+#include "gen/bucket.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "plans.h"
+#include "runtime/args/check.h"
+#include "runtime/context/context.h"
+#include "table.h"
+
+static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
+{
+    fa_selection selection;
+    fa_source source = { 0 };
+    fa_status st = fa_select(ctx, p, &selection, &source);
+    if (st == FA_OK)
+        st = fa_plan_of_selection(ctx, p, &selection, &source, out);
+    if (st == FA_OK && !(*out = fa_table_add(ctx->table, *out)))
+        st = fa_fail(FA_NOMEM, "table: host memory");
+    fa_source_free(&source);
+    return st;
+}
+
+/* A plan with a kernel of its own. */
+static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan **out)
+{
+    *out = fa_table_find(ctx->table, key);
+    return *out && !(*out)->lender;
+}
+
+fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan **out)
+{
+    const fa_problem point = fa_problem_point(of), *p = &point;
+    fa_pending me = { .key = fa_plan_key_of(p) };
+    fa_status st = FA_OK;
+    if (is_prepared(ctx, &me.key, out))
+        return FA_OK;
+    fa_plans_begin(ctx->plans, &me);
+    if (!is_prepared(ctx, &me.key, out))
+        st = make(ctx, p, out);
+    fa_plans_end(ctx->plans, &me);
+    return st;
+}
+
+static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
+{
+    fa_status st = fa_context_check(ctx);
+    return st == FA_OK ? fa_check_problem(out, p) : st;
+}
+
+fa_status fa_prepare_both(fa_context *ctx, const fa_problem *p, const fa_plan **out, const fa_plan **without)
+{
+    fa_problem bare = *p;
+    *without = NULL;
+    fa_status st = fa_prepare_plan(ctx, p, out);
+    if (st != FA_OK || !fa_check_may_lack(p))
+        return st;
+    bare.features = FA_FEATURE_NO_WORKSPACE;
+    st = fa_prepare_plan(ctx, &bare, without);
+    return st == FA_NO_KERNEL ? FA_OK : st; /* no bundle has one: launches bring a workspace */
+}
+
+fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
+{
+    fa_problem q;
+    fa_message before;
+    const fa_plan *plan, *without;
+    fa_status st = check(ctx, &q, p);
+    if (st != FA_OK)
+        return st;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, fa_prepare_both(ctx, &q, &plan, &without));
+}
+
+fa_status fa_supported(fa_context *ctx, const fa_problem *p)
+{
+    fa_problem q;
+    fa_message before;
+    fa_status st = check(ctx, &q, p);
+    if (st != FA_OK)
+        return st;
+    const fa_plan_key key = fa_plan_key_of(&q);
+    if (fa_table_find(ctx->table, &key))
+        return FA_OK;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL));
+}

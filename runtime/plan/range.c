@@ -1,0 +1,195 @@
+/* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. What tells
+ * buckets apart looks at one field alone, but for the kind of a batch, which compares sq with sk, and for few rows. */
+#include "gen/bucket.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "prepare.h"
+#include "runtime/args/check.h"
+#include "runtime/context/context.h"
+#include <stdlib.h>
+
+#define RANGE_MOST 16384 /* buckets in a call */
+#define SIDE_MOST 160    /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
+#define RELATIONS 3      /* of sq and sk: less, equal, more */
+
+/* The fields that may differ between the two problems. */
+static const int sides[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window };
+enum { SIDES = sizeof sides / sizeof *sides };
+
+typedef struct side {
+    const fa_problem_field *field;
+    int32_t first[SIDE_MOST], last[SIDE_MOST]; /* values of each bucket, ascending */
+    int32_t n;
+} side;
+
+static fa_status check_fields(const fa_problem *lo, const fa_problem *hi)
+{
+    for (int i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
+        const fa_problem_field *f = &fa_problem_fields[i];
+        int32_t a = fa_problem_get(lo, f), b = fa_problem_get(hi, f);
+        char has[96], wants[96];
+        bool ranges = false;
+        for (int k = 0; k < SIDES; k++)
+            ranges = ranges || sides[k] == i;
+        if (!ranges && a != b)
+            return fa_fail(FA_INVALID, "hi: %s is %s; accepted: %s, as in lo", f->member, fa_problem_field_text(has, sizeof has, f, b),
+                           fa_problem_field_text(wants, sizeof wants, f, a));
+        if (ranges && !a != !b)
+            return fa_fail(FA_INVALID, "hi: %s is %d, and %d in lo; accepted: 0 (unset) in both, or in none", f->member, b, a);
+        if (ranges && b < a)
+            return fa_fail(FA_INVALID, "hi: %s is %d; accepted: at least %d, as in lo", f->member, b, a);
+    }
+    return FA_OK;
+}
+
+/* The last value up to `most` whose bucket is that of `first`. Buckets never come back as a field grows. */
+static int32_t last_alike(const fa_problem *lo, const fa_problem_field *f, int32_t first, int32_t most)
+{
+    fa_problem p = *lo;
+    fa_problem_set(&p, f, first);
+    uint32_t bucket = fa_problem_bucket(&p);
+    while (first < most) {
+        int32_t middle = most - (most - first) / 2;
+        fa_problem_set(&p, f, middle);
+        if (fa_problem_bucket(&p) == bucket)
+            first = middle;
+        else
+            most = middle - 1;
+    }
+    return first;
+}
+
+/* A corner of the box with the fields beside f out of the way: the kind of a batch then depends on b alone. Dense sk stays beside the
+ * corner's sq, for few rows have steps of their own. */
+static fa_problem alone(const fa_problem *corner, const fa_problem_field *f)
+{
+    fa_problem p = *corner;
+    bool lengths = p.sq && p.sk;
+    if (lengths && f != &fa_problem_fields[FA_FIELD_sk])
+        p.sk = FA_MAX_LENGTH;
+    if (lengths && f == &fa_problem_fields[FA_FIELD_sk] && p.features & FA_FEATURE_LENGTHS)
+        p.sq = 1;
+    if (lengths && f == &fa_problem_fields[FA_FIELD_b])
+        p.sq = FA_MAX_LENGTH - 1;
+    return p;
+}
+
+static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_problem_field *f)
+{
+    const fa_problem fewest = alone(lo, f), most = alone(hi, f);
+    int32_t from = fa_problem_get(lo, f), to = fa_problem_get(hi, f);
+    *s = (side){ .field = f };
+    if (!to) { /* unset */
+        s->n = 1;
+        return;
+    }
+    for (int32_t last; s->n < SIDE_MOST; from = last + 1) {
+        last = last_alike(&fewest, f, from, last_alike(&most, f, from, to));
+        s->first[s->n] = from;
+        s->last[s->n++] = last;
+        if (last == to)
+            return;
+    }
+}
+
+/* The kernels that were counted, by their key: one text may launch in several ways. */
+typedef struct tally {
+    fa_key *key;
+    int32_t n;
+} tally;
+
+static void count(tally *t, fa_key k)
+{
+    for (int32_t i = 0; i < t->n; i++)
+        if (t->key[i].lo == k.lo && t->key[i].hi == k.hi)
+            return;
+    t->key[t->n++] = k;
+}
+
+/* sq and sk of the i-th cell, in that relation; false: none of its shapes has them so. */
+static bool relate(fa_problem *p, const side *q, int32_t i, const side *k, int32_t j, int relation)
+{
+    int32_t low = q->first[i] > k->first[j] ? q->first[i] : k->first[j], high = q->last[i] < k->last[j] ? q->last[i] : k->last[j];
+    const int32_t of[RELATIONS][2] = { { q->first[i], k->last[j] }, { low, low }, { q->last[i], k->first[j] } };
+    p->sq = of[relation][0];
+    p->sk = of[relation][1];
+    return relation == 0 ? p->sq < p->sk : relation == 1 ? low <= high : p->sq > p->sk;
+}
+
+/* The i-th cell of the box. Sets p to one of its shapes in that relation; false: it has none. Without lengths in device memory one relation
+ * is as good as another. */
+static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES], int32_t i, int relation)
+{
+    int32_t at[SIDES];
+    *p = *lo;
+    for (int k = 0; k < SIDES; k++) {
+        at[k] = i % s[k].n;
+        fa_problem_set(p, s[k].field, s[k].first[at[k]]);
+        i /= s[k].n;
+    }
+    if (!p->sq || !p->sk || !(p->features & FA_FEATURE_LENGTHS))
+        return relation == 0;
+    return relate(p, &s[1], at[1], &s[2], at[2], relation);
+}
+
+static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s[SIDES], int32_t total, tally *t)
+{
+    for (int32_t i = 0; i < RELATIONS * total; i++) {
+        fa_problem p;
+        const fa_plan *plan, *without;
+        char line[256];
+        if (!problem_at(&p, lo, s, i / RELATIONS, i % RELATIONS))
+            continue;
+        fa_status st = fa_prepare_both(ctx, &p, &plan, &without);
+        if (st != FA_OK) {
+            p = fa_problem_point(&p);
+            fa_problem_print(line, sizeof line, &p);
+            return fa_wrap(st, "range: %s, after %d of %d shapes", line, i / RELATIONS, total);
+        }
+        count(t, plan->kernel->key);
+        if (without)
+            count(t, without->kernel->key);
+    }
+    return FA_OK;
+}
+
+static fa_status prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels)
+{
+    side s[SIDES];
+    int64_t total = 1;
+    fa_status st = check_fields(lo, hi);
+    if (st != FA_OK)
+        return fa_wrap(st, "range");
+    for (int k = 0; k < SIDES; k++) {
+        cut(&s[k], lo, hi, &fa_problem_fields[sides[k]]);
+        total *= s[k].n;
+    }
+    if (total > RANGE_MOST)
+        return fa_fail(FA_INVALID, "range: %lld shape buckets: %d of b, %d of sq, %d of sk, %d of window; accepted: at most %d in a call",
+                       (long long)total, s[0].n, s[1].n, s[2].n, s[3].n, RANGE_MOST);
+    tally t = { .key = calloc(2 * RELATIONS * (size_t)total, sizeof *t.key) };
+    if (!t.key)
+        return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", 2 * RELATIONS * (size_t)total * sizeof *t.key);
+    st = prepare_all(ctx, lo, s, (int32_t)total, &t);
+    if (kernels)
+        *kernels = t.n;
+    free(t.key);
+    return st;
+}
+
+fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels)
+{
+    fa_problem a, b;
+    fa_message before;
+    if (kernels)
+        *kernels = 0;
+    fa_status st = fa_context_check(ctx);
+    if (st == FA_OK)
+        st = fa_wrap(fa_check_problem(&a, lo), "lo");
+    if (st == FA_OK)
+        st = fa_wrap(fa_check_problem(&b, hi), "hi");
+    if (st != FA_OK)
+        return st;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, prepare_range(ctx, &a, &b, kernels));
+}

@@ -1,0 +1,146 @@
+-- layouts: how the threads of a kernel hold a tile of pairs. A row is a thread's walk over its elements, as text, in the names that the
+-- kernels have which hold tiles so.
+--
+--   told          how hide() tells which pairs are hidden: a way of pairs/hide.cu
+--   outer, row    loops over the rows of the tile, and what is declared of each. Of a transposed tile a row is a key
+--   inner, pair   loops over the elements of a row, and what is declared of each; words: loops between the two
+--   query, key    of an element
+--   at            where an element is in its array
+--
+-- quad is the walk for dropout, pairs/drop.cu: over elements of four pairs, which one call of Dropout::words() decides.
+--
+--   loops, pair         as above. rows, row: loops over the rows of a quad, and the place of each, where they are of several heads
+--   number, query, key  of the first pair, as Dropout::words() takes them
+--   behind, words       what is declared behind the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
+--                       (i + 8, j + 8)
+--   at                  the elements; or their bits in `bits`, a word that says what is kept
+--
+-- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
+-- same of 16-bit elements by twos.
+
+local layouts = {}
+
+-- mma.sync, x[MB][NB][4]: half h of 16 rows is row g + 8 h, elements 2 h and 2 h + 1 of each eight columns.
+layouts.mma = {
+  told = "keys",
+  outer = { "int m = 0; m < MB; m++", "int h = 0; h < 2; h++" },
+  row = "i = query_of(p, row + m * 16 + h * 8 + at.g)",
+  inner = { "int n = 0; n < NB; n++", "int e = 0; e < 2; e++" },
+  pair = "key = n * 8 + key_of_column(2 * at.t + e)",
+  query = "i", key = "key",
+  at = "[m][n][2 * h + e]",
+  quad = {
+    loops = { "int m = 0; m < MB; m++", "int n = 0; n < NB; n += 2", "int e = 0; e < 2; e++" },
+    pair = "key = block * BC + n * 8 + key_of_column(2 * at.t + e)",
+    number = "(int)(where.batch * p.hq + where.head)", query = "row + m * 16 + at.g", key = "key",
+    at = { "[m][n][e]", "[m][n + 1][e]", "[m][n][2 + e]", "[m][n + 1][2 + e]" },
+  },
+}
+
+-- The same with rows of several heads, so that rows g and g + 8 have no words in common: a quad is two of each.
+layouts.mma_packed = {
+  quad = {
+    loops = layouts.mma.quad.loops,
+    pair = layouts.mma.quad.pair,
+    rows = { "int h = 0; h < 2; h++" },
+    row = "row_of(p, where, row + m * 16 + h * 8 + at.g)",
+    number = "(int)(where.batch * p.hq + own.head)", query = "query", key = "key",
+    behind = "bool below = query % 16 >= 8", words = { "below ? w.z : w.x", "below ? w.w : w.y" },
+    at = { "[m][n][2 * h + e]", "[m][n + 1][2 * h + e]" },
+  },
+}
+
+-- mma.sync in the kernel of dQ, x[QB][NB_KEYS][4].
+layouts.mma_queries = {
+  told = "keys",
+  outer = { "int m = 0; m < QB; m++", "int h = 0; h < 2; h++" },
+  row = "i = row0 + warp_row + m * 16 + h * 8 + g",
+  inner = { "int n = 0; n < NB_KEYS; n++", "int e = 0; e < 2; e++" },
+  query = "i", key = "n * 8 + 2 * t + e",
+  at = "[m][n][2 * h + e]",
+  quad = {
+    loops = { "int m = 0; m < QB; m++", "int n = 0; n < NB_KEYS; n += 2", "int e = 0; e < 2; e++" },
+    number = "number", query = "row + m * 16 + g", key = "key + n * 8 + 2 * t + e",
+    at = layouts.mma.quad.at,
+  },
+}
+
+-- mma.sync transposed, in the kernel of dK and dV, x[KB][NB_ROWS][4].
+layouts.mma_keys = {
+  told = "diagonals",
+  inner = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
+  pair = "j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2",
+  query = "i", key = "j",
+  at = "[m][n][e]",
+  quad = {
+    loops = { "int n = 0; n < NB_ROWS; n += 2", "int e = 0; e < 2; e++" },
+    number = "number", query = "row + n * 8 + 2 * t + e", key = "key + m * 16 + g",
+    behind = "int at = n % 8 * 4 + e", bits = "kept.bits[m][n / 8]",
+    at = { "at", "(at + 2)", "(at + 4)", "(at + 6)" },
+  },
+  kept = {
+    loops = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
+    at = "[m][n][e]", bit = "kept.bits[m][n / 8] >> (n % 8 * 4 + e)",
+  },
+}
+
+-- wgmma, x[NS]: elements 2 h and 2 h + 1 of each four are of row g + 8 h. So has a row two bits for each four.
+layouts.wgmma = {
+  told = "bits",
+  outer = { "int h = 0; h < 2; h++" },
+  words = { "int word = 0; word < (NS + 63) / 64; word++" },
+  inner = { "int bit = 0; bit < 32; bit++" },
+  pair = "i = 2 * (32 * word + bit - bit % 2) + 2 * h + bit % 2",
+  query = "query_of(p, row + 8 * h)",
+  at = "[i]",
+  quad = {
+    loops = { "int n = 0; n < NS / 4; n += 2" },
+    pair = "key = block * BC + n * 8 + 2 * t",
+    number = "number", query = "row", key = "key",
+    words = { "x", "z", "y", "w" },
+    at = { "[2 * n]", "[2 * n + 1]", "[2 * n + 2]", "[2 * n + 3]" },
+  },
+}
+
+-- wgmma transposed, in the kernel of dK and dV, x[NS].
+layouts.wgmma_keys = {
+  told = "queries",
+  outer = { "int h = 0; h < 2; h++" },
+  row = "j = warp_key + g + h * 8",
+  inner = { "int i = 0; i < BR / 4; i++" },
+  pair = "x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2",
+  query = "query", key = "j",
+  at = "[x]",
+  quad = {
+    loops = { "int n = 0; n < 8; n += 2", "int e = 0; e < 2; e++" },
+    number = "number", query = "i + word * 64 + n * 8 + e", key = "j",
+    bits = "bits",
+    at = { "(4 * n + e)", "(4 * n + 2 + e)", "(4 * n + 4 + e)", "(4 * n + 6 + e)" },
+  },
+  kept = {
+    loops = { "int x = 0; x < NS; x++" },
+    at = "[x]", bit = "kept.bits[x / 32] >> x % 32",
+    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16 * 2",
+  },
+}
+
+-- Plain multiplications, x[RI][CJ]: a kernel walks over the rows itself.
+layouts.ffma = {
+  told = "keys",
+  row = "query = query_of(p, where.row + row_at(i))",
+  inner = { "int j = 0; j < CJ; j++" },
+  query = "query", key = "x + 16 * j",
+  at = "[i][j]",
+}
+
+-- Dot products, x[BR][SCORES].
+layouts.dots = {
+  told = "keys",
+  outer = { "int r = 0; r < BR; r++" },
+  row = "query = query_of(p, tile.row + r)",
+  inner = { "int i = 0; i < SCORES; i++" },
+  query = "query", key = "key_of_score(i)",
+  at = "[r][i]",
+}
+
+return layouts

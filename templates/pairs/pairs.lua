@@ -1,0 +1,24 @@
+-- pairs: whatever is a function of (sequence, head, query, key), as text that each kernel prints where it has such a pair.
+--
+--   local pr = include("pairs/pairs.lua").of(p, l)
+--
+-- gives the hooks for a problem and a layout: what a hook returns goes into $(...), what it prints stands where it is called. A kernel that
+-- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts in front of it.
+
+local parts = {
+  include("pairs/edges.lua").of,
+  include "pairs/hide.cu",
+  include "pairs/drop.cu",
+  include "pairs/score.lua",
+  include "pairs/ranges.cu",
+}
+
+local pairs = {}
+
+function pairs.of(p, l)
+  local pr = {}
+  for _, part in ipairs(parts) do part(pr, p, l) end
+  return pr
+end
+
+return pairs

@@ -1,0 +1,24 @@
+-- score: what becomes of the product of a query and a key: its score, the exponent of that, P, the row's LSE, and dS on the way back.
+
+return function(pr, p)
+  -- The score as such. Kernels whose exponentials are of base 2 have none: their exponents take the scale along.
+  function pr.score(product) return product .. " * p.scale" end
+
+  -- The exponent of P: a product in the unit of `shift`, less that one, rounded once. shift: of the row, its maximum or LSE.
+  function pr.exponent(product, unit, shift) return ("fmaf(%s, %s, -%s)"):format(product, unit, shift) end
+
+  -- P of the backward pass, from the LSE in that unit, pairs/grad_probability.cu. log2e: a factor, of units that are not of base 2.
+  function pr.probability(product, unit, lse, log2e)
+    return ("probability_exp2(%s%s)"):format(pr.exponent(product, unit, lse), log2e and " * " .. log2e or "")
+  end
+
+  -- LSE of a row with maximum m and sum l, which sees keys. In base 2 scores are products, which `unit` turns into scores.
+  function pr.lse(m, l) return m .. " + logf(" .. l .. ")" end
+  function pr.lse_log2(m, l, unit) return ("fmaf(%s, %s, log2_approx(%s) * 0.693147180559945309f)"):format(m, unit, l) end
+
+  -- The gradient of a score: P (dP - D). D: rowsum(dO O) - dLSE.
+  function pr.dscore(probability, grad, delta) return ("%s * (%s - %s)"):format(probability, grad, delta) end
+
+  -- What dQ and dK, sums of dS K and of dS^T Q, take at their end.
+  pr.grad_scale = "p.scale"
+end

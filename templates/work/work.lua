@@ -1,0 +1,22 @@
+-- work: which tiles a thread block does, and in which order, as text that each kernel prints.
+--
+--   local wk = include("work/work.lua").of(p, l)
+--
+-- gives the hooks, as pairs/pairs.lua does for pairs. A tile has a number. order.cu says which tile a number is, deal.cu which numbers a
+-- block does, parts.cu how parts of a tile become one.
+
+local parts = {
+  include "work/order.cu",
+  include "work/deal.cu",
+  include "work/parts.cu",
+}
+
+local work = {}
+
+function work.of(p, l)
+  local wk = {}
+  for _, part in ipairs(parts) do part(wk, p, l) end
+  return wk
+end
+
+return work

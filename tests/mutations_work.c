@@ -1,0 +1,88 @@
+/* mutations_work: faults of which tiles a thread block does, templates/work/order.cu and deal.cu, as in mutations.c. Each family that
+ * prints it must notice. */
+#include "mutations.h"
+#include "verify/cases/case.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define LENGTHS FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &packed, 0
+#define MMA "br=16,bc=32,warps=1,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=8,ctas=1"
+#define BWD_MMA(dq) "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,q_br=64,q_bc=16,dq=" #dq
+#define WGMMA(rest) \
+    "wgmma:ctas=1,feeder=40,br=64,box=64,bc=48,schedule=0,stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,cluster=1,exp=0," rest
+#define BWD_WGMMA(rest) "flash_bwd_wgmma:br=64,twins=0,box=64,stages=2,held=0,q_br=128,grid=2," rest
+#define DECODE "ctas=1,min_turns=1,kv_lanes=1,combine=0"
+#define PARTS FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &full, 0
+#define BWD "op=backward,b=2,hq=4,hkv=2"
+
+/* clang-format off */
+static const fa_ragged_how full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL }, packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 };
+
+const scene work_scenes[] = {
+    { "mma_lengths", "bf16,d=64,mask=causal,features=lengths,b=7,hq=4,hkv=2", "flash_fwd_mma:" MMA, 70, 110, NONE, LENGTHS },
+    { "mixed", "bf16,d=64,mask=causal,features=lengths,b=3,hq=5,hkv=1", "mixed_mma:" MMA, 70, 110, NONE, LENGTHS },
+    { "rounds", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", "flash_fwd_" WGMMA("rescale=2,convert=0,o_path=0,grid=1"), 200, 200, NONE, PLAIN },
+    { "drawn", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", "flash_fwd_" WGMMA("rescale=2,convert=0,o_path=0,grid=2"), 200, 200, NONE, PLAIN },
+    { "rounds_lengths", "bf16,d=64,mask=none,features=lengths,b=4,hq=2,hkv=1", "flash_fwd_" WGMMA("rescale=3,convert=1,o_path=0,grid=1"),
+      150, 200, NONE, LENGTHS },
+    { "drawn_lengths", "bf16,d=64,mask=none,features=lengths,b=4,hq=2,hkv=1", "flash_fwd_" WGMMA("rescale=3,convert=1,o_path=0,grid=2"),
+      150, 200, NONE, LENGTHS },
+    { "mma_parts", "bf16,d=64,mask=causal,features=lengths+lse-strides,b=2,hq=1,hkv=1",
+      "flash_fwd_mma:br=32,bc=32,warps=2,stages_k=1,stages_v=2,order=1,q_regs=0,pack=0,lag=8,ctas=1", 31, 300, NONE, PARTS },
+    { "mma_parts_six", "fp16,d=64,mask=none,features=lengths,b=1,hq=1,hkv=1",
+      "flash_fwd_mma:br=128,bc=16,warps=8,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=8,ctas=2", 100, 400, NONE, PARTS },
+    { "wgmma_parts", "bf16,d=64,mask=causal,features=lengths,b=1,hq=1,hkv=1", "flash_fwd_" WGMMA("rescale=3,convert=1,o_path=0,grid=2"),
+      50, 300, NONE, PARTS },
+    { "decode_line", "bf16,d=128,mask=causal,b=5,hq=2,hkv=1", "decode_mma:br=16,bk=16,key_warps=2,row_warps=1,stages=3,sm_shares=1," DECODE,
+      2, 400, NONE, PLAIN },
+    { "decode_parts", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", "decode_mma:br=32,bk=16,key_warps=1,row_warps=2,stages=2,sm_shares=4," DECODE,
+      10, 144, NONE, PLAIN },
+    { "naive", "fp32,d=24,mask=none," BWD, "naive_bwd:tile=64", 90, 100, NONE, PLAIN },
+    { "ffma", "fp32,d=24,mask=none," BWD, "flash_bwd_ffma:br=32,bc=32", 50, 70, NONE, PLAIN },
+    { "anew", "bf16,d=32,mask=none," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
+    { "anew_causal", "bf16,d=32,mask=causal," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
+    { "spill", "bf16,d=32,mask=none," BWD, BWD_MMA(1), 90, 100, NONE, PLAIN },
+    { "spill_causal", "bf16,d=32,mask=causal," BWD, BWD_MMA(1), 90, 100, NONE, PLAIN },
+    { "one", "bf16,d=64,mask=causal," BWD, BWD_WGMMA("bc=64,schedule=0,dq=0,ds_bufs=0,q_stages=3"), 200, 150, NONE, PLAIN },
+    { "add", "bf16,d=64,mask=none," BWD, BWD_WGMMA("bc=128,schedule=1,dq=1,ds_bufs=2,q_stages=4"), 190, 150, NONE, PLAIN },
+    { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
+};
+/* clang-format on */
+
+#define O "order.cu"
+#define D "deal.cu"
+#define P "parts.cu"
+#define ROUNDS "mma_lengths mixed rounds rounds_lengths"
+#define DRAWN "drawn drawn_lengths one add"
+#define BWDS "naive ffma anew spill one add"
+
+const mutation work_mutations[] = {
+    { "every other round is left out", D, "round * %s", "2 * round * %s", 0, ROUNDS },
+    { "rounds back begin a block late", D, "%s - 1 - %s", "%s - 2 - %s", 0, ROUNDS },
+    { "the counter is not put back", D, "atomicInc(p.counter, (u32)%s - 1)", "atomicAdd(p.counter, 1u)", 0, DRAWN },
+    { "the last draw but three puts the counter back", D, "(u32)%s - 1)", "(u32)%s - 4)", 0, DRAWN },
+    { "a head has a tile more", O, "\"blockIdx.x % p.tiles\"", "\"blockIdx.x % (p.tiles + 1)\"", 0, BWDS },
+    { "the first head for all", O, "\"blockIdx.x / p.tiles % \"", "\"0 * \"", 0, BWDS },
+    { "the first sequence for all", O, "\"blockIdx.x / p.tiles / \"", "\"0 * \"", 0, BWDS },
+    { "tiles of keys for one head less", O, "tile = blockIdx.x / heads_of_launch, place",
+      "tile = blockIdx.x / (heads_of_launch - 1), place", 0, "anew_causal spill_causal" },
+    { "the last tile of queries is left out", O, "p.tiles - 1 - blockIdx.x", "p.tiles - 2 - blockIdx.x", 0, "anew_causal spill_causal" },
+    { "the counter of parts wraps one late", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0,
+      "mma_parts wgmma_parts decode_line" },
+    { "the last part but one adds up", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s - 1) == (u32)%s - 2", 0,
+      "mma_parts wgmma_parts decode_line" },
+    { "the last parts are left out", P, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
+      0, "mma_parts_six decode_parts" },
+    { "the last part alone is left out", P, "if (j + k >= $(parts)) states", "if (j + k >= $(parts) - 1) states", 0,
+      "mma_parts wgmma_parts decode_line" },
+    { "the last part counts more than once", P, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0,
+      "mma_parts_six wgmma_parts decode_line" },
+    { "a row of a part has the first columns alone", P, "*(float2 *)(to + $(v) * 8 + 2 * t)", "*(float2 *)(to + 2 * t)", 0,
+      "mma_parts wgmma_parts" },
+    { "the second column of a part's rows is the first", P, "make_float2($(of[1]), $(of[2]))", "make_float2($(of[1]), $(of[1]))", 0,
+      "mma_parts wgmma_parts" },
+    { "heads of keys side by side", O, "place = blockIdx.x % heads_of_launch;\n//|     else", "place = blockIdx.x % 2;\n//|     else", 0,
+      "anew_causal spill_causal" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};

@@ -1,0 +1,292 @@
+/* oracle: attention on the CPU. */
+#include "oracle.h"
+#include "gen/error.h"
+#include "gen/operation.h"
+#include "gen/problem.h"
+#include "sim/sim.h"
+#include "verify/operands/number.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS_MOST 8
+#define BEYOND 0x1.fffffep127 /* the largest number of fp32 */
+#define WORK_OF_A_THREAD 2e6  /* multiply-adds worth starting one for */
+
+typedef struct job {
+    const fa_attention *a;
+    double *o, *lse; /* exact */
+    float *naive;
+    bool bounds; /* o and lse become how far a kernel may be from the exact ones */
+    int dtype, o_dtype;
+    double p2,
+        step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
+    pthread_mutex_t sums;
+    int64_t rows; /* b * hq * sq */
+    _Atomic int64_t next;
+    atomic_bool oom;
+} job;
+
+/* One row of queries: where its operands lie. */
+typedef struct operands {
+    const float *q;
+    int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
+    int64_t head, query;                  /* b hq + h; in its sequence */
+} operands;
+
+const float *fa_attention_input(const fa_attention *a, const char *name)
+{
+    int i = a->op ? fa_operand_index(a->op, name) : -1;
+    return i < 0 ? NULL : a->in[i];
+}
+
+static double scored(const fa_attention *a, double score, const operands *at, int64_t key)
+{
+    return a->score ? a->score(a, score, at->head, at->query, key) : score;
+}
+
+/* False: the sequence has fewer queries. */
+static bool find_operands(operands *out, const fa_attention *a, int64_t number)
+{
+    const fa_sequences *s = a->sequences;
+    int64_t i = number % a->sq, h = number / a->sq % a->hq, b = number / a->sq / a->hq;
+    fa_sequence of = s ? s->of[b] : (fa_sequence){ b * a->sq, b * a->sk, a->sq, a->sk, { a->lo, a->hi } };
+    fa_pairs pairs = fa_sequence_pairs(&of);
+    fa_range seen = fa_pairs_keys(&pairs, (fa_range){ i, i });
+    int64_t row = of.q + i, rows = s ? s->sizes.of[FA_EXTENT_ROWS_Q] : a->sq;
+    *out = (operands){
+        .q = a->q + (row * a->hq + h) * a->d,
+        .b = b,
+        .kv = h / (a->hq / a->hkv),
+        .out = (row * a->hq + h) * a->dv,
+        .lse = (row / rows * a->hq + h) * rows + row % rows,
+        .first = seen.first,
+        .last = seen.last,
+        .head = b * a->hq + h,
+        .query = i,
+    };
+    return i < of.nq;
+}
+
+/* A key's row of K or V. */
+static const float *key_row(const fa_attention *a, const operands *at, const float *x, int32_t width, int64_t key)
+{
+    static const float zeros[FA_MAX_HEAD_DIM];
+    int64_t row = a->sequences ? fa_sequences_key(a->sequences, (int32_t)at->b, key) : at->b * a->sk + key;
+    return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
+}
+
+static void exact_row(job *j, const operands *at, double *s)
+{
+    const fa_attention *a = j->a;
+    double m = -INFINITY, l = 0, *o = j->o + at->out;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *k = key_row(a, at, a->k, a->d, key);
+        double x = 0;
+        for (int32_t i = 0; i < a->d; i++)
+            x += (double)at->q[i] * k[i];
+        s[key] = scored(a, x * (double)a->scale, at, key);
+        m = fmax(m, s[key]);
+    }
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *v = key_row(a, at, a->v, a->dv, key);
+        double p = exp(s[key] - m);
+        l += p;
+        p *= fa_pairs_kept(a->dropout, at->head, at->query, key);
+        for (int32_t i = 0; i < a->dv; i++)
+            o[i] += p * v[i];
+    }
+    for (int32_t i = 0; i < a->dv && l > 0; i++)
+        o[i] /= l;
+    j->lse[at->lse] = at->last < at->first ? -INFINITY : m + log(l);
+}
+
+fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
+{
+    double x = 0, size = 0;
+    for (int32_t i = 0; i < d; i++) {
+        x += (double)q[i] * k[i];
+        size += fabs((double)q[i] * k[i]);
+    }
+    fa_score s = { x * (double)scale, size * (double)scale, 0, 0 };
+    bool rises = size - x < BEYOND; /* no sum of some products passes fp32 downwards, where it would stay */
+    s.beyond = isnan(x) || (x > 2 * BEYOND && rises) ? NAN : size < BEYOND / 2 ? 0 : INFINITY;
+    s.beyond_scaled = isnan(x) || (s.value > 2 * BEYOND && rises) ? NAN : s.size < BEYOND / 4 ? 0 : INFINITY;
+    return s;
+}
+
+double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted)
+{
+    return (d + 8) * 0x1p-24 * s->size + 0x1p-23 * fabs(subtracted) + 0x1p-20;
+}
+
+/* What is more, of two of 0, INFINITY and NAN. */
+static double worse(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+/* A row's weight and by how much it may be off; both ways, the normalization's part in it. */
+static double weight_error(double log_weight, double error)
+{
+    return fmax(fmin(1, exp(log_weight + error)) - exp(log_weight), -exp(log_weight) * expm1(-error)) + FA_LEAST_P;
+}
+
+/* x: room for two numbers of each key: the score, later the logarithm of its weight, and what that may be off by. */
+static void bounds_row(job *j, const operands *at, double *x)
+{
+    const fa_attention *a = j->a;
+    double m = -INFINITY, l = 0, up = 0, down = 0, beyond = 0, scaled = 0, *o = j->o + at->out, *error = x + a->sk + 1;
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    j->lse[at->lse] = 0;
+    if (at->last < at->first)
+        return;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        fa_score s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
+        beyond = worse(beyond, s.beyond);
+        scaled = worse(scaled, s.beyond_scaled);
+        x[key] = s.value;
+        error[key] = s.size;
+        m = fmax(m, s.value);
+    }
+    double all = worse(beyond, isnan(scaled) ? INFINITY : scaled); /* that scaling passes fp32 may leave O as it is */
+    j->lse[at->lse] = worse(beyond, scaled);
+    for (int64_t key = at->first; key <= at->last && all == 0; key++)
+        l += exp(x[key] - m);
+    for (int64_t key = at->first; key <= at->last && all == 0; key++) {
+        error[key] = fa_oracle_score_error(&(fa_score){ .size = error[key] }, a->d, m);
+        x[key] -= m + log(l);
+        up += exp(x[key] + error[key]);
+        down += exp(x[key] - error[key]);
+    }
+    double norm = fmax(log(up), -log(down));
+    if (all == 0)
+        j->lse[at->lse] = norm + 1e-6 + 0x1p-22 * fabs(m + log(l));
+    for (int32_t i = 0; i < a->dv; i++) {
+        double mean = 0, off = 0, sum = 0, far = 0, seen = all;
+        for (int64_t key = at->first; key <= at->last; key++) {
+            float v = key_row(a, at, a->v, a->dv, key)[i];
+            seen = isfinite(v) ? seen : NAN;
+            if (seen == 0)
+                mean += exp(x[key]) * fa_pairs_kept(a->dropout, at->head, at->query, key) * v;
+        }
+        for (int64_t key = at->first; key <= at->last && seen == 0; key++) {
+            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
+            double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
+            off += more * fabs(v - mean);
+            far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;
+            sum += (w + fa_number_rounding(w, j->dtype)) * fabs(v);
+            off += fa_number_rounding(w, j->dtype) * fabs(v) * (j->dtype == FA_F32 ? 0 : 1);
+        }
+        off = fmin(off, far + 2 * fa_number_rounding(1, j->dtype) * sum) + (double)(at->last - at->first + 16) * 0x1p-23 * sum;
+        o[i] = seen != 0 ? seen : off + 1.01 * fa_number_rounding(fabs(mean) + off, j->o_dtype);
+    }
+}
+
+static void naive_row(job *j, const operands *at, float *s)
+{
+    const fa_attention *a = j->a;
+    bool inputs = j->dtype == FA_TF32; /* the others come rounded */
+    float m = -INFINITY, l = 0, *o = j->naive + at->out;
+    double p2 = 0, step2 = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *k = key_row(a, at, a->k, a->d, key);
+        float x = 0;
+        for (int32_t i = 0; i < a->d; i++)
+            x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
+        x = (float)scored(a, (double)(x * a->scale), at, key);
+        s[key] = j->dtype == FA_TF32 ? x : fa_number_round_finite(x, j->dtype);
+        m = fmaxf(m, s[key]);
+    }
+    for (int64_t key = at->first; key <= at->last; key++)
+        l += s[key] = expf(s[key] - m);
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *v = key_row(a, at, a->v, a->dv, key);
+        float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
+        int exponent;
+        frexp(p, &exponent);
+        step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;
+        p *= kept; /* dropout scales what softmax has left, in the type of the inputs */
+        p2 += (double)p * p;
+        for (int32_t i = 0; i < a->dv; i++)
+            o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
+    }
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = fa_number_round(o[i], j->o_dtype);
+    pthread_mutex_lock(&j->sums);
+    j->p2 += p2;
+    j->step2 += step2;
+    pthread_mutex_unlock(&j->sums);
+}
+
+static void *work(void *user)
+{
+    job *j = user;
+    void *s = malloc(2 * ((size_t)j->a->sk + 1) * sizeof(double));
+    if (!s)
+        atomic_store(&j->oom, true);
+    for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
+        operands at;
+        if (!find_operands(&at, j->a, row))
+            continue;
+        if (j->naive)
+            naive_row(j, &at, s);
+        else if (j->bounds)
+            bounds_row(j, &at, s);
+        else
+            exact_row(j, &at, s);
+    }
+    free(s);
+    return NULL;
+}
+
+static fa_status run(job *j)
+{
+    const fa_attention *a = j->a;
+    pthread_t thread[THREADS_MOST];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    j->rows = (int64_t)a->b * a->hq * a->sq;
+    double most = (double)j->rows * a->sk * (a->d + a->dv) / WORK_OF_A_THREAD;
+    int n = (int)fmin(fmin((double)cores, THREADS_MOST), most), started = 0;
+    for (; started < n - 1; started++)
+        if (pthread_create(&thread[started], NULL, work, j))
+            break;
+    work(j);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    if (sim_interrupted())
+        return fa_fail(FA_INTERRUPTED, "the oracle was interrupted");
+    return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
+}
+
+fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
+{
+    job j = { .a = a, .o = o, .lse = lse };
+    return run(&j);
+}
+
+fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
+{
+    job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
+    if (a->score)
+        return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that operands change");
+    return run(&j);
+}
+
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *rounding_factor)
+{
+    job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype, .sums = PTHREAD_MUTEX_INITIALIZER };
+    fa_status st = run(&j);
+    if (rounding_factor) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average
+                          */
+        *rounding_factor = dtype != FA_F32 && j.step2 > 0 ? fmax(1, sqrt(3 / (8 * M_LN2) * j.p2 / j.step2)) : 1;
+    return st;
+}

@@ -1,0 +1,60 @@
+/* oracle: attention on the CPU: in fp64, and as the naive algorithm computes it in the type of the inputs. */
+#ifndef FA_VERIFY_TRUTH_ORACLE_H
+#define FA_VERIFY_TRUTH_ORACLE_H
+#include "gen/pairs.h"
+#include "verify/operands/sequences.h"
+
+/* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
+ * what is not visible is not read. With sequences, rows lie where those say, each sequence has its own lo and hi, and b, sq and sk are
+ * theirs. */
+typedef struct fa_attention fa_attention;
+
+/* What operands make of the score of a pair, which is scale q k. head: b hq + h; query and key count from the sequence's first. */
+typedef double fa_attention_score(const fa_attention *a, double score, int64_t head, int64_t query, int64_t key);
+
+struct fa_attention {
+    int32_t b, hq, hkv, sq, sk, d, dv;
+    int64_t lo, hi;
+    float scale;
+    const float *q, *k, *v;
+    const fa_sequences *sequences; /* NULL = dense */
+    const fa_dropout *dropout;     /* NULL = none; O is that of (kept P scaled) V, LSE that of all scores */
+    fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
+    const struct fa_operation *op; /* what `score` reads: the rows, */
+    const float *const *in;        /* and their values, dense in packed order */
+};
+
+/* An input by its name, for `score`. NULL: the call does not have it. */
+const float *fa_attention_input(const fa_attention *a, const char *name);
+
+/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. With sequences, o and lse have the rows of
+ * their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
+fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
+
+/* How far from fa_oracle_exact() the fp32 arithmetic of any kernel may be, element by element, a priori: scores are sums of d products in
+ * any order, each score and exponent is rounded, P to dtype (FA_TF32: inputs are such numbers already), O to o_dtype. Keys whose scores
+ * lie so near each other share a weight as they like; where one key has all the weight nothing is left of that. Beside numbers:
+ *   INFINITY   some score that the row sees may pass what fp32 holds: any value
+ *   NAN        it must not be finite: a score is NaN or beyond fp32, or V of a key that the row sees is not finite
+ * A row that sees a key has no LSE of -inf. */
+fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse);
+
+/* Of the score of a query and a key: the sum of |q k|, and whether fp32 holds all that is computed of it: 0 yes, INFINITY perhaps not, NAN
+ * no sum of its products does, or it is NaN. */
+typedef struct fa_score {
+    double value, size; /* scaled */
+    double beyond, beyond_scaled;
+} fa_score;
+fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
+#define FA_LEAST_P 0x1p-126 /* below it exponentials are 0 */
+/* What a score may be off by: the sum, its scaling, and what is subtracted from it. */
+double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted);
+
+/* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the type
+ * (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, rounded to the type, then dropped or scaled, O accumulated in
+ * fp32 and rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept. FA_F32: nothing rounded beyond fp32. *rounding_factor (may
+ * be NULL), at least 1: by how much rounding P would have cost more on average. Another algorithm divides by another number, and where a
+ * row's P are nearly equal they lie together in one place of their binade, where rounding costs up to 1.47 times as much, relative to P,
+ * as here. */
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *rounding_factor);
+#endif

@@ -1,0 +1,49 @@
+/* reference: what the outputs of an operation should be, as rows of a table: the exact values and those of the naive algorithm, whose
+ * errors are the measure of rule.h. expected.h walks these rows and the operands of the operation; it knows no operation by itself. */
+#ifndef FA_VERIFY_TRUTH_REFERENCE_H
+#define FA_VERIFY_TRUTH_REFERENCE_H
+#include "gen/model.h"
+#include "gen/operation.h"
+#include "gen/pairs.h"
+#include "verify/operands/sequences.h"
+
+/* One call of an operation on the CPU. */
+typedef struct fa_reference_call {
+    const fa_operation *op;
+    fa_problem problem;               /* normalized, with its shape; lengths of 0 are meant */
+    fa_band band;                     /* what a row sees; the rest is not read */
+    float scale;                      /* as the kernel gets it */
+    const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs and of integers NULL */
+    fa_dropout dropout;               /* of problems with it */
+    bool bounds; /* outputs are held against bounds in place of the naive algorithm: inputs are far apart in size, or no numbers */
+    /* Where rows lie, and what each sees in place of band; NULL = all sequences have the lengths of the problem. Borrowed. */
+    const fa_sequences *sequences;
+} fa_reference_call;
+
+typedef struct fa_reference_row {
+    int32_t op; /* fa_op */
+    /* Every output by its row, optional ones too, dense in packed order, fp64 throughout. */
+    fa_status (*exact)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *rounding_factor: as
+     * fa_oracle_naive. */
+    fa_status (*naive)(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor);
+    /* As exact, with the absolute value of every term of every sum in place of the term: what errors of fp32 sums are relative to where
+       terms cancel. NULL = the outputs' own size. */
+    fa_status (*terms)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    /* How far from the exact values the fp32 arithmetic of any kernel may be, for every element of every output, as fa_oracle_bounds says
+       it. NULL: calls with bounds are FA_UNSUPPORTED. */
+    fa_status (*bounds)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (rule.h) */
+    const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
+                           are small */
+} fa_reference_row;
+
+/* One more row, of an operation that was added (fa_operation_add), on the same terms; or, of one that has an operand more (fa_operand_add),
+ * the row that takes the place of its own. */
+bool fa_reference_add(const fa_reference_row *row);
+/* The call as the oracle takes it (oracle.h). */
+typedef struct fa_attention fa_attention;
+fa_attention fa_reference_attention(const fa_reference_call *c);
+/* NULL: the operation has no row. */
+const fa_reference_row *fa_reference_find(int32_t op);
+#endif
