@@ -21,7 +21,7 @@ class Graph:
     def __init__(self, run, calls, sets):
         self.run, self.calls, self.graph = run, calls, torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(self.graph):
+            with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):  # other threads may load kernels meanwhile
                 for i in range(calls):
                     out = run(i)
                     if i == calls - sets:

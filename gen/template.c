@@ -226,10 +226,15 @@ static int put_line(lua_State *L)
     return 0;
 }
 
+static bool is_lua(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && !strcmp(name + n - 4, ".lua");
+}
+
 void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
 {
-    size_t len = strlen(name);
-    bool lua = len > 4 && !strcmp(name + len - 4, ".lua");
+    bool lua = is_lua(name);
     int index;
     char chunk[64];
     luaL_checkstack(L, 8, NULL);
@@ -254,10 +259,18 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     fa_sandbox_nest(L, -1);
 }
 
+/* A .lua runs once in an environment: its value is kept by its name. */
 static int include(lua_State *L)
 {
     fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
-    fa_template_include(L, lua_upvalueindex(2), o, luaL_checkstring(L, 1));
+    const char *name = luaL_checkstring(L, 1);
+    if (lua_getfield(L, lua_upvalueindex(3), name) != LUA_TNIL)
+        return 1;
+    fa_template_include(L, lua_upvalueindex(2), o, name);
+    if (is_lua(name)) {
+        lua_pushvalue(L, -1);
+        lua_setfield(L, lua_upvalueindex(3), name);
+    }
     return 1;
 }
 
@@ -318,7 +331,8 @@ void fa_template_provide(lua_State *L, int env, fa_output *o)
     lua_setfield(L, env, "needs");
     lua_pushlightuserdata(L, o);
     lua_pushvalue(L, env);
-    lua_pushcclosure(L, include, 2);
+    lua_newtable(L); /* the values of .lua files */
+    lua_pushcclosure(L, include, 3);
     lua_setfield(L, env, "include");
     lua_pushlightuserdata(L, o);
     lua_pushcclosure(L, indented, 1);

@@ -20,8 +20,8 @@ typedef struct fa_output {
 /* A zero `files` aside, all of it starts as zeros. */
 void fa_output_free(fa_output *o);
 
-/* Inside a run. Gives the environment at index env the function include(), which runs a .lua file and returns its value,
- * or, where o can take text, renders a .cu file in place; needs(), which checks names of c and l; and indented(), which moves what a
+/* Inside a run. Gives the environment at index env the function include(), which runs a .lua file, once for each name, and returns its
+ * value, or, where o can take text, renders a .cu file in place; needs(), which checks names of c and l; and indented(), which moves what a
  * function prints to the right. o->files must be set. A script may keep the functions for as long as its state lives: so long must o. */
 void fa_template_provide(lua_State *L, int env, fa_output *o);
 /* Inside a run. Runs a file as include does; leaves one value. */

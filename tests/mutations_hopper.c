@@ -98,6 +98,7 @@ const scene hopper_scenes[] = {
 #define Z "hopper_epilogue.cu"
 #define RANGES "ranges.cu"
 #define T "hopper_scheduler.cu"
+#define BARRIERS "hopper_barriers.cu"
 #define E "hopper_producer.cu"
 #define X "hopper_softmax.cu"
 #define L "flash_fwd_wgmma.lua"
@@ -135,9 +136,9 @@ const mutation hopper_mutations[] = {
     { "K waited for by the wrong parity", N, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if l.pingpong_products",
       "        mbarrier_wait(k_full(smem, k.at), k.parity ^ 1);\n//| if l.pingpong_products", 0, "one" },
     { "the last V is not waited for", Z, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n", "", 0, "one" },
-    { "V of the second stage waited for in the first", T, "return barrier(smem, 2 * STAGES_K + stage); }",
+    { "V of the second stage waited for in the first", BARRIERS, "return barrier(smem, 2 * STAGES_K + stage); }",
       "return barrier(smem, 2 * STAGES_K); }", 0, "one stages" },
-    { "one mbarrier for K and for V", T, "return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }",
+    { "one mbarrier for K and for V", BARRIERS, "return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }",
       "return barrier(smem, STAGES_K + stage); }", 0, "one" },
 
     /* what is in front of the launch */

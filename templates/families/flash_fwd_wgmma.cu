@@ -80,6 +80,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "tiles/softmax.cu"
 
+//| include "wgmma/hopper_barriers.cu"
 //| include "work/hopper_scheduler.cu"
 
 //| if p.has_lengths then

@@ -14,11 +14,14 @@ local parts = {
 }
 
 local pairs = {}
+local last = {} -- all pieces of a kernel ask for the same
 
 function pairs.of(p, l)
-  local pr = {}
-  for _, part in ipairs(parts) do part(pr, p, l) end
-  return pr
+  if last.p ~= p or last.l ~= l then
+    last = { p = p, l = l, pr = {} }
+    for _, part in ipairs(parts) do part(last.pr, p, l) end
+  end
+  return last.pr
 end
 
 return pairs

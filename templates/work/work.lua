@@ -12,11 +12,14 @@ local parts = {
 }
 
 local work = {}
+local last = {} -- all pieces of a kernel ask for the same
 
 function work.of(p, l)
-  local wk = {}
-  for _, part in ipairs(parts) do part(wk, p, l) end
-  return wk
+  if last.p ~= p or last.l ~= l then
+    last = { p = p, l = l, wk = {} }
+    for _, part in ipairs(parts) do part(last.wk, p, l) end
+  end
+  return last.wk
 end
 
 return work
