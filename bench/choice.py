@@ -158,7 +158,7 @@ def main():
             left_out.append(text)
             continue
         rows = race(contexts[i // CONTEXT], fagen, text, {c: made[text, c].result() for c in configs}, o)
-        out.append({"problem": text, "device": torch.cuda.get_device_name(), "variants": rows})
+        out.append({"problem": text, "device": torch.cuda.get_device_name(), "chosen": configs[0], "variants": rows})
         print(told(text, rows, configs[0]), flush=True)
         with open(o.json, "w") as f:
             json.dump(out, f, indent=1)

@@ -15,6 +15,8 @@ import unittest
 import unittest.mock
 
 import cells
+import choice
+import choice_report
 import clocks
 import config_text
 import limits
@@ -26,6 +28,36 @@ import variants
 import winners
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Choice(unittest.TestCase):
+    """bench/choice.py draws from files in turns; its report sorts shapes into classes and compares with the best peer."""
+
+    def test_kinds_of_shapes(self):
+        for words, kind in (("hq=8,hkv=8,sq=512,sk=512", "sq = sk"), ("hq=8,hkv=2,sq=512,sk=512", "sq = sk, groups"),
+                            ("hq=8,hkv=2,sq=4,sk=512", "1 to 16 rows of a KV group"), ("hq=8,hkv=2,sq=5,sk=512", "17 to 64 rows of a KV group"),
+                            ("hq=8,hkv=8,sq=256,sk=512", "129 to 256 rows of a KV group"), ("hq=8,hkv=8,sq=257,sk=512", "sq < sk"),
+                            ("hq=8,hkv=8,sq=600,sk=512", "sq > sk")):
+            self.assertEqual(choice_report.kind_of(cells.parse("bf16,d=64,mask=none,b=1," + words)), kind)
+
+    def test_a_shape_beside_its_peers(self):
+        entry = {"problem": "bf16,d=64,mask=none,b=1,hq=8,hkv=8,sq=512,sk=512", "variants": [
+            {"config": "x", "why": "does not fit"}, {"config": "a", "seconds": [2.0, 2.2, 9.0]}, {"config": "b", "seconds": [1.0]},
+            {"peer": "fa3", "seconds": [3.0]}, {"peer": "fa2", "seconds": [1.5]}, {"peer": "cudnn", "why": "no"}], "chosen": "a"}
+        s = choice_report.Shape(entry)
+        self.assertEqual((s.best, s.seconds, s.peer, s.peer_seconds, s.chosen), ("b", 1.0, "fa2", 1.5, 2.2))
+        entry["chosen"] = "x"  # it did not run
+        self.assertIsNone(choice_report.Shape(entry).chosen)
+
+    def test_kinds_come_in_turns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for name, n in (("few", 1), ("gqa", 2)):
+                paths.append(os.path.join(folder, name))
+                with open(paths[-1], "w") as f:
+                    json.dump({"shapes": [{"problem": f"{name}{i}", "candidates": ["a", "b", "c"], "random": ["b", "d"]} for i in range(n)]}, f)
+            o = choice.parse([*paths, "-o", "x", "--candidates", "2", "--random", "2"])
+            self.assertEqual(choice.shapes_of(o), [("few0", ["a", "b", "d"]), ("gqa0", ["a", "b", "d"]), ("gqa1", ["a", "b", "d"])])
 
 
 class Variants(unittest.TestCase):

@@ -10,8 +10,10 @@
 #include "runtime/context/driver_cuda.h"
 #include "runtime/context/environment.h"
 #include "runtime/context/fork.h"
+#include "runtime/launch/lease.h"
 #include "runtime/plan/background.h"
 #include "runtime/plan/counter.h"
+#include "runtime/plan/lack.h"
 #include "runtime/plan/plans.h"
 #include "runtime/plan/table.h"
 #include "runtime/plan/workload.h"
@@ -28,6 +30,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->bundle_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
     ctx->on_miss = o->on_miss;
+    ctx->lends = o->workspace == FA_WORKSPACE_CONTEXT;
     ctx->check_device_data = o->check_device_data;
     ctx->checks_device_data = o->check_device_data == 1 || (o->check_device_data == 0 && fa_device_is_simulated(&ctx->device));
     fa_status st = fa_bundle_set_open(ctx->bundle_set, o->bundles);
@@ -46,7 +49,9 @@ typedef struct whole {
     fa_generators generators;
     fa_plans plans;
     fa_table table;
+    fa_lacks lacks;
     fa_background background;
+    fa_leases leases;
 } whole;
 
 /* NULL: memory ran out. What is open by then needs neither a device nor an option. */
@@ -63,12 +68,16 @@ static fa_context *begin(void)
     ctx->generators = &w->generators;
     ctx->plans = &w->plans;
     ctx->table = &w->table;
+    ctx->lacks = &w->lacks;
     ctx->background = &w->background;
+    ctx->leases = &w->leases;
     pthread_mutex_init(&ctx->mutex, NULL);
     pthread_mutex_init(&w->kernels.mutex, NULL);
     pthread_mutex_init(&w->generators.mutex, NULL);
     fa_plans_open(&w->plans);
+    fa_lacks_open(&w->lacks);
     fa_background_open(&w->background);
+    fa_leases_open(&w->leases);
     return ctx;
 }
 
@@ -137,6 +146,8 @@ void fa_destroy(fa_context *ctx)
         fa_context_leave(ctx, &in);
     }
     fa_counters_close(ctx);
+    fa_leases_close(ctx);
+    fa_lacks_close(ctx->lacks);
     fa_plans_close(ctx->plans);
     if (atomic_load(&ctx->primary))
         d->cuDevicePrimaryCtxRelease(ctx->device.handle);

@@ -9,6 +9,7 @@
 #include "runtime/choose/jit.h"
 #include "runtime/context/context.h"
 #include "runtime/plan/background.h"
+#include "runtime/plan/lack.h"
 #include "runtime/plan/miss.h"
 #include "runtime/plan/table.h"
 #include <stdio.h>
@@ -196,6 +197,33 @@ static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const a
     }
 }
 
+/* How much a launch needs, and whose it is; of a class that brings none, what that costs. */
+static void tell_workspace(fa_text *t, const fa_context *ctx, const fa_problem *p, const fa_call *c, const answer *a)
+{
+    char cost[128];
+    const fa_workspace *w = a->plan ? &a->plan->kernel->workspace : &a->source.workspace;
+    bool lacks = a->plan ? a->plan->lack != NULL : a->selection.lacks;
+    if (lacks) {
+        fa_lack_print(cost, sizeof cost, a->plan ? a->plan->seconds : a->selection.seconds,
+                      a->plan ? a->plan->seconds_with : a->selection.seconds_with);
+        fa_text_fmt(t, "workspace  %s: %s\n",
+                    c ? "args.workspace is NULL, and the option workspace is FA_WORKSPACE_CALLER" : "of kernels that need none", cost);
+    }
+    if (!fa_workspace_any(w))
+        return;
+    fa_problem q = *p;
+    fa_problem_fill_shape(&q);
+    fa_sizes sizes = c ? c->sizes : fa_sizes_of(&q, 0);
+    sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    int64_t bytes = fa_workspace_bytes(w, &sizes, NULL);
+    bool given = c && c->values.workspace;
+    if (bytes > 0)
+        fa_text_fmt(t, "workspace  %lld bytes, %s\n", (long long)bytes,
+                    given        ? "of args.workspace"
+                    : ctx->lends ? "which the context lends to launches that bring none"
+                                 : "of args.workspace: the option workspace is FA_WORKSPACE_CALLER, and a launch without is FA_INVALID");
+}
+
 /* The whole text; the caller frees it. */
 static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *args, fa_text *t)
 {
@@ -211,7 +239,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         fa_text_str(t, "nothing is launched: b or sq is 0\n");
     } else {
         if (args) {
-            fa_check_lacks(&call, args->q.ptr != NULL);
+            fa_check_lacks(&call, !ctx->lends && args->q.ptr != NULL);
             q = call.problem;
         }
         answer found;
@@ -220,8 +248,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         if (st == FA_OK) {
             tell_problem(t, ctx, &q);
             tell_invariant(t, &q);
-            if (args && q.features & FA_FEATURE_NO_WORKSPACE)
-                fa_text_str(t, "workspace  args.workspace is NULL: of the kernels that need none; with one the fastest of all runs\n");
+            tell_workspace(t, ctx, &q, args ? &call : NULL, &found);
             if (found.plan)
                 tell_plan(t, ctx, found.plan);
             else

@@ -145,8 +145,9 @@ typedef enum fa_feature {
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order; see FA_DETERMINISTIC */
     FA_FEATURE_DROPOUT = 16,        /* some weights are dropped; see Dropout above. The probability is none of the problem's */
     FA_FEATURE_LSE_STRIDES = 32,    /* lse lies in another order than packed */
-    FA_FEATURE_NO_WORKSPACE = 64    /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
-                                       workspace and args.workspace is NULL; fa_prepare() of a problem without the bit prepares both */
+    FA_FEATURE_NO_WORKSPACE = 64    /* dense: by kernels that need no workspace. With the option FA_WORKSPACE_CALLER fa_launch() takes such
+                                       a one where the fastest needs a workspace and args.workspace is NULL, and fa_prepare() of a problem
+                                       without the bit prepares both. Without the option no launch is of that class */
 } fa_feature;
 
 typedef enum fa_diagonal {
@@ -231,9 +232,9 @@ typedef struct fa_args {
     int32_t offset;       /* FA_OFFSET: off, any sign */
     float scale; /* above 0, up to 2.358e38: its product with log2(e) is a number of fp32; 0 = 1/sqrt(d), so that no 0 can be meant.
                     For a negative one negate Q or K: kernels look for the largest Q K^T before they multiply by it */
-    fa_tensor q, k, v, o;  /* outputs share no byte with anything, see above; of a merge: see parts. FA_BACKWARD reads o */
-    float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
-    void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
+    fa_tensor q, k, v, o; /* outputs share no byte with anything, see above; of a merge: see parts. FA_BACKWARD reads o */
+    float *lse;           /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
+    void *workspace;      /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL: none is needed, or the context lends one */
     size_t workspace_size; /* bytes at workspace: no tensor has one of them, however many the kernel takes */
     int32_t op;            /* fa_op */
     uint32_t flags;        /* fa_flag */
@@ -347,6 +348,30 @@ typedef enum fa_on_miss {
  * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. Which kernel stands in
  * depends on what was prepared before; fa_explain() says so. */
 
+/* Whose workspace a launch takes that brings none (args.workspace NULL) and whose kernel needs one.
+ *
+ * FA_WORKSPACE_CONTEXT: the context lends one, so that the same kernel runs, with the same bits, as with a workspace of fa_workspace_size()
+ * bytes.
+ * - One for each CUDA context and stream (of the per-thread default stream: and thread), and for each capture and stream of it. All
+ *   launches of a stream share it. Where two threads launch on one stream at once, each has its own.
+ * - The first launch of a stream allocates it, and one that needs more: a miss. Other launches allocate nothing and take no lock. They ask
+ *   the driver for the stream's number and whether it is captured. What grows gets at most 64 MiB more than it needs.
+ * - Of a stream it is memory of the device's pool, in the stream's order (cuMemAllocAsync): growing waits for nothing, and the old one is
+ *   freed behind the stream's launches. A device without memory pools waits for the stream there.
+ * - Of a capture it is memory beside the graph, which is legal in any mode of capture, and never FA_CAPTURE: the graph gets no memory
+ *   nodes, so that it may be cloned, updated, instantiated and be a child as ever. Its address stays in every replay, on any stream. The
+ *   context holds it until the graph and all that was made of it are destroyed, and gives it to a later capture then. Two graphs
+ *   instantiated from one capture share it, as they share O: they must not run at the same time. Where a capture grows, launches before
+ *   keep the smaller one.
+ * - Its counters are zeroed when it is allocated, and after a launch that failed.
+ * - FA_NOMEM where there are no such bytes: the message names them, nothing is launched, and no slower kernel takes the place.
+ * - fa_workspace_held() tells the bytes, fa_workspace_release() frees them, fa_destroy() too. CUDA contexts that it lent in are kept until
+ *   then. A stream that is destroyed leaves its own behind: call fa_workspace_release() before, or for all streams now and then.
+ * FA_WORKSPACE_CALLER: the context allocates none. Plain launches of few rows or few tiles run a kernel that needs none: fa_explain() tells
+ * its time and that of the kernel which a workspace would bring, and so does the log, at the first such launch or fa_supported() of a
+ * class. For all other kernels that need one, a launch without is FA_INVALID. */
+typedef enum fa_workspace_source { FA_WORKSPACE_CONTEXT = 0, FA_WORKSPACE_CALLER = 1 } fa_workspace_source;
+
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
     uint32_t size;                   /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
@@ -376,10 +401,12 @@ typedef struct fa_options {
      * graph captures counts once. A context that is never destroyed writes nothing, and one that launched nothing neither. A file that
      * cannot be written is a line of the log, never an error. */
     const char *workload;
+    int32_t workspace; /* fa_workspace_source: of launches that bring none */
+    int32_t reserved;  /* 0 */
 } fa_options;
-#define FA_OPTIONS_INIT                                                           \
-    {                                                                             \
-        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_OPTIONS_INIT                                                                 \
+    {                                                                                   \
+        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
@@ -394,12 +421,13 @@ FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
 FA_API fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size);
 
 /* Frees everything the context holds. NULL is fine. No launch of it may still be running in another thread's call;
- * kernels already on a stream are waited for by the caller. With FA_MISS_NEAREST it waits for the kernel that is being compiled, and leaves
- * the others; call it before the process ends. */
+ * kernels already on a stream are waited for by the caller, and graphs that captured launches of it are not launched any more. With
+ * FA_MISS_NEAREST it waits for the kernel that is being compiled, and leaves the others; call it before the process ends. */
 FA_API void fa_destroy(fa_context *ctx);
 
 /* FA_OK when a kernel family computes the problem on this device; else FA_UNSUPPORTED, FA_INVALID or FA_NO_FIT with the
- * reason. Compiles nothing. */
+ * reason. Compiles nothing. With the option FA_WORKSPACE_CALLER the log is told, once for each class, what launches cost that bring no
+ * workspace. */
 FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
 
 /* Compiles, or loads from the cache, the kernel that fa_launch() would use, and keeps it. Idempotent. Afterwards launches
@@ -421,10 +449,10 @@ FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const f
  * take them, on chips without TMA too. out->size is that of the header which args->size tells. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
-/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
- * kernel which the shape's bucket has: a larger shape may need less, so that a workspace for several is the most of theirs. On a miss with
- * FA_MISS_NEAREST it is the most that the better kernel and any that is prepared for the class need: ask again after preparing more of
- * them. */
+/* Device bytes fa_launch() needs in args.workspace for these args, or lends where that is NULL: 0 for most. Reads shapes only, no device
+ * memory. It is that of the kernel which the shape's bucket has: a larger shape may need less, so that a workspace for several is the most
+ * of theirs. On a miss with FA_MISS_NEAREST it is the most that the better kernel and any that is prepared for the class need: ask again
+ * after preparing more of them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
 /* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. size: its bytes, 64 KiB or more
@@ -433,6 +461,15 @@ FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t 
  * is FA_INVALID where one is not 0, and after, which is FA_INTERNAL. Only kernels that count in their workspace need it (fa_explain()
  * tells), for the others it is harmless. One workspace serves one stream at a time. Legal while the stream is captured. */
 FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
+
+/* The bytes of device memory that the context holds to lend, of all streams and graphs. Thread-safe. */
+FA_API fa_status fa_workspace_held(fa_context *ctx, size_t *bytes);
+
+/* Frees the workspace that the context lends to *stream, in the current CUDA context, behind the work of the stream: the call to make
+ * before a stream is destroyed. A later launch on it allocates anew. FA_CAPTURE while the stream is captured. stream NULL: those of all
+ * streams and of graphs that are destroyed; waits for the work of the CUDA contexts that they are of, and is not legal while a stream of
+ * these is captured. What a launch of another thread has at the moment, and what a graph may still use, stays. Thread-safe. */
+FA_API fa_status fa_workspace_release(fa_context *ctx, const fa_stream *stream);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
  * Each call reads all of args, and of the host memory that they lead to: one struct may be changed in place between launches. A call that

@@ -5,7 +5,8 @@
 #define CU_DRIVER_H
 #include <cuda.h>
 
-/* X(name): every one is required of a driver of CUDA 12.4 or newer. */
+/* X(name): every one is required of a driver of CUDA 12.4 or newer. One stands with its suffix: headers before CUDA 13 mean another
+ * function by the bare name. */
 #define CU_DRIVER_FUNCTIONS(X)                     \
     X(cuInit)                                      \
     X(cuDriverGetVersion)                          \
@@ -39,6 +40,8 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
     X(cuMemAlloc)                                  \
     X(cuMemFree)                                   \
+    X(cuMemAllocAsync)                             \
+    X(cuMemFreeAsync)                              \
     X(cuMemGetInfo)                                \
     X(cuMemcpyHtoD)                                \
     X(cuMemcpyDtoH)                                \
@@ -51,7 +54,9 @@
     X(cuStreamCreate)                              \
     X(cuStreamDestroy)                             \
     X(cuStreamSynchronize)                         \
+    X(cuStreamGetId)                               \
     X(cuStreamIsCapturing)                         \
+    X(cuStreamGetCaptureInfo_v3)                   \
     X(cuThreadExchangeStreamCaptureMode)           \
     X(cuStreamBeginCapture)                        \
     X(cuStreamEndCapture)                          \
@@ -59,6 +64,8 @@
     X(cuGraphLaunch)                               \
     X(cuGraphExecDestroy)                          \
     X(cuGraphDestroy)                              \
+    X(cuUserObjectCreate)                          \
+    X(cuGraphRetainUserObject)                     \
     X(cuEventCreate)                               \
     X(cuEventDestroy)                              \
     X(cuEventRecord)                               \

@@ -9,7 +9,7 @@
 enum { SIM_DEVICES = 8, SIM_SIMULATORS = 16 }; /* of a simulator; of a process */
 #define SIM_MEMORY_BYTES (80ull << 30)
 
-typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_GRAPH, H_GRAPH_EXEC } sim_kind;
+typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_CAPTURED, H_GRAPH, H_GRAPH_EXEC, H_USER_OBJECT } sim_kind;
 
 typedef struct sim_device {
     const sim_arch *arch; /* NULL: there is no such device */
@@ -38,14 +38,22 @@ typedef struct sim_node { /* one recorded piece of work */
     uint32_t value;
 } sim_node;
 
+typedef struct sim_user_object {
+    CUhostFn destroy;
+    void *user;
+    uint64_t references; /* of graphs and of the caller */
+} sim_user_object;
 typedef struct sim_graph {
     sim_node *node;
     size_t n, cap;
+    sim_user_object **object; /* one place for each reference */
+    size_t objects;
 } sim_graph;
 typedef struct sim_stream {
     sim_device *device;
     CUstreamCaptureStatus capture;
     sim_graph *graph;
+    uint64_t number, capturing; /* of no other stream, of no other capture of the process */
 } sim_stream;
 typedef struct sim_event {
     double at;

@@ -9,14 +9,37 @@ static void drop_node(sim_node *n)
     free(n->params);
 }
 
+static void drop_reference(sim_user_object *o)
+{
+    if (--o->references)
+        return;
+    sim_unregister(o);
+    o->destroy(o->user); /* which makes no call of the driver, so that the lock may be held */
+    free(o);
+}
+
 static void drop(sim_graph *g)
 {
     if (!g)
         return;
     for (size_t k = 0; k < g->n; k++)
         drop_node(&g->node[k]);
+    for (size_t k = 0; k < g->objects; k++)
+        drop_reference(g->object[k]);
+    free(g->object);
     free(g->node);
     free(g);
+}
+
+static bool retain(sim_graph *g, sim_user_object *o)
+{
+    sim_user_object **grown = realloc(g->object, (g->objects + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    g->object = grown;
+    g->object[g->objects++] = o;
+    o->references++;
+    return true;
 }
 
 static bool is_default(CUstream s)
@@ -61,6 +84,8 @@ CUresult sim_submit(CUstream stream, sim_node *n)
     return CUDA_SUCCESS;
 }
 
+static uint64_t numbers = 2; /* of streams and captures; the default ones have the first two */
+
 CUresult sim_cuStreamCreate(CUstream *to, unsigned flags)
 {
     SIM_LOCKED;
@@ -73,6 +98,7 @@ CUresult sim_cuStreamCreate(CUstream *to, unsigned flags)
     if (!s || !sim_register(s, H_STREAM))
         return free(s), CUDA_ERROR_OUT_OF_MEMORY;
     s->device = d;
+    s->number = ++numbers;
     *to = (CUstream)(void *)s;
     return CUDA_SUCCESS;
 }
@@ -82,6 +108,8 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     if (!sim_live(stream, H_STREAM))
         return CUDA_ERROR_INVALID_HANDLE;
     sim_stream *s = (sim_stream *)(void *)stream;
+    if (s->graph)
+        sim_unregister(s->graph);
     drop(s->graph);
     sim_unregister(s);
     free(s);
@@ -109,6 +137,34 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
         *status = s ? s->capture : CU_STREAM_CAPTURE_STATUS_NONE;
     return r;
 }
+CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
+{
+    SIM_LOCKED;
+    sim_stream *s;
+    SIM_NEED(id);
+    CUresult r = stream_of(stream, &s);
+    if (!r)
+        *id = s ? s->number : stream == CU_STREAM_PER_THREAD ? 2 : 1;
+    return r;
+}
+CUresult sim_cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *n)
+{
+    SIM_LOCKED;
+    sim_stream *s;
+    SIM_NEED(status);
+    CUresult r = stream_of(stream, &s);
+    if (r)
+        return r;
+    if (dependencies || edges || n)
+        return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "nodes of a graph have no handles here");
+    *status = s ? s->capture : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id)
+        *id = s->capturing;
+    if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE && graph)
+        *graph = (CUgraph)(void *)s->graph;
+    return CUDA_SUCCESS;
+}
 CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 {
     SIM_LOCKED;
@@ -121,8 +177,9 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the default stream cannot */
     if (s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
         return CUDA_ERROR_ILLEGAL_STATE;
-    if (!(s->graph = calloc(1, sizeof *s->graph)))
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!(s->graph = calloc(1, sizeof *s->graph)) || !sim_register(s->graph, H_CAPTURED))
+        return free(s->graph), s->graph = NULL, CUDA_ERROR_OUT_OF_MEMORY;
+    s->capturing = ++numbers;
     s->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
 }
@@ -147,6 +204,7 @@ CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *to)
     *to = NULL;
     if (!s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE)
         return CUDA_ERROR_ILLEGAL_STATE;
+    sim_unregister(s->graph);
     bool lost = s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED || !sim_register(s->graph, H_GRAPH);
     s->capture = CU_STREAM_CAPTURE_STATUS_NONE;
     if (lost)
@@ -177,6 +235,9 @@ CUresult sim_cuGraphInstantiate(CUgraphExec *to, CUgraph graph, unsigned long lo
         }
         x->n++;
     }
+    for (size_t k = 0; k < g->objects; k++)
+        if (!retain(x, g->object[k]))
+            return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
     if (!sim_register(x, H_GRAPH_EXEC))
         return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
     *to = (CUgraphExec)(void *)x;
@@ -214,6 +275,31 @@ CUresult sim_cuGraphDestroy(CUgraph graph)
         return CUDA_ERROR_INVALID_HANDLE;
     sim_unregister(graph);
     drop((sim_graph *)(void *)graph);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuUserObjectCreate(CUuserObject *to, void *user, CUhostFn destroy, unsigned references, unsigned flags)
+{
+    SIM_LOCKED;
+    SIM_NEED(to && destroy && references && flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    sim_user_object *o = malloc(sizeof *o);
+    if (!o || !sim_register(o, H_USER_OBJECT))
+        return free(o), CUDA_ERROR_OUT_OF_MEMORY;
+    *o = (sim_user_object){ destroy, user, references };
+    *to = (CUuserObject)(void *)o;
+    return CUDA_SUCCESS;
+}
+CUresult sim_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count, unsigned flags)
+{
+    SIM_LOCKED;
+    SIM_NEED(count == 1 && flags <= CU_GRAPH_USER_OBJECT_MOVE);
+    if ((!sim_live(graph, H_CAPTURED) && !sim_live(graph, H_GRAPH)) || !sim_live(object, H_USER_OBJECT))
+        return CUDA_ERROR_INVALID_HANDLE;
+    sim_user_object *o = (sim_user_object *)(void *)object;
+    if (!retain((sim_graph *)(void *)graph, o))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (flags == CU_GRAPH_USER_OBJECT_MOVE)
+        o->references--;
     return CUDA_SUCCESS;
 }
 

@@ -38,6 +38,25 @@ CUresult sim_cuMemFree(CUdeviceptr p)
         return r;
     return sim_tell(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation's address", (unsigned long long)p);
 }
+/* Work runs at once, so memory that is ordered by a stream is there, and gone, at once. */
+static CUresult ordered(CUstream s)
+{
+    CUstreamCaptureStatus capture;
+    CUresult r = sim_cuStreamIsCapturing(s, &capture);
+    if (!r && capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        r = sim_tell(CUDA_ERROR_NOT_SUPPORTED, "the stream is captured; accepted: no nodes of memory");
+    return r;
+}
+CUresult sim_cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
+{
+    CUresult r = ordered(s);
+    return r ? r : sim_cuMemAlloc(p, n);
+}
+CUresult sim_cuMemFreeAsync(CUdeviceptr p, CUstream s)
+{
+    CUresult r = ordered(s);
+    return r ? r : sim_cuMemFree(p);
+}
 CUresult sim_cuMemGetInfo(size_t *left, size_t *total)
 {
     SIM_LOCKED;

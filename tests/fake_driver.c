@@ -1,5 +1,6 @@
 /* fake_driver: see the header. */
 #include "fake_driver.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,21 @@ static atomic_ullong next_address;
 static fake_fill filled;
 static _Atomic(CUcontext) loaded_in;
 static atomic_int capture_mode;
+static atomic_int pools;
+static atomic_ullong captures; /* begun */
+#define FAKE_BLOCKS 4096
+static struct {
+    CUdeviceptr at;
+    size_t bytes;
+} blocks[FAKE_BLOCKS]; /* device memory that lives; guarded by blocks_mutex */
+static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
+#define FAKE_OBJECTS 4096
+static struct {
+    CUgraph graph;
+    CUhostFn destroy;
+    void *user;
+} objects[FAKE_OBJECTS]; /* user objects in the order of their making; graph NULL: destroyed, or of none yet */
+static atomic_int n_objects;
 static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;                                /* stack[depth] is current */
@@ -100,6 +116,7 @@ static CUresult f_device_attribute(int *v, CUdevice_attribute a, CUdevice d)
          : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? minor_cc
          : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? (major_cc == 9 ? 232448 : 166912)
          : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 100
+         : a == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? pools
                                                                       : 0;
     return CUDA_SUCCESS;
 }
@@ -278,22 +295,67 @@ static CUresult f_encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t 
     return CUDA_SUCCESS;
 }
 
-static CUresult f_alloc(CUdeviceptr *p, size_t n)
+static CUresult take_block(CUdeviceptr *p, size_t n)
 {
-    NOTE(cuMemAlloc);
     if (!stack[depth])
         return CUDA_ERROR_INVALID_CONTEXT;
     *p = atomic_fetch_add(&next_address, (n + 255) / 256 * 256);
     atomic_fetch_add(&memory, 1);
+    pthread_mutex_lock(&blocks_mutex);
+    for (int i = 0; i < FAKE_BLOCKS; i++)
+        if (!blocks[i].bytes) {
+            blocks[i].at = *p, blocks[i].bytes = n;
+            break;
+        }
+    pthread_mutex_unlock(&blocks_mutex);
     return CUDA_SUCCESS;
+}
+
+static CUresult give_block(CUdeviceptr p)
+{
+    CUresult r = CUDA_ERROR_INVALID_VALUE; /* freed twice, or never allocated */
+    pthread_mutex_lock(&blocks_mutex);
+    for (int i = 0; i < FAKE_BLOCKS && r; i++)
+        if (blocks[i].bytes && blocks[i].at == p)
+            blocks[i].bytes = 0, r = CUDA_SUCCESS;
+    pthread_mutex_unlock(&blocks_mutex);
+    if (!r)
+        atomic_fetch_sub(&memory, 1);
+    return r;
+}
+
+static CUresult f_alloc(CUdeviceptr *p, size_t n)
+{
+    NOTE(cuMemAlloc);
+    if (capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return take_block(p, n);
 }
 
 static CUresult f_free(CUdeviceptr p)
 {
-    (void)p;
     NOTE(cuMemFree);
-    atomic_fetch_sub(&memory, 1);
-    return CUDA_SUCCESS;
+    return give_block(p);
+}
+
+static CUresult f_alloc_async(CUdeviceptr *p, size_t n, CUstream s)
+{
+    (void)s;
+    NOTE(cuMemAllocAsync);
+    return capturing || !pools ? CUDA_ERROR_NOT_SUPPORTED : take_block(p, n);
+}
+
+static CUresult f_free_async(CUdeviceptr p, CUstream s)
+{
+    (void)s;
+    NOTE(cuMemFreeAsync);
+    return capturing || !pools ? CUDA_ERROR_NOT_SUPPORTED : give_block(p);
+}
+
+static CUresult f_synchronize(void)
+{
+    NOTE(cuCtxSynchronize);
+    return capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
 /* Of an address on the host: there is no other memory. */
@@ -308,8 +370,8 @@ static CUresult f_copy_back(void *to, CUdeviceptr from, size_t n, CUstream s)
 static CUresult f_fill(CUdeviceptr p, unsigned value, size_t n, CUstream s)
 {
     NOTE(cuMemsetD32Async);
-    filled = (fake_fill){ p, value, n };
-    return s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    filled = (fake_fill){ p, value, n, s };
+    return CUDA_SUCCESS;
 }
 
 static CUresult f_stream_create(CUstream *s, unsigned flags)
@@ -341,6 +403,47 @@ static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
     (void)s;
     NOTE(cuStreamIsCapturing);
     *c = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* A handle is its id: a stream that comes again is another one to who asks by id, which tests do by other handles. */
+static CUresult f_stream_id(CUstream s, unsigned long long *id)
+{
+    NOTE(cuStreamGetId);
+    *id = (uintptr_t)s;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_capture_info(CUstream s, CUstreamCaptureStatus *c, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
+                               const CUgraphEdgeData **edges, size_t *n)
+{
+    (void)s, (void)nodes, (void)edges, (void)n;
+    NOTE(cuStreamGetCaptureInfo_v3);
+    *c = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (capturing && id)
+        *id = captures;
+    if (capturing && graph)
+        *graph = fake_graph();
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_user_object(CUuserObject *o, void *user, CUhostFn destroy, unsigned references, unsigned flags)
+{
+    NOTE(cuUserObjectCreate);
+    int i = atomic_fetch_add(&n_objects, 1);
+    if (i >= FAKE_OBJECTS || references != 1 || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+        return CUDA_ERROR_INVALID_VALUE;
+    objects[i].graph = NULL, objects[i].destroy = destroy, objects[i].user = user;
+    *o = (CUuserObject)(uintptr_t)(0x6000 + i);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_retain_object(CUgraph graph, CUuserObject o, unsigned count, unsigned flags)
+{
+    NOTE(cuGraphRetainUserObject);
+    if (!graph || count != 1 || flags != CU_GRAPH_USER_OBJECT_MOVE)
+        return CUDA_ERROR_INVALID_VALUE;
+    objects[(uintptr_t)o - 0x6000].graph = graph;
     return CUDA_SUCCESS;
 }
 
@@ -380,6 +483,13 @@ const cu_driver *fake_driver(void)
     table.cuTensorMapEncodeTiled = f_encode;
     table.cuMemAlloc = f_alloc;
     table.cuMemFree = f_free;
+    table.cuMemAllocAsync = f_alloc_async;
+    table.cuMemFreeAsync = f_free_async;
+    table.cuCtxSynchronize = f_synchronize;
+    table.cuStreamGetId = f_stream_id;
+    table.cuStreamGetCaptureInfo_v3 = f_capture_info;
+    table.cuUserObjectCreate = f_user_object;
+    table.cuGraphRetainUserObject = f_retain_object;
     table.cuMemsetD32Async = f_fill;
     table.cuMemcpyDtoHAsync = f_copy_back;
     table.cuStreamCreate = f_stream_create;
@@ -398,6 +508,8 @@ const cu_driver *fake_driver(void)
     capturing = 0;
     capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     loaded_in = NULL;
+    pools = n_objects = 0;
+    memset(blocks, 0, sizeof blocks);
     libraries = memory = streams = 0;
     next_address = 0x7000000000;
     depth = 0;
@@ -421,7 +533,37 @@ void fake_ptx(bool takes_ptx)
 
 void fake_capturing(bool on)
 {
+    captures += on;
     capturing = on;
+}
+
+CUgraph fake_graph(void)
+{
+    return (CUgraph)(uintptr_t)(0x80000000u + captures);
+}
+
+void fake_graph_gone(CUgraph graph)
+{
+    for (int i = 0; i < n_objects && i < FAKE_OBJECTS; i++)
+        if (objects[i].graph == graph) {
+            objects[i].graph = NULL;
+            objects[i].destroy(objects[i].user);
+        }
+}
+
+void fake_pools(bool there)
+{
+    pools = there;
+}
+
+size_t fake_live_bytes(void)
+{
+    size_t sum = 0;
+    pthread_mutex_lock(&blocks_mutex);
+    for (int i = 0; i < FAKE_BLOCKS; i++)
+        sum += blocks[i].bytes;
+    pthread_mutex_unlock(&blocks_mutex);
+    return sum;
 }
 
 CUstreamCaptureMode fake_capture_mode(void)

@@ -11,7 +11,10 @@ const cu_driver *fake_driver(void);
 
 void fake_devices(int count, int major, int minor);
 void fake_ptx(bool takes_ptx);               /* what the table says of itself; PTX by default */
-void fake_capturing(bool on);                /* what cuStreamIsCapturing says */
+void fake_capturing(bool on);                /* what cuStreamIsCapturing says; on: a capture of another id, into another graph */
+void fake_graph_gone(CUgraph graph);         /* it, and all that was made of it, is destroyed: so are its user objects */
+CUgraph fake_graph(void);                    /* of the last capture */
+void fake_pools(bool there);                 /* whether the device has memory pools; it has none by default */
 CUstreamCaptureMode fake_capture_mode(void); /* the last that a thread took for itself */
 CUcontext fake_loaded_in(void);              /* the context that was current when a library was last loaded */
 /* The nth call from now (1 = the next) of the function (NULL = of any) gives r; calls before and after work. */
@@ -22,12 +25,14 @@ long fake_calls(const char *name);
 CUcontext fake_context(int device);
 CUcontext fake_second_context(int device); /* not the primary one */
 long fake_live_libraries(void);
-long fake_live_memory(void); /* device memory and streams that are not given back; no address comes twice */
-/* The address, words and value of the last cuMemsetD32Async. */
+long fake_live_memory(void);  /* device memory and streams that are not given back; no address comes twice */
+size_t fake_live_bytes(void); /* device memory */
+/* The address, words, value and stream of the last cuMemsetD32Async. */
 typedef struct fake_fill {
     CUdeviceptr at;
     unsigned value;
     size_t words;
+    CUstream stream;
 } fake_fill;
 fake_fill fake_filled(void);
 int fake_retained(int device); /* primary contexts retained and not yet released */

@@ -15,13 +15,16 @@
 
 static fa_context *ctx;
 static fa_config own, other; /* what records say is best at each length: they alternate over powers of two from 128 on */
-static atomic_int errors, refusals;
+__attribute__((unused)) static atomic_int errors, refusals, lacks, streams_told; /* lines of the log */
+static fa_workspace_source whose;                                                /* workspaces, of contexts that open_with() makes */
 
 static inline void listen(void *user, int level, const char *message)
 {
     (void)user;
     atomic_fetch_add(&errors, level == FA_LOG_ERROR);
     atomic_fetch_add(&refusals, strstr(message, "no better kernel for ") != NULL);
+    atomic_fetch_add(&streams_told, strstr(message, " streams have workspaces of this context") != NULL);
+    atomic_fetch_add(&lacks, strstr(message, "args.workspace is NULL, and the option workspace is FA_WORKSPACE_CALLER") != NULL);
 }
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
@@ -59,6 +62,7 @@ static inline void open_with(int32_t on_miss)
     o.log = listen;
     o.log_level = FA_LOG_INFO;
     o.on_miss = on_miss;
+    o.workspace = (int32_t)whose;
     OK(fa_create_on(&ctx, &o, fake_driver(), 0));
 }
 

@@ -50,6 +50,8 @@ static int refused(fa_context *ctx)
                          told(fa_prepare(ctx, &p)),
                          told(fa_launch(ctx, &a, NULL)),
                          told(fa_workspace_size(ctx, &a, &n)),
+                         told(fa_workspace_held(ctx, &n)),
+                         told(fa_workspace_release(ctx, NULL)),
                          told(fa_explain(ctx, &p, NULL, text, sizeof text)),
                          told(fa_alloc(ctx, &memory, 16)),
                          told(fa_free(ctx, bytes)),

@@ -73,7 +73,11 @@ Test(invariant, of_a_dense_batch_the_lengths_choose)
 /* Without the flag a kernel that needs no workspace would take its place, with other bits. */
 Test(invariant, no_other_kernel_runs_without_a_workspace)
 {
-    fa_context *ctx = test_context(NULL, scratch);
+    fa_options o = FA_OPTIONS_INIT;
+    fa_context *ctx;
+    o.cache_dir = scratch;
+    o.workspace = FA_WORKSPACE_CALLER;
+    OK(fa_create_on(&ctx, &o, sim_open(TEST_CHIPS), 0));
     fa_args a = call(false, 2, 1, 300);
     size_t bytes;
     OK(fa_alloc(ctx, &a.q.ptr, 1 << 20));

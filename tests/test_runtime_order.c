@@ -165,7 +165,7 @@ Test(runtime_order, an_explanation_says_the_candidates)
     static char text[16384];
     fa_problem p = problem(500, 5000);
     OK(fa_explain(ctx, &p, NULL, text, sizeof text));
-    cr_expect(strstr(text, "\npoint      bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1,hq=8,hkv=8,sq=512,sk=4096"), "%s", text);
+    cr_expect(strstr(text, "\npoint      bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1,hq=8,hkv=8,sq=512,sk=5120"), "%s", text);
     cr_expect(strstr(text, "\nfacts      ") && strstr(text, " winners near, ") && strstr(text, "\ncandidate  "), "%s", text);
     cr_expect(strstr(text, " us (model ") && strstr(text, " winners do not run here\n"), "%s", text);
     OK(fa_prepare(ctx, &p));

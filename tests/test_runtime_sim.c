@@ -1,7 +1,7 @@
-/* From fa_create() to numbers, on the simulator: the public calls only, judged against fp64. */
+/* From fa_create() to numbers, on the simulator: judged against fp64. */
+#include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
-#include <fagen.h>
 #include <math.h>
 #include <string.h>
 
@@ -143,45 +143,147 @@ Test(runtime_sim, memory_goes_there_and_back)
     fa_destroy(ctx);
 }
 
-/* Programs that were written before any dense kernel needed a workspace launch one query without; with one the keys are split. */
-Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
+enum { KEYS = 3001, N = HQ * D };
+
+/* One query, whose keys are split. */
+static fa_args open_query(fa_context **ctx, fa_workspace_source whose)
 {
-    enum { KEYS = 3001, N = HQ * D };
-    static uint16_t plain[N], split[N], again[N], keys[KEYS * D], values[KEYS * D];
+    static uint16_t keys[KEYS * D], values[KEYS * D];
     fa_options opt = FA_OPTIONS_INIT;
-    fa_context *ctx;
     fa_args a = FA_ARGS_INIT;
-    size_t bytes;
-    char text[4096];
-    opt.device = "sim:sm_80";
+    opt.device = getenv("FAGEN_TEST_DEVICE") ? getenv("FAGEN_TEST_DEVICE") : "sim:sm_80";
     opt.cache_dir = below("cache");
-    cr_assert_eq(fa_create(&ctx, &opt), FA_OK, "%s", fa_last_error());
+    opt.workspace = (int32_t)whose;
+    OK(fa_create(ctx, &opt));
     fill(q, N, 1), fill(keys, KEYS * D, 2), fill(values, KEYS * D, 3);
     a.dtype = FA_BF16, a.d = D, a.b = B, a.hq = HQ, a.hkv = HKV, a.sq = 1, a.sk = KEYS;
-    cr_assert_eq(fa_alloc(ctx, &a.q.ptr, N * 2) | fa_alloc(ctx, &a.o.ptr, N * 2), FA_OK);
-    cr_assert_eq(fa_alloc(ctx, &a.k.ptr, KEYS * D * 2) | fa_alloc(ctx, &a.v.ptr, KEYS * D * 2), FA_OK);
-    cr_assert_eq(fa_copy(ctx, a.q.ptr, q, N * 2, FA_TO_DEVICE) | fa_copy(ctx, a.k.ptr, keys, KEYS * D * 2, FA_TO_DEVICE) |
-                     fa_copy(ctx, a.v.ptr, values, KEYS * D * 2, FA_TO_DEVICE),
+    cr_assert_eq(fa_alloc(*ctx, &a.q.ptr, N * 2) | fa_alloc(*ctx, &a.o.ptr, N * 2), FA_OK);
+    cr_assert_eq(fa_alloc(*ctx, &a.k.ptr, KEYS * D * 2) | fa_alloc(*ctx, &a.v.ptr, KEYS * D * 2), FA_OK);
+    cr_assert_eq(fa_copy(*ctx, a.q.ptr, q, N * 2, FA_TO_DEVICE) | fa_copy(*ctx, a.k.ptr, keys, KEYS * D * 2, FA_TO_DEVICE) |
+                     fa_copy(*ctx, a.v.ptr, values, KEYS * D * 2, FA_TO_DEVICE),
                  FA_OK);
-    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_copy(ctx, plain, a.o.ptr, N * 2, FA_FROM_DEVICE), FA_OK);
-    cr_assert_eq(fa_explain(ctx, NULL, &a, text, sizeof text), FA_OK);
-    cr_expect(strstr(text, "args.workspace is NULL") && strstr(text, "hit"), "%s", text);
-    cr_assert_eq(fa_workspace_size(ctx, &a, &bytes), FA_OK, "%s", fa_last_error());
+    return a;
+}
+
+/* O, and something else where it was. */
+static void fetch(fa_context *ctx, const fa_args *a, uint16_t out[N])
+{
+    static const uint16_t nothing[N];
+    OK(fa_copy(ctx, out, a->o.ptr, N * 2, FA_FROM_DEVICE));
+    OK(fa_copy(ctx, a->o.ptr, nothing, N * 2, FA_TO_DEVICE));
+}
+
+/* An engine that allocates by itself: with a workspace the keys are split, without they are not. */
+Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
+{
+    static uint16_t plain[N], split[N], again[N];
+    fa_context *ctx;
+    fa_args a = open_query(&ctx, FA_WORKSPACE_CALLER);
+    size_t bytes;
+    char text[8192];
+    OK(fa_launch(ctx, &a, NULL));
+    fetch(ctx, &a, plain);
+    OK(fa_explain(ctx, NULL, &a, text, sizeof text));
+    const char *cost = strstr(text, "workspace  args.workspace is NULL, and the option workspace is FA_WORKSPACE_CALLER: ");
+    double without = 0, with = 0;
+    cr_assert(cost && strstr(text, "hit"), "%s", text);
+    cr_expect_eq(sscanf(strchr(strchr(cost, ':'), ' '), " %lf us; with one of fa_workspace_size() bytes another kernel runs, %lf us",
+                        &without, &with),
+                 2, "%s", text);
+    cr_expect(without > with && with > 0, "%g us without, %g us with", without, with);
+    OK(fa_workspace_size(ctx, &a, &bytes));
     cr_assert_gt(bytes, 0);
-    cr_assert_eq(fa_alloc(ctx, &a.workspace, bytes), FA_OK, "%s", fa_last_error());
+    OK(fa_alloc(ctx, &a.workspace, bytes));
     a.workspace_size = bytes;
-    cr_assert_eq(fa_workspace_init(ctx, a.workspace, bytes, NULL), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_copy(ctx, split, a.o.ptr, N * 2, FA_FROM_DEVICE), FA_OK);
-    cr_assert_eq(fa_explain(ctx, NULL, &a, text, sizeof text), FA_OK);
-    cr_expect(!strstr(text, "args.workspace is NULL"), "%s", text);
+    OK(fa_workspace_init(ctx, a.workspace, bytes, NULL));
+    OK(fa_launch(ctx, &a, NULL));
+    fetch(ctx, &a, split);
+    OK(fa_explain(ctx, NULL, &a, text, sizeof text));
+    cr_expect(!strstr(text, "args.workspace is NULL") && strstr(text, " bytes, of args.workspace\n"), "%s", text);
     for (int i = 0; i < N; i++)
         cr_assert(fabsf(from_bf16(plain[i]) - from_bf16(split[i])) < 0.01f && plain[i], "%d", i);
     a.workspace = NULL, a.workspace_size = 0;
-    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_copy(ctx, again, a.o.ptr, N * 2, FA_FROM_DEVICE), FA_OK);
+    OK(fa_launch(ctx, &a, NULL));
+    fetch(ctx, &a, again);
     cr_expect(!memcmp(plain, again, sizeof plain));
+    OK(fa_workspace_held(ctx, &bytes));
+    cr_expect_eq(bytes, 0);
+    fa_destroy(ctx);
+}
+
+/* A driver tells some time after a graph is destroyed. */
+static void await_held(fa_context *ctx, size_t bytes)
+{
+    size_t held;
+    do {
+        OK(fa_workspace_release(ctx, NULL));
+        OK(fa_workspace_held(ctx, &held));
+    } while (held != bytes);
+}
+
+/* The kernel and the bits of a workspace that the caller brings; on streams, in graphs, and for programs of an older header. */
+Test(runtime_sim, a_lent_workspace_gives_the_same_bits)
+{
+    static uint16_t given[N], lent[N];
+    fa_context *ctx;
+    fa_args a = open_query(&ctx, FA_WORKSPACE_CONTEXT), none = a;
+    const cu_driver *d = fa_context_driver(ctx);
+    size_t bytes, held;
+    char text[8192];
+    OK(fa_workspace_size(ctx, &a, &a.workspace_size));
+    OK(fa_alloc(ctx, &a.workspace, a.workspace_size));
+    OK(fa_workspace_init(ctx, a.workspace, a.workspace_size, NULL));
+    OK(fa_launch(ctx, &a, NULL));
+    fetch(ctx, &a, given);
+    for (int i = 0; i < 3; i++) { /* the second finds zeros that the first left */
+        none.size = i < 2 ? sizeof none : offsetof(fa_args, workspace);
+        OK(fa_launch(ctx, &none, NULL));
+        fetch(ctx, &a, lent);
+        cr_expect(!memcmp(given, lent, sizeof lent), "launch %d", i);
+    }
+    none.size = sizeof none;
+    OK(fa_explain(ctx, NULL, &none, text, sizeof text));
+    cr_expect(strstr(text, " bytes, which the context lends to launches that bring none\n") && strstr(text, "hit: prepared"), "%s", text);
+    OK(fa_workspace_held(ctx, &bytes));
+    cr_expect(bytes >= a.workspace_size && bytes < a.workspace_size + 65536, "%zu of %zu", bytes, a.workspace_size);
+    CUcontext primary;
+    CUstream stream[2];
+    CUgraph graph[2];
+    CUgraphExec exec[3];
+    cr_assert_eq(d->cuDevicePrimaryCtxRetain(&primary, fa_context_device(ctx)->handle), CUDA_SUCCESS);
+    cr_assert_eq(d->cuCtxPushCurrent(primary), CUDA_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(d->cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+        cr_assert_eq(d->cuStreamBeginCapture(stream[i], CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+        for (int n = 0; n < 2; n++)
+            OK(fa_launch(ctx, &none, (fa_stream)stream[i]));
+        cr_assert_eq(d->cuStreamEndCapture(stream[i], &graph[i]), CUDA_SUCCESS);
+        cr_assert_eq(d->cuGraphInstantiate(&exec[i], graph[i], 0), CUDA_SUCCESS);
+    }
+    cr_assert_eq(d->cuGraphInstantiate(&exec[2], graph[0], 0), CUDA_SUCCESS);
+    OK(fa_workspace_held(ctx, &held));
+    cr_expect_eq(held, 3 * bytes, "one of the stream, one of each graph");
+    OK(fa_workspace_release(ctx, NULL));
+    OK(fa_workspace_held(ctx, &held));
+    cr_expect_eq(held, 2 * bytes, "graphs keep theirs");
+    for (int i = 0; i < 6; i++) {
+        cr_assert_eq(d->cuGraphLaunch(exec[i % 3], stream[i / 3]), CUDA_SUCCESS);
+        fetch(ctx, &a, lent);
+        cr_expect(!memcmp(given, lent, sizeof lent), "replay %d", i);
+    }
+    cr_expect_eq(d->cuGraphDestroy(graph[0]) | d->cuGraphExecDestroy(exec[0]), CUDA_SUCCESS);
+    OK(fa_workspace_release(ctx, NULL));
+    OK(fa_workspace_held(ctx, &held));
+    cr_expect_eq(held, 2 * bytes, "its second instance is there");
+    cr_expect_eq(d->cuGraphExecDestroy(exec[2]) | d->cuGraphDestroy(graph[1]), CUDA_SUCCESS);
+    await_held(ctx, bytes);
+    cr_assert_eq(d->cuGraphLaunch(exec[1], stream[0]), CUDA_SUCCESS);
+    cr_expect_eq(d->cuGraphExecDestroy(exec[1]), CUDA_SUCCESS);
+    await_held(ctx, 0);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(d->cuStreamDestroy(stream[i]), CUDA_SUCCESS);
+    d->cuCtxPopCurrent(&primary);
+    d->cuDevicePrimaryCtxRelease(fa_context_device(ctx)->handle);
     fa_destroy(ctx);
 }
 

@@ -313,6 +313,88 @@ Test(sim_driver, a_stream_that_is_gone_is_refused_by_every_call)
     cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* Streams and captures have numbers that do not come again. */
+Test(sim_driver, numbers_of_streams_and_captures)
+{
+    CUstream s[3];
+    CUgraph g, during = NULL;
+    CUstreamCaptureStatus status;
+    unsigned long long id[5];
+    cuuint64_t capture[2] = { 0 };
+    cr_assert_eq(cu->cuStreamCreate(&s[0], 0) | cu->cuStreamCreate(&s[1], 0), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamGetId(s[0], &id[0]) | cu->cuStreamGetId(s[1], &id[1]), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamGetId(NULL, &id[2]) | cu->cuStreamGetId(CU_STREAM_PER_THREAD, &id[3]), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamDestroy(s[1]) | cu->cuStreamCreate(&s[2], 0) | cu->cuStreamGetId(s[2], &id[4]), CUDA_SUCCESS);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            cr_expect_neq(id[i], id[k], "%d and %d", i, k);
+    unsigned long long legacy;
+    cr_expect(cu->cuStreamGetId(CU_STREAM_LEGACY, &legacy) == CUDA_SUCCESS && legacy == id[2]);
+    cr_expect_eq(cu->cuStreamGetId((CUstream)(void *)id, &legacy), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuStreamGetId(s[0], NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect(cu->cuStreamGetCaptureInfo_v3(s[0], &status, NULL, NULL, NULL, NULL, NULL) == CUDA_SUCCESS && !status);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(cu->cuStreamBeginCapture(s[0], CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+        cr_assert_eq(cu->cuStreamGetCaptureInfo_v3(s[0], &status, &capture[i], &during, NULL, NULL, NULL), CUDA_SUCCESS);
+        cr_expect_eq(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        cr_expect_eq(cu->cuGraphDestroy(during), CUDA_ERROR_INVALID_HANDLE, "not before the capture ends");
+        cr_assert_eq(cu->cuStreamEndCapture(s[0], &g), CUDA_SUCCESS);
+        cr_expect_eq(g, during);
+        cr_assert_eq(cu->cuGraphDestroy(g), CUDA_SUCCESS);
+    }
+    cr_expect_neq(capture[0], capture[1]);
+    cr_expect_eq(cu->cuStreamGetCaptureInfo_v3(s[0], NULL, NULL, NULL, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void count(void *user)
+{
+    ++*(int *)user;
+}
+
+/* A user object goes with the last of a graph and what was instantiated from it. */
+Test(sim_driver, user_objects)
+{
+    CUstream s;
+    CUgraph g;
+    CUgraphExec x;
+    CUuserObject o, stray;
+    CUstreamCaptureStatus status;
+    int gone = 0;
+    cr_assert_eq(cu->cuStreamCreate(&s, 0) | cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamGetCaptureInfo_v3(s, &status, NULL, &g, NULL, NULL, NULL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuUserObjectCreate(&o, &gone, count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamEndCapture(s, &g) | cu->cuGraphInstantiate(&x, g, 0), CUDA_SUCCESS);
+    cr_expect(cu->cuGraphDestroy(g) == CUDA_SUCCESS && gone == 0);
+    cr_expect(cu->cuGraphExecDestroy(x) == CUDA_SUCCESS && gone == 1);
+    cr_expect_eq(cu->cuGraphRetainUserObject(g, o, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuUserObjectCreate(&stray, &gone, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuUserObjectCreate(&stray, &gone, count, 1, 0), CUDA_ERROR_INVALID_VALUE);
+    /* a capture that never ends in a graph */
+    cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamGetCaptureInfo_v3(s, &status, NULL, &g, NULL, NULL, NULL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuUserObjectCreate(&o, &gone, count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
+    cr_expect(cu->cuStreamDestroy(s) == CUDA_SUCCESS && gone == 2);
+}
+
+Test(sim_driver, memory_in_the_order_of_a_stream)
+{
+    CUstream s;
+    CUdeviceptr p, q;
+    cr_assert_eq(cu->cuStreamCreate(&s, 0), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuMemAllocAsync(&p, 4096, s), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemsetD32Async(p, 0, 1024, s), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemFreeAsync(p, s), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemFreeAsync(p, s), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemsetD32Async(p, 0, 1024, s), CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(cu->cuMemAllocAsync(&p, 4096, NULL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemAllocAsync(&q, 4096, s), CUDA_ERROR_NOT_SUPPORTED, "no nodes of memory");
+    cr_expect_eq(cu->cuMemFreeAsync(p, s), CUDA_ERROR_NOT_SUPPORTED);
+    cr_expect_eq(cu->cuMemFree(p), CUDA_SUCCESS);
+}
+
 Test(sim_driver, nulls_and_names)
 {
     const char *s;

@@ -13,7 +13,8 @@ enum {
     CACHE = 16,
     MIXED = 32,
     TRAINING = 64,
-    ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING
+    VERIFY = 128,
+    ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING | VERIFY
 };
 
 const cli_grid cli_grids[] = {
@@ -23,6 +24,7 @@ const cli_grid cli_grids[] = {
     { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk", DECODE },
     { "llm-decode", "1, 4 and 16 queries over caches of 1k to 131k keys: dense, and pages of 16 and 64 tokens with lengths on the device",
       CACHE },
+    { "llm-verify", "2 to 256 queries over caches of 2k to 65k keys: drafts that are verified, chunks, cross attention", VERIFY },
     { "llm-mixed",
       "packed prompts, chunks of prompts behind caches, and chunks beside the tokens of others: lengths on the device, and pages", MIXED },
     { "training", "both passes of training, bf16 from 512 to 16k: as many key heads as query heads, and four query heads to a key head",
@@ -149,6 +151,26 @@ static const struct series {
     OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 16", 16),
     OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192, 1024), "a token each for 64 users, pages of 16", 16),
     OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 64", 64),
+
+/* Queries that are verified or computed together behind a long cache, more than a token and less than a prompt. */
+#define BEHIND(d, mask, hq, hkv, b, sq, lengths, why)                                  \
+    {                                                                                  \
+        VERIFY, FA_BF16, d, 0, FA_MASK_##mask, hq, hkv, 0, b, sq, LIST lengths, why, 0 \
+    }
+    BEHIND(128, CAUSAL, 32, 8, 1, 8, (16384, 4096, 65536), "a draft of eight tokens for one user"),
+    BEHIND(128, CAUSAL, 32, 8, 1, 32, (16384, 4096, 65536), "a tree of 32 drafted tokens for one user"),
+    BEHIND(128, CAUSAL, 32, 8, 1, 64, (16384, 4096, 65536), "a tree of 64 drafted tokens for one user"),
+    BEHIND(128, CAUSAL, 32, 8, 1, 256, (16384, 4096), "a chunk of 256 for one user"),
+    BEHIND(128, CAUSAL, 32, 8, 8, 8, (8192, 2048), "drafts of eight tokens for 8 users"),
+    BEHIND(128, CAUSAL, 32, 8, 8, 64, (8192), "trees of 64 drafted tokens for 8 users"),
+    BEHIND(128, CAUSAL, 64, 8, 4, 16, (16384), "drafts of sixteen tokens for 4 users, eight query heads to a key head"),
+    BEHIND(128, CAUSAL, 8, 1, 1, 32, (32768), "a tree of 32 drafted tokens, heads split over eight chips"),
+    BEHIND(64, CAUSAL, 32, 8, 1, 32, (16384, 4096), "a tree of 32 drafted tokens, Llama 3.2 1B"),
+    BEHIND(64, CAUSAL, 32, 8, 8, 8, (8192), "drafts of eight tokens for 8 users, Llama 3.2 1B"),
+    BEHIND(256, CAUSAL, 16, 8, 1, 32, (16384), "a tree of 32 drafted tokens, Gemma 2 9B"),
+    BEHIND(96, CAUSAL, 32, 32, 1, 64, (8192), "a tree of 64 drafted tokens, Phi 3 mini"),
+    BEHIND(128, NONE, 16, 16, 1, 128, (8192, 2048), "cross attention of 128 queries"),
+    BEHIND(64, NONE, 16, 16, 2, 256, (16384, 4096), "cross attention of 256 queries"),
 
 /* What a step of an engine holds: see fa_ragged_typical for the lengths. Causal, over the longest lengths of keys. */
 #define STEP(d, hq, hkv, tokens, b, sq, lengths, ...)                                           \

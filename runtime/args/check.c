@@ -53,6 +53,10 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.check_device_data < -1 || o.check_device_data > 1)
         return fa_fail(FA_INVALID, "options: check_device_data is %d; accepted: 0 (on the simulator), 1 (always), -1 (never)",
                        o.check_device_data);
+    if (o.workspace < FA_WORKSPACE_CONTEXT || o.workspace > FA_WORKSPACE_CALLER)
+        return fa_fail(FA_INVALID, "options: workspace is %d; accepted: FA_WORKSPACE_CONTEXT (0), FA_WORKSPACE_CALLER (1)", o.workspace);
+    if (o.reserved)
+        return fa_fail(FA_INVALID, "options: reserved is %d; accepted: 0", o.reserved);
     *out = o;
     return FA_OK;
 }

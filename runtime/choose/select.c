@@ -62,16 +62,20 @@ fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa
     fa_source own = { 0 };
     fa_message before;
     bool lacks = false;
+    double with_seconds = 0;
     fa_message_keep(&before);
     with.features &= ~FA_FEATURE_NO_WORKSPACE;
     fa_status st = select_class(ctx, &with, out, &own);
     if (p.features & FA_FEATURE_NO_WORKSPACE && (st != FA_OK || fa_workspace_any(&own.workspace))) {
         lacks = st == FA_OK;
+        with_seconds = lacks ? out->seconds : 0;
         fa_source_free(&own);
         st = select_class(ctx, &p, out, &own);
     }
-    if (st == FA_OK)
+    if (st == FA_OK) {
         out->lacks = lacks;
+        out->seconds_with = with_seconds;
+    }
     if (source && st == FA_OK)
         *source = own;
     else

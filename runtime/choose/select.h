@@ -13,6 +13,7 @@ typedef struct fa_selection {
     const struct fa_bundle_set_row *bundle_row; /* a kernel of a bundle; NULL: one to be made */
     uint64_t facts;                             /* fa_facts.hash; 0 of a bundle */
     bool lacks;                                 /* of a call without a workspace: with one another kernel would run */
+    double seconds_with;                        /* of that one */
 } fa_selection;
 
 /* What fa_launch() runs: a bundle's kernel for this very arch and class, else what fa_select_jit() gives; where compiling is ruled out

@@ -14,6 +14,7 @@ struct fa_context {
     int32_t budget;             /* shared memory per block, bytes */
     bool bundle_only;           /* nothing is rendered or compiled */
     bool in_order;              /* no kernel begins before what is in front of it has ended */
+    bool lends;                 /* a workspace where a launch brings none */
     int32_t on_miss;            /* fa_on_miss */
     int32_t check_device_data;  /* the option */
     bool checks_device_data;    /* what it means on this device */
@@ -30,7 +31,9 @@ struct fa_context {
     struct fa_generators *generators; /* choose/generators.h */
     struct fa_plans *plans;           /* plan/plans.h: all that were made, and which are being made */
     struct fa_table *table;           /* plan/table.h: those that launches run */
+    struct fa_lacks *lacks;           /* plan/lack.h: what calls without a workspace cost */
     struct fa_background *background; /* plan/background.h */
+    struct fa_leases *leases;         /* launch/lease.h: workspaces for launches that bring none */
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */

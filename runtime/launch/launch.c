@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "lease.h"
 #include "repeat.h"
 #include "runtime/args/check.h"
 #include "runtime/args/device_data.h"
@@ -11,6 +12,7 @@
 #include "runtime/context/context.h"
 #include "runtime/context/driver_cuda.h"
 #include "runtime/plan/counter.h"
+#include "runtime/plan/lack.h"
 #include "runtime/plan/miss.h"
 #include "runtime/plan/table.h"
 #include "runtime/plan/tally.h"
@@ -159,20 +161,15 @@ static fa_status launch_steps(fa_context *ctx, const fa_kernel *k, int first, in
     return st;
 }
 
-/* A context of the device is current. */
-static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const fa_entered *in, fa_stream stream)
+/* The kernel's steps, where the workspace is there. */
+static fa_status run_in(fa_context *ctx, const fa_kernel *k, fa_repeat *r, const fa_entered *in, fa_stream stream,
+                        const int64_t offset[FA_BUFFERS_MAX], bool lent)
 {
-    const fa_kernel *k = plan->kernel;
     fa_call *c = &r->call;
-    int64_t offset[FA_BUFFERS_MAX];
-    size_t need;
-    c->sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
     bool counted = k->workspace.counters && ctx->checks_device_data;
-    fa_status st = workspace_of(&k->workspace, c, &need, offset);
-    if (st == FA_OK)
-        st = fa_check_workspace(c, need);
-    if (st == FA_OK && counted)
-        st = fa_device_data_counters(ctx, c->values.workspace, FA_WORKSPACE_COUNTERS, FA_INVALID, stream);
+    fa_status st = FA_OK;
+    if (counted)
+        st = fa_device_data_counters(ctx, c->values.workspace, FA_WORKSPACE_COUNTERS, lent ? FA_INTERNAL : FA_INVALID, stream);
     for (int i = 0; st == FA_OK && i < k->workspace.n; i++)
         c->values.buffer[i] = c->values.workspace + (uint64_t)offset[i];
     for (int i = 0, end; st == FA_OK && i < k->steps; i = end) {
@@ -182,6 +179,30 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
     }
     if (st == FA_OK && counted)
         st = fa_device_data_counters(ctx, c->values.workspace, FA_WORKSPACE_COUNTERS, FA_INTERNAL, stream);
+    return st;
+}
+
+/* A context of the device is current. */
+static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const fa_entered *in, fa_stream stream, bool lends)
+{
+    const fa_kernel *k = plan->kernel;
+    fa_call *c = &r->call;
+    fa_lease *lease = NULL;
+    int64_t offset[FA_BUFFERS_MAX];
+    size_t need;
+    c->sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    fa_status st = workspace_of(&k->workspace, c, &need, offset);
+    if (st == FA_OK && need && !c->values.workspace && lends)
+        st = fa_lease_take(ctx, in->current, (CUstream)stream, need, &lease);
+    else if (st == FA_OK)
+        st = fa_check_workspace(c, need);
+    if (st != FA_OK)
+        return st;
+    if (lease)
+        c->values.workspace = lease->at;
+    st = run_in(ctx, k, r, in, stream, offset, lease != NULL);
+    if (lease)
+        fa_lease_give(lease, st == FA_OK);
     return st;
 }
 
@@ -195,7 +216,7 @@ static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, f
 {
     char why[160];
     fa_call *c = &r->call;
-    fa_check_lacks(c, true);
+    fa_check_lacks(c, !ctx->lends);
     r->key.features = c->problem.features;
     r->key.align = c->problem.align;
     *out = fa_table_find(ctx->table, &r->key);
@@ -222,8 +243,10 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
         st = fa_device_data_check(ctx, &r->call, stream);
     if (st == FA_OK)
         st = plan_for(ctx, r, &in, stream, &plan);
+    if (st == FA_OK && plan->lack)
+        fa_lack_tell(ctx, plan->lack, &plan->problem, plan->seconds, plan->seconds_with);
     if (st == FA_OK)
-        st = run(ctx, plan, r, &in, stream);
+        st = run(ctx, plan, r, &in, stream, ctx->lends);
     if (st == FA_OK && plan->tally)
         fa_tally_add(plan->tally, &r->part);
     fa_context_leave(ctx, &in);
@@ -264,7 +287,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = run(ctx, plan, r, &in, stream);
+    st = run(ctx, plan, r, &in, stream, false);
     fa_context_leave(ctx, &in);
     return st;
 }

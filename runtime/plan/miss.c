@@ -66,14 +66,6 @@ static fa_status check_capture(const fa_context *ctx, CUstream stream)
     return st;
 }
 
-/* Says so where the kernel of calls with a workspace needs one. */
-static void tell_what_a_workspace_brings(fa_context *ctx, const fa_problem *p)
-{
-    char line[256];
-    fa_problem_print(line, sizeof line, p);
-    fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL; with one of fa_workspace_size() bytes a faster kernel runs", line);
-}
-
 fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstream stream, const fa_plan **out)
 {
     fa_message before;
@@ -90,7 +82,5 @@ fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstr
         return st;
     fa_message_keep(&before);
     st = fa_prepare_plan(ctx, p, out);
-    if (st == FA_OK && (*out)->lacks)
-        tell_what_a_workspace_brings(ctx, p);
     return fa_message_settle(&before, st);
 }

@@ -4,6 +4,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "lack.h"
 #include "plans.h"
 #include "runtime/bundle/set.h"
 #include "runtime/context/context.h"
@@ -84,7 +85,8 @@ fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_se
         st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
     if (st == FA_OK) { /* nobody else knows of it before it is in the table */
         fa_plan *own = (fa_plan *)(uintptr_t)*out;
-        own->lacks = c->lacks;
+        own->lack = c->lacks ? fa_lack_of(ctx->lacks, &own->key) : NULL;
+        own->seconds_with = c->seconds_with;
         own->facts = c->facts;
         own->seconds = c->seconds;
     }

@@ -31,10 +31,11 @@ typedef struct fa_plan {
     fa_config config;
     const fa_kernel *kernel;
     char why[352];                /* where the config comes from, a sentence */
-    bool lacks;                   /* of calls without a workspace: with one another kernel would run */
+    struct fa_lack *lack;         /* of calls without a workspace: with one another kernel would run; NULL: none */
     uint64_t facts;               /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
     const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */
     double seconds;               /* of a launch at the point, measured or modelled; 0 = not known */
+    double seconds_with;          /* of that other kernel */
     struct fa_tally *tally;       /* its launches; NULL: they are not counted */
     struct fa_plan *next;         /* of the list of its context */
 } fa_plan;

@@ -3,6 +3,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "lack.h"
 #include "plans.h"
 #include "runtime/args/check.h"
 #include "runtime/context/context.h"
@@ -53,7 +54,7 @@ fa_status fa_prepare_both(fa_context *ctx, const fa_problem *p, const fa_plan **
     fa_problem bare = *p;
     *without = NULL;
     fa_status st = fa_prepare_plan(ctx, p, out);
-    if (st != FA_OK || !fa_check_may_lack(p))
+    if (st != FA_OK || ctx->lends || !fa_check_may_lack(p))
         return st;
     bare.features = FA_FEATURE_NO_WORKSPACE;
     st = fa_prepare_plan(ctx, &bare, without);
@@ -72,6 +73,22 @@ fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
     return fa_message_settle(&before, fa_prepare_both(ctx, &q, &plan, &without));
 }
 
+/* Tells the log what launches of p cost that bring no workspace, where none is lent. */
+static void tell_lack(fa_context *ctx, const fa_problem *p)
+{
+    fa_problem bare = *p;
+    fa_selection s;
+    if (ctx->lends || (!(p->features & FA_FEATURE_NO_WORKSPACE) && !fa_check_may_lack(p)))
+        return;
+    bare.features |= FA_FEATURE_NO_WORKSPACE;
+    const fa_plan_key key = fa_plan_key_of(&bare);
+    const fa_plan *plan = fa_table_find(ctx->table, &key);
+    if (plan)
+        fa_lack_tell(ctx, plan->lack, &bare, plan->seconds, plan->seconds_with);
+    else if (fa_select(ctx, &bare, &s, NULL) == FA_OK && s.lacks)
+        fa_lack_tell(ctx, fa_lack_of(ctx->lacks, &key), &bare, s.seconds, s.seconds_with);
+}
+
 fa_status fa_supported(fa_context *ctx, const fa_problem *p)
 {
     fa_problem q;
@@ -80,8 +97,10 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     if (st != FA_OK)
         return st;
     const fa_plan_key key = fa_plan_key_of(&q);
-    if (fa_table_find(ctx->table, &key))
-        return FA_OK;
     fa_message_keep(&before);
-    return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL));
+    if (!fa_table_find(ctx->table, &key))
+        st = fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL);
+    if (st == FA_OK)
+        tell_lack(ctx, &q);
+    return fa_message_settle(&before, st);
 }

@@ -7,6 +7,7 @@
  * for one class, one makes it and the others wait. */
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out);
 
-/* The same; and in *without that of launches that bring no workspace, NULL where they are of the same class, or no bundle has one. */
+/* The same; and in *without that of launches that bring no workspace and get none, NULL where they are of the same class, or no bundle has
+ * one. */
 fa_status fa_prepare_both(fa_context *ctx, const fa_problem *p, const fa_plan **out, const fa_plan **without);
 #endif
