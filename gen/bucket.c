@@ -13,6 +13,9 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
 #define HEADS_MAX (1 << 16) /* of a problem */
+#define SPLIT_ROWS 16       /* more of a group of heads, */
+#define SPLIT_KEYS 512      /* as many keys or more, */
+#define SPLIT_TILES 1024    /* and no more tiles of FA_FEW_ROWS rows: near to four rounds of tiles twice as high on 132 SMs */
 #define BATCH_TYPICAL 16    /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
@@ -259,6 +262,21 @@ fa_problem fa_problem_point(const fa_problem *in)
 {
     const fa_problem p = fa_problem_chosen_by(in);
     return representative(&p);
+}
+
+bool fa_problem_splits(const fa_problem *in)
+{
+    if (in->op != FA_FORWARD || in->features & ~FA_FEATURE_NO_WORKSPACE)
+        return false;
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    int64_t heads = (int64_t)p.b * p.hkv;
+    if (p.sk < SPLIT_KEYS / 2 || heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)
+        return false; /* whatever stands for its bucket */
+    p = representative(&p);
+    int64_t all = rows_of(&p);
+    return all > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq &&
+           (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

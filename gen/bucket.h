@@ -23,6 +23,10 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
+/* Whether a dense forward problem may have fewer row tiles than fill a chip, behind more keys than queries and so many that cutting tiles
+ * into parts pays: such parts lie in a workspace. Equal for all problems of a bucket. */
+bool fa_problem_splits(const fa_problem *p);
+
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as
  * filled by fa_problem_fill_shape. Its edges are those of decisions:
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;

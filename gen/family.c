@@ -148,7 +148,9 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->is_reference = lua_toboolean(L, -1);
     lua_getfield(L, -4, "few_rows");
     f->few_rows = lua_toboolean(L, -1);
-    lua_pop(L, 4);
+    lua_getfield(L, -5, "splits");
+    f->splits = lua_toboolean(L, -1);
+    lua_pop(L, 5);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
     fa_tile_read(L, f);
@@ -190,7 +192,7 @@ const fa_family *fa_family_find(const fa_gen *g, const char *name)
 
 bool fa_family_listed(const fa_family *f, const fa_problem *p)
 {
-    return f->is_default && (!f->few_rows || p->features || fa_problem_few_rows(p));
+    return f->is_default && (!f->few_rows || p->features || fa_problem_few_rows(p)) && (!f->splits || fa_problem_splits(p));
 }
 
 /* --- the tables p, c and a --- */

@@ -1,5 +1,6 @@
 /* gen: the families, loaded from their .lua files. */
 #include "gen.h"
+#include "bucket.h"
 #include "error.h"
 #include "family.h"
 #include "fields.h"
@@ -239,6 +240,12 @@ fa_status fa_gen_reference_config(fa_gen *g, int32_t op, fa_config *out)
                        fa_op_name(op));
     *out = fa_family_first(f);
     return FA_OK;
+}
+
+bool fa_gen_chosen_for(fa_gen *g, const char *family, const fa_problem *p)
+{
+    const fa_family *f = fa_gen_load_family(g, family) == FA_OK ? find(g, family) : NULL;
+    return !f || !f->splits || fa_problem_splits(p);
 }
 
 bool fa_gen_tunable(const fa_gen *g, const char *family, size_t i, fa_tunable *out)

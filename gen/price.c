@@ -165,6 +165,14 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.longest = v.shortest = v.all;
     }
 
+    /* Thread blocks take parts of a tile, and a prologue and an epilogue with each. */
+    if (w->cuts > 1) {
+        bool equal = v.longest == v.shortest;
+        tiles *= w->cuts;
+        v.longest = ceil(v.longest / w->cuts);
+        v.shortest = equal ? v.longest : v.shortest / w->cuts;
+    }
+
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
     double turn = owners * tiles / turns, shortest = v.shortest * block + tile;

@@ -20,6 +20,7 @@ typedef struct fa_work {
     char unit[12];
     const fa_algorithm *algorithm; /* that counts the bytes; NULL: bytes */
     double bytes;                  /* of global memory */
+    double cuts;                   /* parts of the keys of each row tile, which thread blocks take one by one */
 } fa_work;
 
 /* Inside a run. Asks work() of a family that has one about the config in fr->c, which has so many steps: shaped is the index of the

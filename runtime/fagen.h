@@ -367,9 +367,9 @@ typedef enum fa_on_miss {
  * - FA_NOMEM where there are no such bytes: the message names them, nothing is launched, and no slower kernel takes the place.
  * - fa_workspace_held() tells the bytes, fa_workspace_release() frees them, fa_destroy() too. CUDA contexts that it lent in are kept until
  *   then. A stream that is destroyed leaves its own behind: call fa_workspace_release() before, or for all streams now and then.
- * FA_WORKSPACE_CALLER: the context allocates none. Plain launches of few rows run a kernel that needs none: fa_explain() tells its time and
- * that of the kernel which a workspace would bring, and so does the log, at the first such launch or fa_supported() of a class. For all
- * other kernels that need one, a launch without is FA_INVALID. */
+ * FA_WORKSPACE_CALLER: the context allocates none. Plain launches of few rows or few tiles run a kernel that needs none: fa_explain() tells
+ * its time and that of the kernel which a workspace would bring, and so does the log, at the first such launch or fa_supported() of a
+ * class. For all other kernels that need one, a launch without is FA_INVALID. */
 typedef enum fa_workspace_source { FA_WORKSPACE_CONTEXT = 0, FA_WORKSPACE_CALLER = 1 } fa_workspace_source;
 
 /* How a context is made. Every pointer may be NULL; strings are copied. */

@@ -34,6 +34,14 @@ const scene work_scenes[] = {
       "flash_fwd_mma:br=128,bc=16,warps=8,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=8,ctas=2", 100, 400, NONE, PARTS },
     { "wgmma_parts", "bf16,d=64,mask=causal,features=lengths,b=1,hq=1,hkv=1", "flash_fwd_" WGMMA("rescale=3,convert=1,o_path=0,grid=2"),
       50, 300, NONE, PARTS },
+    { "split", "bf16,d=64,mask=none,b=1,hq=3,hkv=1",
+      "split_mma:br=64,bc=16,warps=2,stages_k=1,stages_v=2,order=1,q_regs=0,pack=1,lag=8,ctas=1,parts=4,combine=0", 30, 300, NONE, PLAIN },
+    { "split_many", "bf16,d=64,mask=causal,b=1,hq=4,hkv=1",
+      "split_mma:br=16,bc=16,warps=1,stages_k=2,stages_v=1,order=1,q_regs=0,pack=1,lag=8,ctas=1,parts=16,combine=1", 7, 450, NONE, PLAIN },
+    { "split_rounds", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", "split_" WGMMA("rescale=3,convert=1,o_path=0,grid=1,parts=3,combine=1"), 40,
+      400, NONE, PLAIN },
+    { "split_drawn", "bf16,d=64,mask=causal,b=1,hq=5,hkv=1", "split_" WGMMA("rescale=3,convert=1,o_path=0,grid=2,parts=4,combine=0"), 21,
+      400, NONE, PLAIN },
     { "decode_line", "bf16,d=128,mask=causal,b=5,hq=2,hkv=1", "decode_mma:br=16,bk=16,key_warps=2,row_warps=1,stages=3,sm_shares=1," DECODE,
       2, 400, NONE, PLAIN },
     { "decode_parts", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", "decode_mma:br=32,bk=16,key_warps=1,row_warps=2,stages=2,sm_shares=4," DECODE,
@@ -53,8 +61,8 @@ const scene work_scenes[] = {
 #define O "order.cu"
 #define D "deal.cu"
 #define P "parts.cu"
-#define ROUNDS "mma_lengths mixed rounds rounds_lengths"
-#define DRAWN "drawn drawn_lengths one add"
+#define ROUNDS "mma_lengths mixed rounds rounds_lengths split split_rounds"
+#define DRAWN "drawn drawn_lengths split_drawn one add"
 #define BWDS "naive ffma anew spill one add"
 
 const mutation work_mutations[] = {
@@ -69,19 +77,19 @@ const mutation work_mutations[] = {
       "tile = blockIdx.x / (heads_of_launch - 1), place", 0, "anew_causal spill_causal" },
     { "the last tile of queries is left out", O, "p.tiles - 1 - blockIdx.x", "p.tiles - 2 - blockIdx.x", 0, "anew_causal spill_causal" },
     { "the counter of parts wraps one late", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0,
-      "mma_parts wgmma_parts decode_line" },
+      "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last part but one adds up", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s - 1) == (u32)%s - 2", 0,
-      "mma_parts wgmma_parts decode_line" },
+      "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last parts are left out", P, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
-      0, "mma_parts_six decode_parts" },
+      0, "mma_parts_six decode_parts split_many" },
     { "the last part alone is left out", P, "if (j + k >= $(parts)) states", "if (j + k >= $(parts) - 1) states", 0,
-      "mma_parts wgmma_parts decode_line" },
+      "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last part counts more than once", P, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0,
-      "mma_parts_six wgmma_parts decode_line" },
+      "mma_parts_six wgmma_parts decode_line split_rounds" },
     { "a row of a part has the first columns alone", P, "*(float2 *)(to + $(v) * 8 + 2 * t)", "*(float2 *)(to + 2 * t)", 0,
-      "mma_parts wgmma_parts" },
+      "mma_parts wgmma_parts split split_rounds" },
     { "the second column of a part's rows is the first", P, "make_float2($(of[1]), $(of[2]))", "make_float2($(of[1]), $(of[1]))", 0,
-      "mma_parts wgmma_parts" },
+      "mma_parts wgmma_parts split split_rounds" },
     { "heads of keys side by side", O, "place = blockIdx.x % heads_of_launch;\n//|     else", "place = blockIdx.x % 2;\n//|     else", 0,
       "anew_causal spill_causal" },
     { NULL, NULL, NULL, NULL, 0, NULL },

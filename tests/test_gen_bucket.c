@@ -65,6 +65,7 @@ Test(bucket, one_shape_stands_for_it)
         cr_assert(fa_problem_same_class(&r, &p), "%s: %s", line, stands);
         cr_assert(fa_problem_alike(&r, &by), "%s: %s", line, stands);
         cr_assert_eq(fa_problem_steps(&r, &p), 0);
+        cr_assert_eq(fa_problem_splits(&r), fa_problem_splits(&p), "%s: %s", line, stands);
     }
 }
 
@@ -144,6 +145,32 @@ Test(bucket, edges)
         fa_problem one = problem(rows[i].one), other = problem(rows[i].other), r = fa_problem_point(&one);
         cr_expect_eq(fa_problem_bucket(&one) == fa_problem_bucket(&other), rows[i].same, "%s, %s", rows[i].one, rows[i].other);
         cr_expect(r.sq == rows[i].sq && r.sk == rows[i].sk, "%s: %d, %d", rows[i].one, r.sq, r.sk);
+    }
+}
+
+/* Tiles are cut where they are few, behind more keys than queries; a call that brings no workspace is of the same bucket. */
+Test(bucket, tiles_that_are_cut)
+{
+    static const struct {
+        const char *problem;
+        bool splits;
+    } rows[] = {
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=5,sk=16384", true },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=500", true },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=300", false },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=100,sk=400", false },
+        { "bf16,d=128,b=64,hq=128,hkv=8,sq=300,sk=9000", false },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=100000,sk=200000", false },
+        { "bf16,d=128,features=no-workspace,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
+        { "bf16,d=128,features=lengths,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+        { "bf16,d=128,features=dropout,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+        { "bf16,d=128,op=backward,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p = problem(rows[i].problem);
+        cr_expect_eq(fa_problem_splits(&p), rows[i].splits, "%s", rows[i].problem);
     }
 }
 

@@ -410,7 +410,7 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !p->features && fa_problem_few_rows(p);
+    return p->op == FA_FORWARD && !p->features && (fa_problem_few_rows(p) || fa_problem_splits(p));
 }
 
 void fa_check_lacks(fa_call *c, bool workspace)

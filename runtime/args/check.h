@@ -31,7 +31,7 @@ int32_t fa_check_align(const fa_call *c, const fa_span *s);
 fa_status fa_check_given(fa_call *out, const fa_args *args);
 
 /* What the call lacks is part of its class: calls that TMA cannot address are of the class of rows at multiples of 8 bytes, which no family
- * with maps computes. workspace: a plain forward call of few rows that brings none is of the class of kernels that need none. */
+ * with maps computes. workspace: a plain forward call of few rows or tiles that brings none is of the class of kernels that need none. */
 void fa_check_lacks(fa_call *c, bool workspace);
 
 /* Whether launches of p may be of a class of their own where they bring no workspace. p: normalized. */

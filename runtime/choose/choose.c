@@ -106,7 +106,7 @@ static fa_status add_winners(const choosing *c, double base)
         fa_cost cost = { .bound = "" };
         fa_point pt = { .fits = false };
         fa_status st = FA_NO_FIT;
-        if (!failed(c->facts, &f->config))
+        if (!failed(c->facts, &f->config) && fa_gen_chosen_for(c->g, f->config.family, c->point))
             st = fa_model_named(c->g, c->point, &f->config, c->arch, c->budget, 0, &pt, &cost);
         if (st == FA_NOMEM)
             return st;

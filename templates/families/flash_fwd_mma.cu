@@ -1,6 +1,6 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
-//| if not l.few_layout then
+//| if not l.few_layout and not l.split then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -82,7 +82,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //|   include "tiles/paged_tile.cu"
 //| end
 
-//| if p.has_lengths then
+//| if p.has_lengths or l.split then
 __device__ __forceinline__ void attend(const Params &p, const Tile &where, unsigned char *smem) {
 //| else
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
-//| if not p.has_lengths then
+//| if not p.has_lengths and not l.split then
   const Tile where = tile_of(p, blockIdx.x);
 //| end
   const Sequence sequence = sequence_of(p, where.batch);
@@ -287,4 +287,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     attend(p, where, smem);
   }
 }
+//| end
+//| if l.split then
+
+// Blocks take parts of tiles to and fro, so that one with a long part gets a short one next.
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+  const Parts parts = parts_of_launch(p);
+#pragma unroll 1
+  for (int round = 0;; round++) {
+    const int at = $(wk.of_round("blockIdx.x", "gridDim.x", "(int)"));
+    if (at >= parts.total()) break;
+    if (round > 0) __syncthreads();  // everyone is through with the part before
+    attend(p, tile_of(p, parts, at), smem);
+  }
+}
+//|   if l.merges then
+
+//|     include "work/split_merge.cu"
+//|   end
 //| end

@@ -1,4 +1,4 @@
-//| if not l.few_layout then
+//| if not l.few_layout and not l.split then
 // fagen $(version), flash attention forward on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -110,9 +110,13 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| end
 
 //| include "wgmma/hopper_consumer.cu"
+//| if l.merges then
+
+//|   include "work/split_merge.cu"
+//| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
-    fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+    fa_fwd(const __grid_constant__ Params p$(l.split and "" or ", const __grid_constant__ TensorMap q_map"), const __grid_constant__ TensorMap k_map,
            const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
@@ -152,7 +156,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
 //| end
+//| if l.split then
+    if (warp == 1) produce_queries(p, smem, lane);
+//| else
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
+//| end
 //| if l.persistent then
     if (warp == 2) schedule_tiles(p, smem, lane);
 //|   if p.has_lengths then

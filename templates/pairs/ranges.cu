@@ -43,12 +43,14 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
 //|     end
 //|   end
 //|
-//|   function pr.part_of()
+//|   -- many: so many parts that their product with the blocks has more than 32 bits.
+//|   function pr.part_of(many)
+//|     local function upto(n) return (many and "(int)((long long)blocks * %s / where.parts)" or "blocks * %s / where.parts"):format(n) end
 // The blocks of keys of one part.
 __device__ __forceinline__ Range part_of(Range range, const Tile &where) {
   const int blocks = range.block_hi - range.block_lo + 1;
-  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
-  range.block_lo += blocks * where.part / where.parts;
+  range.block_hi = range.block_lo + $(upto("(where.part + 1)")) - 1;
+  range.block_lo += $(upto("where.part"));
   return range;
 }
 //|   end
@@ -193,6 +195,20 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 //|   function pr.keys_of_tile(queries, most)
 //|     if pr.left then most = ("min(sequence.diag_hi() - sequence.diag_lo() + %s, %s)"):format(queries, most) end
 //|     return ("min(sequence.sk(), %s)"):format(most)
+//|   end
+//|
+//|   function pr.most_keys()
+// Keys that the rows of some tile see at most, of a sequence.
+__device__ __forceinline__ int most_keys(const Params &p, const Sequence &sequence) {
+//|     if not pr.right then
+  return sequence.sk();
+//|     elseif not pr.left then
+  return max($(pr.last_own_key()) + 1, 0);
+//|     else
+  const int seen = sequence.diag_hi() - sequence.diag_lo() + (BR + p.group - 1) / p.group + 1;
+  return min(max($(pr.last_own_key()) + 1, 0), seen);
+//|     end
+}
 //|   end
 //|
 //|   function pr.turns_of()

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late"
+//| needs "c.cluster c.o_path l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -68,6 +68,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
+//| if l.split then
+    const Sequence sequence = sequence_of(p, where.batch);
+//| end
     const int row = where.row + row_in_tile(wg);
 //| local sequence = p.has_lengths and " sequence," or ""
 //| if c.o_path == 0 then
@@ -75,7 +78,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (where.parts > 1)
       store_part(p, where, sequence, o, state, row);
     else
-      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+      store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
 //|   else
     store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
 //|   end

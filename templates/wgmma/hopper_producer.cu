@@ -1,10 +1,10 @@
-//| needs "c.cluster l.persistent l.pingpong_softmax"
+//| needs "c.cluster l.persistent l.pingpong_softmax l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 // ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
 // One schedules tiles, one clears foreign rows.
 //| else
-// ---- the producer warpgroup: one thread for K and V, one for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
+// ---- the producer warpgroup: one thread for K and V, one $(l.split and "warp " or "")for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
 //| end
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence, v_full = "sequence_of(p, where.batch)", "v_full(smem, v.at)"
@@ -72,6 +72,9 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 }
 //| end
 
+//| if l.split then
+//|   include "wgmma/hopper_packed_queries.cu"
+//| else
 __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
   Ring<Q_BUFS> q;
   TileScheduler tiles;
@@ -108,3 +111,4 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     q.next();
   }
 }
+//| end

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale"
+//| needs "c.o_path c.rescale l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
@@ -11,8 +11,14 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l, int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //| end
+//| if l.pack == 1 then
+  const Row at = row_of(p, where, row);
+  if (p.lse != nullptr && t == 0 && row < row_count(p, sequence))
+    p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+//| else
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+//| end
 }
 
 // Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is NaN. row:
@@ -22,7 +28,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int query = row + 8 * h;
+    const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
 //| if pr.right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
@@ -70,8 +76,14 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
     const int i = row + 8 * h;
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
     store_lse(p, where, $(sequence)state[h], l, i, t);
+//|   if l.pack == 1 then
+    const bool real = i < row_count(p, sequence);
+    const Row at = row_of(p, where, i);
+    output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+//|   else
     const bool real = i < sequence.sq();
     output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
+//|   end
 //|   if p.o_bytes == 4 then
 #pragma unroll
     for (int n = 0; n < NO / 4; n++)
@@ -91,8 +103,12 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   end
   }
   if constexpr (KEYS) store_rows_again(again, [&](int i, bool far) {
+//|   if l.pack == 1 then
+    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far);
+//|   else
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
     store_again(p, sequence, {query, where.head}, far);
+//|   end
   });
 }
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots"
+//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -134,8 +134,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   elseif l.published then
     if (where.row >= 0 && lane < WGS) {
       const KeyRange keys = key_range_of(p, where, lane);
-      if (lane == 0) store_shared(to + 16, make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
-      store_shared(to + 32 + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   end
@@ -157,13 +157,19 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();
   TileOrder order(p, smem);
 //|   end
+//|   local total, tile = "p.total", "tile_of(p, tile)"
+//|   if l.split then
+//|     total, tile = "parts.total()", "tile_of(p, parts, tile)"
+  grid_wait();
+  const Parts parts = parts_of_launch(p);
+//|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
 //|     if not p.has_lengths then
   for (int round = 0;; round++) {
     const int tile = $(wk.of_round(block, blocks));
-    if (tile >= p.total) break;
-    publish(tile_of(p, tile));
+    if (tile >= $(total)) break;
+    publish($(tile));
     wait_loaded();
   }
 //|     else
@@ -185,12 +191,14 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     u32 drawn = 0;
     if (lane == 0) drawn = $(wk.drawn("order.total()"));
 //|     else
-  for (int tile = blockIdx.x; tile < p.total;) {
-    publish(tile_of(p, tile));
+  for (int tile = blockIdx.x; tile < $(total);) {
+    publish($(tile));
     wait_loaded();
     u32 drawn = 0;
+//|       if not l.split then
     grid_wait();
-    if (lane == 0) drawn = $(wk.drawn("p.total"));
+//|       end
+    if (lane == 0) drawn = $(wk.drawn(total));
 //|     end
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }

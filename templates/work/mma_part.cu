@@ -1,3 +1,4 @@
+//| needs "l.counts"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = 16 * MB;
@@ -17,5 +18,7 @@ __device__ __forceinline__ void store_part(const Params &p, const Sequence &sequ
       if (row >= rows) continue;
 //| indented(6, wk.leave_row, "first + row", "state[m][h]", "v", "VB", { "o[m][v][2 * h]", "o[m][v][2 * h + 1]" })
     }
+//| if l.counts then
   part_is_left(p, sequence, where, warp, first, rows);
+//| end
 }

@@ -1,10 +1,15 @@
-//| needs "c.rescale?"
+//| needs "c.rescale? l.counts l.parts_batch?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
+//| if l.counts then
 // Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
 // the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their
 // number.
+//| else
+// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best, which
+// the second step adds up, in their order. Parts lie in the workspace by their number.
+//| end
 
 //| include "work/tile_parts.cu"
 
@@ -17,7 +22,7 @@
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
 //| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
-//| indented(2, wk.sum_of_parts, "where.parts", 4, from, log2_scale)
+//| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
   const float inverse = reciprocal(sum.l)$(pr.out_scale);
@@ -30,6 +35,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
   return ((long long)where.number * where.parts + where.part) * BR + tile_row;
 }
+//| if l.counts then
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
 __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
@@ -44,3 +50,4 @@ __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &se
   for (int i = 0; i < rows * (COLS / 4); i += 32)
     add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
 }
+//| end

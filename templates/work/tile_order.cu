@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.pack? l.parts?"
+//| needs "c.pack? c.sections? l.pack? l.parts? l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which tile a block owns ----
 
@@ -50,8 +50,15 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   w.head = at % heads;
   w.kv_head = w.head / p.group;
 //| end
+//| if l.split then
+  w.number = at * p.tiles + w.row / BR;
+//| end
   return w;
 }
+//| end
+//| if l.split then
+
+//|   include "work/split_parts.cu"
 //| end
 
 // The query and the head of a row.

@@ -1,0 +1,145 @@
+-- Dense batches behind long keys: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as many
+-- parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
+
+local decode = include "families/decode_family.lua"
+local edges = include "pairs/edges.lua"
+
+local FEW_ROWS = 64 -- query rows of a group of heads up to which other families split keys
+local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
+local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
+
+-- What a config of the family of whole tiles has that these do not choose.
+local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
+
+-- Constraints that these lack, or have in another form.
+local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, cluster = true, o_path = true, q_bufs = true }
+
+-- The number of parts of each tile, as parts_of() of split_parts.cu finds it. blocks: of the keys that the longest tile sees.
+local function parts_of(c, l, tiles, blocks, thread_blocks)
+  local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
+  if c.parts > 0 then return math.max(math.min(c.parts, most), 1) end
+  local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
+  for rounds = 1, ROUNDS do
+    local n = math.min(rounds * thread_blocks // tiles, most)
+    if n >= 2 and n ~= each then
+      local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
+        + l.merge_clocks + n * l.part_clocks
+      if clocks < least then each, least = n, clocks end
+    end
+  end
+  return each
+end
+
+-- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
+return function(doc, whole, chosen, tile_clocks, flop)
+  local tunables, constraints = {}, {}
+  for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
+  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
+    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; N = so many, as far as there are keys" }
+  tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
+    "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
+  for _, t in ipairs(whole.constraints) do
+    if not dropped[t[1]] then constraints[#constraints + 1] = t end
+  end
+  constraints[#constraints + 1] = { "rows_packed", function(p, c)
+    -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
+    if c.feeder and c.feeder < 40 then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
+    if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
+    if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
+    return true
+  end, upto = whole.tunables[#whole.tunables][1] }
+  constraints[#constraints + 1] = { "by_cost", function(p, c)
+    if c.parts == 0 then return true end
+    return false, "a number of parts is for one shape, and a config is for many"
+  end, upto = "parts", search = true }
+  constraints[#constraints + 1] = { "parts_fit", function(p, c)
+    local rows = c.br * c.ctas
+    if rows <= ROWS_SM then return true end
+    return false, rows .. " rows of parts for an SM, of which there is room for " .. ROWS_SM
+  end }
+
+  local function layout(p, c, a)
+    local l = whole.layout(p, c, a)
+    local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
+    l.split, l.parts, l.pack, l.columns, l.rounds = true, true, 1, columns, ROUNDS
+    l.pdl = a.cc >= 90 and l.tma or false
+    l.part_tiles = ROWS_SM // (c.br * c.ctas)
+    l.merges = c.combine == c.named.combine.second_kernel
+    l.counts = not l.merges
+    l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
+    local pairs = c.br * c.bc * (p.d + p.dv)
+    l.block_clocks = math.max(1, pairs * 3 // flop(p, a))  -- two FLOP for each, and half as much again
+    l.tile_clocks = tile_clocks(p, c) * c.ctas
+    -- A kernel more; or a warp's own rows, whose loads wait for each other.
+    l.merge_clocks, l.part_clocks = l.merges and 6000 or 90 * columns, l.merges and 100 or 28 * columns
+    return l
+  end
+
+  return {
+    doc = doc,
+    rank = whole.rank,
+    tile = whole.tile,
+    tunables = tunables,
+    constraints = constraints,
+    moves = whole.moves,
+    splits = true,
+    supports = whole.supports,
+    layout = layout,
+
+    -- As those of the whole tiles; but few rows are of the families that begin with them, and where tiles fill the chip nothing is cut:
+    -- then only the heads of a group that share a tile are won.
+    start = function(p, a)
+      local list, group = {}, p.hq // p.hkv
+      local rows = p.sq * group
+      for _, at in ipairs(rows > FEW_ROWS and whole.start(p, a) or {}) do
+        local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
+        if chosen(p, at) and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
+          local to = {}
+          for _, k in ipairs(sorted(at)) do to[k] = at[k] end
+          if to.ahead then to.ahead, to.grid, to.feeder = 0, "static", 40 end
+          if to.pack then to.pack = 1 end
+          to.parts, to.combine = 0, "second_kernel"
+          list[#list + 1] = to
+        end
+      end
+      return list
+    end,
+
+    steps = function(p, c, a, l)
+      local first = whole.steps(p, c, a, l)[1]
+      first.grid = ("rows/%d hkv b keys/%d"):format(c.br, 2 * c.bc)
+      first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
+      if first.maps then table.remove(first.maps, 1) end
+      if not l.merges then return { first } end
+      local last = {
+        entry = "fa_fwd_merge", threads = l.merge_threads, smem = 0, per_sm = 8, pdl = l.pdl and 1 or 0,
+        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)),
+      }
+      return { first, last }
+    end,
+
+    -- As the families of split keys: a class has one size.
+    workspace = function(p, c, a, l)
+      return (l.counts and "counters, " or "") .. ("part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+        ROWS_SM * l.columns, ROWS_SM * 2, decode.rows_sm * 4)
+    end,
+
+    params = function(p, c, a, l)
+      return whole.params(p, c, a, l) .. (l.merges and " tiles_open" or "")
+    end,
+
+    work = function(p, c, a, l)
+      local first = whole.work(p, c, a, l, true)
+      local rows, keys = p.sq * (p.hq // p.hkv), p.sk
+      if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+      local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
+      local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
+      local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
+      first.cuts = parts
+      if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
+      if not l.merges then return { first } end
+      return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
+                        latency = parts > 1 and 700 * ((parts + 7) // 8) or 0 } }
+    end,
+  }
+end

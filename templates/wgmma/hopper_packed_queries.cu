@@ -1,0 +1,54 @@
+// The rows of a tile are queries of all heads of a group, which lie in no one box: a warp copies them, 16 bytes a lane, to where a box of
+// BOX columns would have them. Rows and columns past the last are zeros.
+__device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane) {
+  constexpr int CHUNKS = BOXES * BOX / 8, STEP = 32 / CHUNKS;  // 16-byte chunks of a row; rows of one pass
+  const int chunk = lane % CHUNKS, box = chunk / (BOX / 8), piece = chunk % (BOX / 8);
+  if (lane >= STEP * CHUNKS) return;
+  const int left = chunk * 8 < D ? row_count(p, sequence) - first : 0;  // rows that are there
+  const int row = first + lane / CHUNKS, query = row / p.group;
+  int head = row - query * p.group;  // in its group
+  const element *from = (const element *)p.q + sequence.q() + query * p.q_ss + (where.head + head) * p.q_sh + chunk * 8;
+#pragma unroll 1
+  for (int r = lane / CHUNKS; r < 64; r += STEP) {
+    const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    cp_async<16>(to + box * 64 * ROW + r * ROW + (piece ^ swizzle) * 16, from, r < left);
+    head += STEP;
+    from += STEP * p.q_sh;
+    for (; head >= p.group; head -= p.group) from += p.q_ss - p.group * p.q_sh;
+  }
+}
+__device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane) {
+  Ring<Q_BUFS> q;
+  TileScheduler tiles;
+  Tile where;
+  grid_wait();
+  // What this lane has copied is there for wgmma to read.
+  auto arrive = [&](int wg) {
+    cp_async_wait<0>();
+    fence_async();
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(q_full(smem, q.at, wg));
+  };
+  int fresh = Q_BUFS;  // buffers that nobody has read yet: no warpgroup waits for another's
+#pragma unroll 1
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
+    tiles.done(smem, true);
+    if (keys.loaded_hi < keys.loaded_lo) continue;
+#pragma unroll 1
+    for (int wg = 0; wg < WGS; wg++) {
+      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
+      if (where.row + wg * 64 < row_count(p, sequence))
+        copy_queries(p, sequence, where, smem + (q.at * WGS + wg) * Q_TILE, where.row + wg * 64, lane);
+      cp_async_commit();
+      if (fresh == 0) arrive(wg);
+    }
+    if (fresh > 0) {
+      fresh--;
+#pragma unroll 1
+      for (int wg = 0; wg < WGS; wg++) arrive(wg);
+    }
+    q.next();
+  }
+}

@@ -1,0 +1,24 @@
+//| needs "l.merge_threads l.pdl"
+// ---- the second step: what the parts of all rows are together ----
+extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
+//| if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//| end
+  const int parts = __ldcg((const int *)p.tiles_open);
+  if (parts == 1) return;  // O is there
+  const int rows = p.sq * p.group, tiles = (rows + BR - 1) / BR, all = p.b * p.hkv * rows * (COLS / 4);
+#pragma unroll 1
+  for (int i = (int)blockIdx.x * $(l.merge_threads) + (int)threadIdx.x; i < all; i += (int)gridDim.x * $(l.merge_threads)) {
+    const int at = i / (COLS / 4) / rows, row = i / (COLS / 4) - at * rows;
+    Tile where;
+    where.batch = at / p.hkv;
+    where.kv_head = at - (int)where.batch * p.hkv;
+    where.head = where.kv_head * p.group;
+    where.row = row / BR * BR;
+    where.number = at * tiles + row / BR;
+    where.part = 0;
+    where.parts = parts;
+    add_parts(p, sequence_of(p, where.batch), where, row - where.row, i % (COLS / 4));
+  }
+}

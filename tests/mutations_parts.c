@@ -1,0 +1,110 @@
+/* mutations_parts: faults of the families whose tiles of dense batches are cut into parts, as in mutations.c. With three SMs a block takes
+ * parts of several tiles. */
+#include "mutations.h"
+#include "verify/cases/case.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define USUAL FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
+#define MMA(br, bc, warps, rest) "split_mma:pack=1,q_regs=0,lag=8,ctas=1,br=" #br ",bc=" #bc ",warps=" #warps "," rest
+#define WGMMA(br, schedule, grid, rescale, rest)                                                                                    \
+    "split_wgmma:ctas=1,feeder=40,box=64,ahead=0,sections=1,cluster=1,exp=0,convert=1,o_path=0,stages_k=2,stages_v=2,bc=48,br=" #br \
+    ",schedule=" #schedule ",grid=" #grid ",rescale=" #rescale "," rest
+#define SECOND "parts=3,combine=1"
+#define LAST "parts=4,combine=0"
+
+static const scene scenes[] = {
+    { "second", "bf16,d=64,mask=causal,b=1,hq=6,hkv=2", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2," SECOND), 5, 200, NONE, USUAL },
+    { "last", "bf16,d=64,mask=none,b=1,hq=3,hkv=1", MMA(64, 16, 2, "stages_k=1,stages_v=2,order=1," LAST), 30, 300, NONE, USUAL },
+    { "window", "fp16,d=64,mask=window,b=2,hq=2,hkv=1", MMA(32, 16, 2, "stages_k=1,stages_v=1,order=0," SECOND), 15, 300, 250, 3, 0, 0,
+      USUAL },
+    { "crowd", "bf16,d=64,mask=none,b=5,hq=1,hkv=1", MMA(256, 16, 8, "stages_k=1,stages_v=1,order=0," SECOND), 200, 300, NONE, USUAL },
+    { "cost", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2,parts=0,combine=1"), 4, 6000, NONE,
+      USUAL },
+    { "many", "bf16,d=64,mask=causal,b=1,hq=4,hkv=1", MMA(16, 16, 1, "stages_k=2,stages_v=1,order=1,parts=16,combine=1"), 7, 450, NONE,
+      USUAL },
+    { "tall", "bf16,d=64,mask=none,b=1,hq=1,hkv=1", MMA(64, 16, 4, "stages_k=2,stages_v=2,order=0," SECOND), 250, 200, NONE, USUAL },
+    { "hopper", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", WGMMA(128, 0, 1, 3, "q_bufs=1," SECOND), 40, 400, NONE, USUAL },
+    { "hopper_last", "bf16,d=72,mask=window,b=1,hq=5,hkv=1", WGMMA(64, 0, 2, 2, "q_bufs=2," LAST), 21, 400, 300, 0, 0, 0, USUAL },
+    { "hopper_many", "fp16,d=64,mask=none,b=3,hq=4,hkv=2", WGMMA(128, 1, 1, 3, "q_bufs=1," SECOND), 50, 100, NONE, USUAL },
+    { NULL, NULL, NULL, 0, 0, NONE, USUAL },
+};
+
+#define P "split_parts.cu"
+#define M "split_merge.cu"
+#define C "split_tile.cu"
+#define Q "hopper_packed_queries.cu"
+#define S "hopper_store.cu"
+#define T "hopper_scheduler.cu"
+#define O "tile_order.cu"
+#define F "flash_fwd_mma.cu"
+#define R "ranges.cu"
+#define D "deal.cu"
+#define A "parts.cu"
+
+static const mutation mutations[] = {
+    /* which part of which tile */
+    { "a part begins one block late", R, "range.block_lo += $(upto(\"where.part\"));", "range.block_lo += $(upto(\"where.part\")) + 1;", 0,
+      "second hopper" },
+    { "a block is in two parts", R, "$(upto(\"(where.part + 1)\")) - 1;", "$(upto(\"(where.part + 1)\"));", 0, "last hopper_last" },
+    { "every part has all keys", R, "  range.block_lo += $(upto(\"where.part\"));\n", "", 0, "window hopper" },
+    { "a part is lost", P, "int total() const { return tiles * each; }", "int total() const { return tiles * each - 1; }", 0,
+      "last hopper_last" },
+    { "parts of the next tile", P, "const int tile = index / parts.each;", "const int tile = index % parts.each;", 0, "second" },
+    { "all parts are the first", P, "w.part = index - tile * parts.each;", "w.part = 0;", 0, "second hopper" },
+    { "more parts than there is room for", P, "thread_blocks * PART_TILES / tiles)", "thread_blocks * 8)", 0, "crowd" },
+    { "tiles of a head have one place", O, "w.number = at * p.tiles + w.row / BR;", "w.number = at * p.tiles;", 0, "hopper last" },
+    { "tiles of all heads have one place", O, "w.number = at * p.tiles + w.row / BR;", "w.number = w.row / BR;", 0, "second" },
+    { "blocks take one part", F, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 1, "second last" },
+    { "the next part does not wait", F, "    if (round > 0) __syncthreads();  // everyone is through with the part before\n", "", 0,
+      "last" },
+    { "a round leaves out a block", D, ": %s - 1 - %s)", ": %s - 2 - %s)", 0, "second" },
+
+    /* what adds them up */
+    { "the second kernel has another number of parts", P, "= parts.each;  // for", "= parts.each - 1;  // for", 0, "second hopper" },
+    { "the second kernel adds up too few rows", M, "all = p.b * p.hkv * rows", "all = p.b * p.hkv * (rows - 1)", 0, "second hopper" },
+    { "the second kernel's numbers are the batch's", M, "where.number = at * tiles + row / BR;", "where.number = at * tiles;", 0, "tall" },
+    { "the second kernel has the first head of all", M, "where.head = where.kv_head * p.group;", "where.head = 0;", 0, "second" },
+    { "the second kernel leaves out threads", M, "i += (int)gridDim.x *", "i += 2 * (int)gridDim.x *", 0, "tall" },
+    { "the second kernel writes what is there", M, "  if (parts == 1) return;  // O is there\n", "", 0, "hopper_many" },
+    { "the last parts are left out", A, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
+      0, "many" },
+    { "the last part is the one before by cost", C, "min(j + k, where.parts - 1)", "min(j + k, where.parts - 2)", 0, "cost" },
+    { "the last part counts more than once", A, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0, "second hopper" },
+    { "the last but one adds up", A, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s - 1) == (u32)%s - 2", 0, "last hopper_last" },
+    { "the counter wraps one late", A, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0, "last hopper_last" },
+    { "the counter orders nothing", "tile_parts.cu", "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "last hopper_last" },
+    { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "last" },
+    { "warps share a counter", "hopper_part.cu", "first / 16, first, rows", "0, first, rows", 0, "hopper_last" },
+
+    /* rows of several heads */
+    { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 0, "hopper" },
+    { "heads of the first group", Q, "(where.head + head) * p.q_sh", "head * p.q_sh", 0, "hopper_many" },
+    { "rows are counted from the tile's first lane", Q, "head += STEP;", "head += 1;", 0, "hopper" },
+    { "rows past the last are read", Q, "from, r < left);", "from, chunk * 8 < D);", 0, "hopper hopper_last hopper_many" },
+    { "queries without their swizzle", Q, "(piece ^ swizzle) * 16", "piece * 16", 0, "hopper" },
+    { "queries arrive before they are there", Q, "    cp_async_wait<0>();\n", "", 0, "hopper hopper_many" },
+    { "wgmma may miss what was copied", Q, "    fence_async();\n", "", 0, "hopper" },
+    { "the second warpgroup has the first's rows", Q, "where.row + wg * 64, lane);", "where.row, lane);", 0, "hopper" },
+    { "the next tile's queries come too soon", Q, "      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);\n", "", 0, "hopper_many" },
+    { "O of a group's first head", S, "output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;",
+      "output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + where.head * p.o_sh;", 0, "hopper_many" },
+    { "LSE of a group's first head", S, "p.lse[sequence.lse(at.head, at.query)] =", "p.lse[sequence.lse(where.head, at.query)] =", 0,
+      "hopper_many" },
+    { "rows past the last leave", S, "const bool real = i < row_count(p, sequence);", "const bool real = true;", 0, "hopper_many" },
+    { "the number of a part is not published", T, "make_uint4(where.number, where.part, where.parts, 0)",
+      "make_uint4(0, where.part, where.parts, 0)", 0, "hopper_last" },
+    { "the counter of parts wraps one late", D, "(u32)%s - 1", "(u32)%s", 0, "hopper_last" },
+    { "rows past the last have an LSE", S, "t == 0 && row < row_count(p, sequence))", "t == 0)", 0, "hopper_many" },
+    { "parts leave as wholes", "hopper_consumer.cu", "if (where.parts > 1)", "if (where.parts > 8)", 0, "hopper" },
+    { "parts leave as wholes on mma.sync", F, "if (where.parts > 1) {", "if (where.parts > 8) {", 0, "second" },
+    { "tiles have one part more than there is", P, "w.parts = parts.each;", "w.parts = parts.each + 1;", 0, "second" },
+    { "the second kernel leaves out a part", M, "where.parts = parts;", "where.parts = parts - 1;", 0, "second" },
+    { "a lane's share of l", "mma_part.cu", "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "second" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 3, 4, false },
+    { NULL, NULL, 0, 0, false },
+};
