@@ -29,7 +29,7 @@ static const char wide_lua[] =
     "  constraints = {},\n"
     "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
     "  steps = function(p, c) return { { entry = 'wide', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
-    "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
+    "  work = function(p, c) return { rows = 16, cols = c.bc } end }\n";
 static const char wide_cu[] = "extern \"C\" __global__ void wide(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc) * $(c.kind); }\n";
 
 typedef struct world {
