@@ -145,7 +145,7 @@ const mutation hopper_mutations[] = {
     { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 0, "one" },
     { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
     { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
-    { "tiles are drawn before what is in front has ended", T, "    grid_wait();\n    if (lane == 0) drawn", "    if (lane == 0) drawn", 0,
+    { "tiles are drawn before what is in front has ended", T, "//|       if not l.split then\n    grid_wait();\n//|       end\n", "", 0,
       "drawn" },
 
     /* what is loaded */
@@ -178,7 +178,8 @@ const mutation hopper_mutations[] = {
     { "the producer of Q keeps its tile", E, "    tiles.done(smem, false);\n", "    tiles.slot.next();\n", 1, "scheduled" },
     { "every warpgroup is told the work of the first", T, "const KeyRange keys = key_range_of(p, where, lane);",
       "const KeyRange keys = key_range_of(p, where, 0);", 0, "ahead" },
-    { "what is loaded is not published", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
+    { "what is loaded is not published", T, "if (lane == 0) store_shared(to + $(l.ranges),",
+      "if (lane == 99) store_shared(to + $(l.ranges),", 0, "drawn" },
     { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n      store_shared(to, make",
       "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      "
       "store_shared(to, make",

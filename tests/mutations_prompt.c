@@ -122,10 +122,10 @@ static const mutation mutations[] = {
     { "tokens for rows", X, "if (q.length * p.group > $(l.rows_upto))", "if (q.length > 1)", 0, "mixed_few" },
 
     /* parts of tiles */
-    { "a part begins one block late", RANGES, "range.block_lo += blocks * where.part / where.parts;",
-      "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
-    { "parts overlap", RANGES, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
-    { "every part has all keys", RANGES, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "a part begins one block late", RANGES, "range.block_lo += $(upto(\"where.part\"));",
+      "range.block_lo += $(upto(\"where.part\")) + 1;", 0, "split" },
+    { "parts overlap", RANGES, "$(upto(\"(where.part + 1)\")) - 1;", "$(upto(\"(where.part + 1)\"));", 0, "split" },
+    { "every part has all keys", RANGES, "  range.block_lo += $(upto(\"where.part\"));\n", "", 0, "split" },
     { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0,
       "split" },
     { "LSE of the last part", C, "log_sum_exp({sum.m, sum.l}, sum.l,", "log_sum_exp({sum.m, 1.f}, 1.f,", 0, "split" },

@@ -31,7 +31,8 @@ static const char functions[] =
 static const char ours[] =
     " FAGEN_H fa_status fa_dtype fa_mask fa_op fa_feature fa_diagonal fa_flag fa_problem fa_tensor fa_args "
     "fa_context fa_stream fa_log_level fa_log_fn fa_bundle fa_options fa_create fa_bundle_open fa_destroy "
-    "fa_supported fa_prepare fa_prepare_range fa_on_miss fa_problem_of fa_workspace_size fa_workspace_init fa_launch fa_explain "
+    "fa_supported fa_prepare fa_prepare_range fa_on_miss fa_problem_of fa_workspace_source fa_workspace_size fa_workspace_init "
+    "fa_workspace_held fa_workspace_release fa_launch fa_explain "
     "fa_explain_size fa_copy_kind fa_alloc fa_free fa_copy fa_tune_options fa_tune fa_last_error fa_status_name "
     "fa_version ";
 
