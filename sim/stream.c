@@ -143,6 +143,8 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
     sim_stream *s;
     SIM_NEED(id);
     CUresult r = stream_of(stream, &s);
+    if (!r && s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* as the driver does */
     if (!r)
         *id = s ? s->number : stream == CU_STREAM_PER_THREAD ? 2 : 1;
     return r;

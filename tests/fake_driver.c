@@ -410,6 +410,8 @@ static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
 static CUresult f_stream_id(CUstream s, unsigned long long *id)
 {
     NOTE(cuStreamGetId);
+    if (capturing)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     *id = (uintptr_t)s;
     return CUDA_SUCCESS;
 }

@@ -337,12 +337,16 @@ Test(sim_driver, numbers_of_streams_and_captures)
         cr_assert_eq(cu->cuStreamBeginCapture(s[0], CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
         cr_assert_eq(cu->cuStreamGetCaptureInfo_v3(s[0], &status, &capture[i], &during, NULL, NULL, NULL), CUDA_SUCCESS);
         cr_expect_eq(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        cr_expect(cu->cuStreamGetId(s[2], &legacy) == CUDA_SUCCESS && legacy == id[4], "another stream tells its id");
         cr_expect_eq(cu->cuGraphDestroy(during), CUDA_ERROR_INVALID_HANDLE, "not before the capture ends");
         cr_assert_eq(cu->cuStreamEndCapture(s[0], &g), CUDA_SUCCESS);
         cr_expect_eq(g, during);
         cr_assert_eq(cu->cuGraphDestroy(g), CUDA_SUCCESS);
     }
     cr_expect_neq(capture[0], capture[1]);
+    cr_assert_eq(cu->cuStreamBeginCapture(s[0], CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuStreamGetId(s[0], &legacy), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    cr_expect_eq(cu->cuStreamEndCapture(s[0], &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     cr_expect_eq(cu->cuStreamGetCaptureInfo_v3(s[0], NULL, NULL, NULL, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -16,14 +16,15 @@ static uint64_t own_thread(void)
     return own;
 }
 
+/* A stream that is being captured does not tell its id. Its handle is as good, beside the number of the capture, which ends before it. */
 static fa_status key_of(const cu_driver *d, CUcontext current, CUstream stream, uint64_t key[FA_LEASE_KEYS])
 {
-    unsigned long long id = 0;
+    unsigned long long id = (uintptr_t)stream;
     cuuint64_t capture = 0;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     fa_status st =
         fa_driver_check(d, d->cuStreamGetCaptureInfo_v3(stream, &status, &capture, NULL, NULL, NULL, NULL), "cuStreamGetCaptureInfo");
-    if (st == FA_OK)
+    if (st == FA_OK && status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         st = fa_driver_check(d, d->cuStreamGetId(stream, &id), "cuStreamGetId");
     key[FA_LEASE_CONTEXT] = (uint64_t)(uintptr_t)current;
     key[FA_LEASE_STREAM] = id;
