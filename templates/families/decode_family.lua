@@ -141,6 +141,9 @@ function decode.workspace(p, c, a, l)
     2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
 
+-- Row tiles of a head walk its keys side by side: what one has read the others find in the L2, but for this part.
+local AGAIN = 0.15
+
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
 -- turn: its clocks beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
 -- (docs/experiments.md, "Decoding"). sq: queries of each sequence, where they are not p.sq.
@@ -154,7 +157,7 @@ function decode.stream(p, c, a, turn, sq)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
   local parts = turns > share and turns // share + 1 or 1
-  local kv = tiles * keys * row
+  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * AGAIN)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
