@@ -149,10 +149,11 @@ return function(doc, whole, chosen, tile_clocks, flop)
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
       first.cuts = parts
+      if parts > 1 then first.tile_latency = first.tile_latency + 2200 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = parts > 1 and 700 * ((parts + 7) // 8) or 0 } }
+                        latency = parts > 1 and 1000 + 700 * ((parts + 7) // 8) or 0 } }
     end,
   }
 end
