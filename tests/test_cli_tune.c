@@ -248,7 +248,7 @@ Test(cli_tune, stopped_at_random_moments)
     for (int i = 0; i < rounds; i++) {
         json_t *doc;
         int sig = signals[i % 3], code;
-        if (known == WHOLE) { /* anew */
+        if (known == WHOLE) { /* from the start */
             cli_scratch_remove();
             make();
             known = 0;
@@ -262,7 +262,7 @@ Test(cli_tune, stopped_at_random_moments)
         cr_assert_geq(now, known);
         if (sig == SIGKILL)
             cr_assert(code == 1000 + sig || code == 0, "%d", code);
-        else /* before it watches for signals they end it; behind the last candidate they come too late */
+        else /* before it watches for signals they end it; after the last candidate they come too late */
             cr_assert(code == 130 || code == 0 || (code == 1000 + sig && now == known), "%d after %zu of %zu", code, now, known);
         if (code == 130 && doc && json_object_get(doc, "problems")) {
             cr_assert_str_eq(json_string_value(json_object_get(doc, "status")), "FA_INTERRUPTED");

@@ -185,7 +185,7 @@ Test(model, older_algorithms_against_brute_force)
         int br = roll(1, 40), bc = roll(1, 40);
         p.o_dtype = roll(0, 1) ? FA_F32 : FA_BF16;
         fa_band b = fa_band_of(&p, FA_OFFSET, roll(-80, 80), roll(-1, 70), roll(-1, 70));
-        double turns = 0, keys = 0, pairs = 0, rows = 0, columns = 0, heads = (double)p.b * p.hq, all = heads * p.sq;
+        double row_blocks = 0, keys = 0, pairs = 0, rows = 0, columns = 0, heads = (double)p.b * p.hq, all = heads * p.sq;
         for (int j = 0; j < p.sk; j++)
             columns += b.lo <= j && j <= p.sq - 1 + b.hi;
         for (int r = 0; r < p.sq; r += br) {
@@ -194,21 +194,21 @@ Test(model, older_algorithms_against_brute_force)
                 int here = 0;
                 for (int j = k; j < k + bc && j < p.sk; j++)
                     here += j >= r + b.lo && j <= last + b.hi;
-                turns += here ? last - r + 1 : 0;
+                row_blocks += here ? last - r + 1 : 0;
                 seen += here;
             }
             keys += seen;
             pairs += (double)seen * (last - r + 1);
             rows += seen ? last - r + 1 : 0;
         }
-        turns *= heads, keys *= heads, pairs *= heads, rows *= heads, columns *= heads;
+        row_blocks *= heads, keys *= heads, pairs *= heads, rows *= heads, columns *= heads;
         fa_traffic f = fa_model_flash1(&p, br, bc, b), t = fa_model_tiled2d(&p, br, b, 4);
         bool half = p.o_dtype == FA_BF16;
-        cr_assert_eq(f.read_q, turns * 64 * 2);
+        cr_assert_eq(f.read_q, row_blocks * 64 * 2);
         cr_assert_eq(f.read_k, columns * 64 * 2);
         cr_assert_eq(f.read_v, columns * 40 * 2);
-        cr_assert_eq(f.read_sp, turns * (40 * 4 + 8) + (half ? all * 40 * 4 : 0));
-        cr_assert_eq(f.write_o + f.write_sp, (turns + all) * (40 * 4 + 8) + (half ? all * 40 * 2 : 0));
+        cr_assert_eq(f.read_sp, row_blocks * (40 * 4 + 8) + (half ? all * 40 * 4 : 0));
+        cr_assert_eq(f.write_o + f.write_sp, (row_blocks + all) * (40 * 4 + 8) + (half ? all * 40 * 2 : 0));
         cr_assert_eq(t.read_q, rows * 64 * 2);
         cr_assert_eq(t.read_k, keys * 64 * 2);
         cr_assert_eq(t.read_v, keys * 40 * 2);
@@ -237,7 +237,7 @@ static fa_row_tiles_sum by_loop(const fa_row_tiles *t)
         s.rows += n;
         s.keys += keys;
         s.pairs += n * keys;
-        s.turns += n * blocks;
+        s.row_blocks += n * blocks;
         s.first = lo < s.first ? lo : s.first;
         s.end = hi + 1 > s.end ? hi + 1 : s.end;
     }
@@ -250,7 +250,7 @@ static void expect_as_by_loop(const fa_row_tiles *t)
 {
     fa_row_tiles_sum a = by_loop(t), b = fa_row_tiles_count(t);
     cr_assert(a.rows == b.rows && a.keys == b.keys && a.pairs == b.pairs && a.blocks == b.blocks && a.longest == b.longest &&
-                  a.shortest == b.shortest && a.turns == b.turns && a.first == b.first && a.end == b.end,
+                  a.shortest == b.shortest && a.row_blocks == b.row_blocks && a.first == b.first && a.end == b.end,
               "sq=%lld sk=%lld group=%lld br=%lld bc=%lld band %lld .. %lld", (long long)t->sq, (long long)t->sk, (long long)t->group,
               (long long)t->br, (long long)t->bc, (long long)t->band.lo, (long long)t->band.hi);
 }

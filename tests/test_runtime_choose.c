@@ -255,7 +255,7 @@ Test(runtime_choose, every_row_renders_and_is_what_its_own_shape_gets)
 }
 
 /* A winner of another chip, or of a shape far away, is a candidate with a price, and gives way to a start that the model thinks much
- * cheaper: of 5 queries of 16 heads behind 31k keys the nearest winner is a prompt's. */
+ * cheaper: of 5 queries of 16 heads over 31k keys the nearest winner is a prompt's. */
 Test(runtime_choose, fame_ends)
 {
     static fa_choice out;

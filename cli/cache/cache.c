@@ -107,7 +107,7 @@ const cli_command cli_cache = {
              "kernel differs in; "
              "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in "
              "one file. "
-             "Deleting files of the cache is always safe: what is missing is made anew.",
+             "Deleting files of the cache is always safe: what is missing is made again.",
     .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
                 "fagen cache export kernels.archive --arch sm_90a --records\nfagen cache import kernels.archive --trust",
     .groups = groups,

@@ -108,7 +108,7 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
         if (l.aside)
             cli_say(stdout, ", %zu set aside", l.aside);
         cli_say(stdout, "%s; records: %zu measured, %zu by the model, %zu of failures\n",
-                l.damaged ? ", some damaged: they are compiled anew when wanted" : "", measured, modelled, failed);
+                l.damaged ? ", some damaged: they are compiled again when wanted" : "", measured, modelled, failed);
         json_decref(l.list);
         json_decref(records);
     }

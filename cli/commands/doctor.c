@@ -168,7 +168,7 @@ static void look_at_cache(doctor *d)
     }
     if (s && fa_store_root_at(s, 0, &writable, &trouble) && !fa_store_root(s))
         tell(d, WARN, "cache", "name a directory that can be written first in FAGEN_CACHE_DIR",
-             "no root can be written: every process compiles anew");
+             "no root can be written: every process compiles again");
     fa_store_close(s);
 }
 

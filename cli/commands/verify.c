@@ -120,7 +120,7 @@ static bool has_grid(const verify_args *a)
 #define WORK_DEVICE 3e8
 #define WORK_SIMULATED 4e6
 
-/* The same class and group at a size that is soon checked; a chunk behind a cache stays one. */
+/* The same class and group at a size that is soon checked; a chunk after a cached prefix stays one. */
 static void cut_down(fa_problem *p, double most)
 {
     int32_t part = p->features & FA_FEATURE_LENGTHS && p->sq < p->sk ? 8 : 2;

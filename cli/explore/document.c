@@ -36,7 +36,7 @@ static json_t *cell(const explore *e, const explore_config *k, size_t column)
     return c.none ? json_null() : c.is_text ? text(c.text) : cli_json_number(c.number);
 }
 
-/* The cells of one part, behind what the row begins with. */
+/* The cells of one part, after what the row begins with. */
 static json_t *row_of(const explore *e, const explore_config *k, explore_part part, json_t *row)
 {
     const explore_column *c;

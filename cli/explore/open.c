@@ -169,7 +169,7 @@ static bool has_times(const explore *e, const fa_problem *shape)
     return false;
 }
 
-/* Reference times stand in for each shape that was not tuned here, in front of what was. */
+/* Reference times stand in for each shape that was not tuned here, before what was. */
 static void add_reference(explore *e, const char *chip)
 {
     fa_records own = e->records, all = cli_reference_load(&e->problem, e->arch);

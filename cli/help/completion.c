@@ -10,7 +10,7 @@ void completion_add(char *to, size_t n, const char *word)
     snprintf(to + at, n - at, "%s%s", at ? " " : "", word);
 }
 
-/* The words of "a, b, c", each behind `before`. */
+/* The words of "a, b, c", each after `before`. */
 static void add_all(char *to, size_t n, const char *before, const char *list)
 {
     while (*list) {

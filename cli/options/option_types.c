@@ -97,7 +97,7 @@ static void accepts_seed(char *buf, size_t n, const cli_option *o)
     snprintf(buf, n, "a whole number, 0 to 2^64 - 1");
 }
 
-/* A number >= 0 and the unit behind it. */
+/* A number >= 0 and the unit after it. */
 static bool number(double *out, const char **unit, const char *text)
 {
     char *end;

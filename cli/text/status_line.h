@@ -15,7 +15,7 @@ typedef struct cli_piece {
 typedef struct cli_status_line {
     int n;
     cli_piece piece[CLI_STATUS_LINE_PIECES]; /* in the order of the line */
-    double done;                             /* 0 to 1: the bar, which stands behind the first piece */
+    double done;                             /* 0 to 1: the bar, which stands after the first piece */
 } cli_status_line;
 
 /* Appends a piece; more than there is room for are dropped. */

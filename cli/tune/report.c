@@ -35,7 +35,7 @@ static bool measured(const json_t *r)
     return !strcmp(text_at(r, "source"), "measured");
 }
 
-/* "winner     ...", the text wrapped behind the label, which is emptied. */
+/* "winner     ...", the text wrapped after the label, which is emptied. */
 static void line(const cli *c, const char *label, fa_text *text)
 {
     cli_say(stdout, "%-*s", LABEL, label);

@@ -47,7 +47,7 @@ static double error_of(const fa_candidate *k)
     return k->count > 1 ? 1.2533 * 1.4826 * k->spread / sqrt(k->count) : NAN;
 }
 
-/* How likely chance alone would put b so far behind a; NAN where it cannot be told. */
+/* How likely chance alone would make b so much slower than a; NAN where it cannot be told. */
 static double chance(const fa_candidate *a, const fa_candidate *b)
 {
     double error = hypot(error_of(a), error_of(b)), behind = b->level / a->level - 1;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIMULATOR "sim:" /* in front of the names of simulated chips */
+#define SIMULATOR "sim:" /* before the names of simulated chips */
 
 /* The numbers of an arch that a device knows better than the table. */
 static const struct {

@@ -128,7 +128,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// "B_r = 128" with what is behind the underscore lowered; the nodes of it.
+// "B_r = 128" with what is after the underscore lowered; the nodes of it.
 function lowered(text) {
   return text.split(/(_[a-z])/).map((part) => (/^_[a-z]$/.test(part) ? h("sub", {}, part[1]) : part));
 }
