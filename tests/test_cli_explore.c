@@ -221,6 +221,60 @@ Test(cli_explore, records)
     cli_result_free(&csv);
 }
 
+/* What a record rejects leads nothing: neither what is told, nor the best of the length. */
+Test(cli_explore, what_a_record_rejects)
+{
+    char text[512], again[512], words[700];
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    config_text(doc, 0, text, sizeof text);
+    json_decref(doc);
+    cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o x.html");
+    const char *line = strstr(r.out, "model      ");
+    cr_assert(line);
+    snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n"), line);
+    cli_result_free(&r);
+    keep("Chip A", text, true, FA_MEASURED, FA_BAD_RESULT, 0, "2026-01-01T00:00:00Z");
+    r = cli_run("explore " PROBLEM " --simulate 0 -o x.html");
+    cr_expect(!strstr(r.out, words) && strstr(r.out, "model      "), "%s", r.out);
+    cli_result_free(&r);
+    doc = cli_json("explore " PROBLEM " --simulate 0 --json --chip 'Chip A'", 0);
+    cr_expect_str_eq(config_text(doc, 0, again, sizeof again), text); /* it keeps its place in the list */
+    cr_assert_eq(json_array_size(json_object_get(doc, "records")), 1);
+    cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "rejected")), "yes");
+    size_t i;
+    json_t *l;
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
+        bool own = json_integer_value(json_object_get(l, "sk")) == 1024;
+        cr_expect(!own || strcmp(json_string_value(json_object_get(l, "config")), text), "%s leads", text);
+    }
+    json_decref(doc);
+}
+
+/* Gradients: naive attention, bytes and products are those of the backward pass; what the kernels hold is their workspace. */
+Test(cli_explore, gradients)
+{
+    json_t *doc = cli_json("explore --op backward -d 64 -n 1024 -b 1 --heads 4 --arch sm_80 --simulate 0 --json", 0), *l;
+    json_t *model = cli_json("model --op backward -d 64 -n 1024 -b 1 --heads 4 --arch sm_80 --json", 0);
+    const json_t *naive = json_object_get(doc, "naive"), *paper = json_object_get(json_object_get(model, "traffic"), "naive");
+    cr_expect_str_eq(json_string_value(json_object_get(doc, "tensors")), "Q, K, V, O, dO, dQ, dK and dV");
+    cr_expect_eq(json_number_value(json_object_get(doc, "tensor_bytes")), 8.0 * 4 * 1024 * 64 * 2);
+    cr_expect_eq(json_integer_value(json_object_get(doc, "products")), 5);
+    cr_expect_eq(json_number_value(json_object_get(naive, "bytes")), json_number_value(json_object_get(paper, "total")));
+    cr_expect_eq(json_number_value(json_object_get(naive, "held")), json_number_value(json_object_get(paper, "held")));
+    /* no pass is faster than its bytes through HBM */
+    cr_expect_gt(json_number_value(json_object_get(naive, "model_us")), 1e6 * json_number_value(json_object_get(paper, "total")) / 2039e9);
+    size_t i;
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
+        double sk = json_number_value(json_object_get(l, "sk"));
+        cr_expect_geq(json_number_value(json_object_get(l, "held")), 4 * 4 * sk, "D of each row"); /* 4 heads, fp32 */
+        cr_expect_eq(json_number_value(json_object_get(l, "tensors")), 8 * 4 * sk * 64 * 2);
+    }
+    json_decref(doc);
+    json_decref(model);
+}
+
 /* Times that ship with the command: where nothing was tuned, for the chip that they were taken on, at a shape that was measured, and
  * nowhere else; a time of one's own takes their place. */
 Test(cli_explore, reference_times)

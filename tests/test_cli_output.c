@@ -173,6 +173,26 @@ Test(cli_output, literature)
     json_decref(j);
 }
 
+/* Figures of a pass are that pass's: bytes, products, memory; TFLOP/s count products alone. */
+Test(cli_output, literature_of_gradients)
+{
+    json_t *j = cli_json("model --op backward -d 64 -n 1024 --heads 2 --dtype bf16 --json", 0);
+    const double s = 2.0 * 1024 * 1024 * 2, t = 2.0 * 1024 * 64 * 2; /* bytes of S, of a tensor */
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.read")), 5 * s + 5 * t);
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.write")), 2 * s + 3 * t);
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.held")), 3 * s);
+    cr_expect_null(at(j, "traffic.tiled2d"));
+    cr_expect_eq(json_number_value(at(j, "flops.matrix")), 2.0 * 1024 * 1024 * 10 * 64);
+    cr_expect_float_eq(json_number_value(at(j, "traffic.naive.intensity")), json_number_value(at(j, "flops.total")) / (7 * s + 8 * t),
+                       1e-6);
+    cr_expect_float_eq(json_number_value(at(j, "cost.tflops")),
+                       json_number_value(at(j, "flops.matrix")) / json_number_value(at(j, "cost.seconds")) * 1e-12, 1e-6);
+    json_decref(j);
+    cli_result r = cli_run("model --op merge -d 64 -n 1024");
+    cr_expect(r.code == 0 && !strstr(r.out, "naive") && !strstr(r.out, "TFLOP/s"), "%s", r.out);
+    cli_result_free(&r);
+}
+
 Test(cli_output, show_key)
 {
     char words[200], key[33];

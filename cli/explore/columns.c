@@ -96,6 +96,7 @@ RECORD(samples, number(r && r->how == FA_MEASURED ? r->count : NAN))
 RECORD(compiled_regs, number(r && r->regs > 0 ? r->regs : NAN))
 RECORD(spills, number(r && r->regs > 0 ? r->spills : NAN))
 RECORD(kernel, text(!r ? "" : v->k->older ? "older" : "same"))
+RECORD(rejected, text(r && v->k->rejected ? "yes" : ""))
 RECORD(date, text(r ? r->date : ""))
 RECORD(why, text(r ? r->why : ""))
 COUNT(sim_read, n->read)
@@ -149,6 +150,7 @@ static const struct {
     { { "compiled_regs", "registers per thread, compiled", R, 0 }, compiled_regs },
     { { "spills", "spilled bytes", R, 0 }, spills },
     { { "kernel", "its text and today's", R, -1 }, kernel },
+    { { "rejected", "whether the record rejects it", R, -1 }, rejected },
     { { "date", "date of the record", R, -1 }, date },
     { { "why", "what the record says", R, -1 }, why },
     { { "sim_read", "bytes read, counted", S, 0 }, sim_read },

@@ -29,6 +29,8 @@ static fa_problem small_shape(const fa_problem *p)
 static bool is_ahead(const explore *e, const explore_config *a, const explore_config *b)
 {
     bool ta = a->record && explore_is_time(e, a->record), tb = b->record && explore_is_time(e, b->record);
+    if (a->rejected != b->rejected)
+        return b->rejected;
     if (ta != tb)
         return ta;
     return ta ? explore_is_shorter(a->record, b->record) : a->cost.seconds < b->cost.seconds;
