@@ -42,7 +42,7 @@ def fagen(command, *words, cache, problem=PROBLEM):
     return subprocess.run([command, "explore", *problem, "-q", *words], env=environment, check=True, capture_output=True).stdout
 
 
-def keep_records(cache, rows, weak, wrong):
+def keep_records(cache, document, rows, weak, wrong):
     """Measured times of some configs, as the tuner leaves them; the shortest, of `weak`, of few samples; and `wrong`, which failed."""
     folder = cache / "v1" / "records" / "chip"
     folder.mkdir(parents=True, mode=0o700)
@@ -51,7 +51,7 @@ def keep_records(cache, rows, weak, wrong):
     shape = "bf16,d=128,dv=128,mask=causal,o=bf16,align=16"
     with open(folder / (shape + ".jsonl"), "w", encoding="utf-8") as file:
         for i, row in enumerate([*rows, weak, wrong]):
-            record = {"problem": shape + ",b=1,hq=4,hkv=4,sq=1024,sk=1024", "config": row["config"], "outcome": "wrong" if row is wrong else "ok", "how": "measured",
+            record = {"problem": shape + ",b=1,hq=4,hkv=4,sq=1024,sk=1024", "config": recorded(document, row["config"]), "outcome": "wrong" if row is wrong else "ok", "how": "measured",
                       "seconds": 0 if row is wrong else (100 - i) * 1e-6, "quality": "few-samples" if row is weak else "steady", "spread": 0.004, "count": 31, "regs": 200, "spills": 0, "smem": int(row["smem"]), "verified": True,
                       "chip": CHIP, "arch": "sm_80", "why": "", "version": "test", "compiler": "nvrtc", "driver": "cuda",
                       "date": f"2026-01-01T00:00:{i:02}Z", "source": "0" * 32}
@@ -59,7 +59,16 @@ def keep_records(cache, rows, weak, wrong):
 
 
 def tunables(row):
-    return {name: int(value) for name, value in (field.split("=") for field in row["config"].split(":")[1].split(","))}
+    fields = (field.split("=") for field in row["config"].split(":")[1].split(","))
+    return {name: int(value) if value.lstrip("-").isdigit() else value for name, value in fields}
+
+
+def recorded(document, config):
+    """The config with numbers for all values, as records have it."""
+    family, values = config.split(":")
+    tunables = {t["name"]: t for f in document["families"] if f["name"] == family for t in f["tunables"]}
+    number = lambda name, value: tunables[name]["values"][tunables[name]["names"].index(value)] if value in tunables[name]["names"] else value
+    return family + ":" + ",".join(f"{name}={number(name, value)}" for name, value in (field.split("=") for field in values.split(",")))
 
 
 def place(tile):
@@ -327,7 +336,7 @@ def main():
     text = fagen(command, *simulate, "--csv", "-", "-o", work / "model.html", cache=empty)
     document = json.loads(fagen(command, *simulate, "--json", cache=empty))
     rows = read(text)
-    keep_records(kept, rows[1:40:16], rows[-1], rows[0])
+    keep_records(kept, document, rows[1:40:16], rows[-1], rows[0])
     measured = read(fagen(command, "--simulate", "0", "--csv", "-", "-o", work / "measured.html", cache=kept))
     fagen(command, "--simulate", "0", "-o", work / "streamed.html", cache=empty, problem=CACHE)
     browser = Browser(downloads)

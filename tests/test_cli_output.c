@@ -1,5 +1,6 @@
 /* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
 #include "cache/record.h"
+#include "gen/gen.h"
 #include "gen/problem.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
@@ -221,6 +222,15 @@ Test(cli_output, show_key)
 }
 
 /* A verified time of the simulator, which takes none itself. */
+/* A config as commands say it. */
+static void parse(fa_config *out, const char *config)
+{
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_gen_config_parse(g, out, config), FA_OK, "%s", fa_last_error());
+    fa_gen_close(g);
+}
+
 static void on_record(fa_store *store, const char *config, double seconds, const char *date, bool verified)
 {
     fa_record r = { .outcome = FA_RAN,
@@ -232,7 +242,7 @@ static void on_record(fa_store *store, const char *config, double seconds, const
                     .verified = verified,
                     .regs = 111 };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,b=1,hq=16,hkv=16,sq=1024,sk=1024"), FA_OK);
-    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK, "%s", fa_last_error());
+    parse(&r.config, config);
     snprintf(r.chip, sizeof r.chip, "Simulated sm_80");
     snprintf(r.arch, sizeof r.arch, "sm_80");
     snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
@@ -242,9 +252,9 @@ static void on_record(fa_store *store, const char *config, double seconds, const
 
 Test(cli_output, show_margin)
 {
-    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=0,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
     fa_store *store = fa_store_open("cache", NULL, NULL);
     on_record(store, a, 8e-6, "2026-01-01T00:00:00Z", true); /* overtaken by the newer one */
     on_record(store, a, 10e-6, "2026-01-02T00:00:00Z", true);
@@ -369,7 +379,7 @@ Test(cli_output, emit_prints_what_runs)
     fa_store *store = fa_store_open("cache", NULL, NULL); /* a measured record of the chip goes before both */
     fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-6, .count = 20 };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
-    cr_assert_eq(fa_config_parse(&r.config, config_of(best)), FA_OK);
+    parse(&r.config, config_of(best));
     strcpy(r.chip, "NVIDIA A100"), strcpy(r.arch, "sm_80"), strcpy(r.version, FA_VERSION_STRING), strcpy(r.date, "2026-11-22T00:00:00Z");
     cr_assert(fa_record_append(store, &r));
     fa_store_close(store);

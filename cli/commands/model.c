@@ -1,5 +1,6 @@
 /* model: what attention costs on paper: bytes, operations, time, of the algorithms of the literature and of one config. */
 #include "cli/options/problem_options.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -51,7 +52,7 @@ static json_t *traffic_json(const fa_traffic *t, double flops)
 static json_t *cost_json(const fa_config *config, const fa_cost *k, double flops)
 {
     char text[512];
-    fa_config_print(text, sizeof text, config);
+    cli_config_text(text, config);
     return json_pack("{s:s,s:o,s:o,s:s,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:i,s:s,s:o,s:I,s:o}", "config", text, "seconds",
                      cli_json_number(k->seconds), "tflops", cli_json_number(flops / k->seconds * 1e-12), "bound", k->bound, "units",
                      "matrix", cli_json_number(k->t_matrix), "exp", cli_json_number(k->t_exp), "issue", cli_json_number(k->t_issue), "smem",

@@ -1,6 +1,7 @@
 /* run: one launch with random data, and what it did. */
 #include "cli/options/problem_options.h"
 #include "cli/session/check.h"
+#include "cli/session/config_text.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
 #include "cli/text/progress.h"
@@ -128,19 +129,19 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
     cli_table_print(&table, c);
 }
 
-static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const char *why,
-                  double seconds, const sim_counters *k, const fa_verdict *v)
+static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_config *config,
+                  const char *why, double seconds, const sim_counters *k, const fa_verdict *v)
 {
-    char text[256];
+    char text[256], named[CLI_CONFIG_TEXT];
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     fa_problem_print(text, sizeof text, p);
     if (code != CLI_EXIT_OK)
         fprintf(stderr, "fagen run: %s\n", fa_last_error());
     if (c->json)
         return cli_answer(c,
-                          json_pack("{s:o,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "explain", why, "seconds",
-                                    cli_json_number(seconds), "counters", a->counters ? counters_json(k, t) : json_null(), "check",
-                                    a->check ? cli_check_json(v) : json_null()),
+                          json_pack("{s:o,s:s,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
+                                    cli_config_text(named, config), "explain", why, "seconds", cli_json_number(seconds), "counters",
+                                    a->counters ? counters_json(k, t) : json_null(), "check", a->check ? cli_check_json(v) : json_null()),
                           code);
     cli_say(stdout, "%s", why);
     cli_say(stdout, "ran        one launch%s: %s from call to result\n", s->simulated ? " on the simulator" : "",
@@ -163,6 +164,18 @@ static fa_status check(const run_args *a, const cli_session *s, const fa_problem
     if (st == FA_OK && a->lengths)
         k.ragged.k = a->lengths - 1;
     return st == FA_OK ? fa_verify_case(s->ctx, &k, config, v) : st;
+}
+
+/* What fa_launch() ran, which it was asked before. Leaves the message of a check alone. */
+static void launched(fa_context *ctx, const fa_problem *p, fa_config *out)
+{
+    fa_selection selection = { .seconds = 0 };
+    fa_source source = { .text = NULL };
+    fa_message before;
+    fa_message_keep(&before);
+    fa_message_settle(&before, fa_select(ctx, p, &selection, &source));
+    *out = selection.config;
+    fa_source_free(&source);
 }
 
 static int run(cli *c, const void *args, int n, char **words)
@@ -220,7 +233,9 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_explain(s.ctx, NULL, &t.args, why, sizeof why);
     if (st == FA_OK && a->check)
         st = check(a, &s, &p, a->config ? &config : NULL, &v);
-    int code = st == FA_OK || (st == FA_WRONG && a->check) ? answer(c, a, &s, &t, &p, why, seconds, &k, &v) : cli_fail(c, st);
+    if (c->json && !a->config && (st == FA_OK || st == FA_WRONG))
+        launched(s.ctx, &p, &config);
+    int code = st == FA_OK || (st == FA_WRONG && a->check) ? answer(c, a, &s, &t, &p, &config, why, seconds, &k, &v) : cli_fail(c, st);
     cli_sim_tell(c, &a->sim);
     fa_tensors_close(&t);
     fa_ragged_close(&drawn);

@@ -1,5 +1,6 @@
 /* space: the configs of a problem under a budget, and why the others are not among them. */
 #include "cli/options/problem_options.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -38,7 +39,7 @@ static const cli_group groups[] = {
 static json_t *point_json(const fa_point *p, const fa_cost *cost)
 {
     char text[512];
-    fa_config_print(text, sizeof text, &p->config);
+    cli_config_text(text, &p->config);
     json_t *j = json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "fits", p->fits, "smem", p->smem, "regs", p->regs, "threads",
                           p->threads, "constraint", p->constraint, "why", p->why);
     if (cost) {
@@ -123,7 +124,7 @@ static bool is_whole(const fa_gen *g, const fa_config *c)
     return !fa_gen_tunable(g, c->family, (size_t)c->n, &t) && fa_gen_tunable(g, c->family, 0, &t);
 }
 
-/* One config, judged; of several that the text can mean, the first that fits. */
+/* One config, judged; of several that the text can mean, what --config would take: the model's best that fits. */
 static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p, const fa_arch *arch)
 {
     fa_config config;
@@ -143,6 +144,12 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     for (size_t i = 0; st == FA_OK && i < s.n; i++)
         if (cli_config_names(&config, &s.points[i].config) && (!pt || (s.points[i].fits && !pt->fits)))
             pt = &s.points[i];
+    if (pt && pt != &one && pt->fits) { /* one that has no price is named all the same */
+        fa_config best;
+        if (cli_pick(g, p, arch, a->chip.sram, a->why, &best) == FA_OK)
+            for (size_t i = 0; i < s.n; i++)
+                pt = fa_config_equal(&best, &s.points[i].config) ? &s.points[i] : pt;
+    }
     if (st != FA_OK || !pt) {
         fa_space_free(&s);
         return cli_fail(c, st == FA_INVALID ? fa_wrap(st, "--why")

@@ -1,6 +1,7 @@
 /* emit: the kernel of a config as text, PTX or cubin. */
 #include "emit.h"
 #include "cli/files/file.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -132,7 +133,7 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
     if (c->json) {
         char problem[200], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
-        fa_config_print(text, sizeof text, &selection->config);
+        cli_config_text(text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);
         return cli_answer(c,
                           json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",

@@ -1,4 +1,5 @@
 /* columns: the one table that CSV, JSON and the page are made from. */
+#include "cli/session/config_text.h"
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>
@@ -210,7 +211,7 @@ void explore_csv(const explore *e, fa_text *out)
     fa_text_str(out, "\n");
     for (size_t r = 0; r < e->n; r++) {
         char config[512];
-        fa_config_print(config, sizeof config, &e->config[r].point.config);
+        cli_config_text(config, &e->config[r].point.config);
         add_text(out, config);
         for (size_t i = 0; i < COLUMNS; i++) {
             explore_cell c = explore_cell_of(e, &e->config[r], i);

@@ -1,4 +1,5 @@
 /* document: all of it as one JSON document, for --json and inside the page. */
+#include "cli/session/config_text.h"
 #include "explore.h"
 #include "gen/operation.h"
 #include "gen/problem.h"
@@ -22,7 +23,7 @@ static json_t *text(const char *s)
 static json_t *config_text(const fa_config *c)
 {
     char s[512];
-    fa_config_print(s, sizeof s, c);
+    cli_config_text(s, c);
     return text(s);
 }
 

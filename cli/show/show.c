@@ -1,6 +1,7 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
 #include "show.h"
 #include "cache/record.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -52,7 +53,7 @@ static json_t *alternatives_json(const cli_ranking *r, size_t n, double chosen)
     for (size_t i = 0; i < n; i++) {
         char text[512];
         const fa_point *p = &r->space.points[r->r[i].point];
-        fa_config_print(text, sizeof text, &p->config);
+        cli_config_text(text, &p->config);
         json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i}", "config", text, "seconds", cli_json_number(r->r[i].cost.seconds),
                                               "behind", chosen > 0 ? cli_json_number(r->r[i].cost.seconds / chosen - 1) : json_null(),
                                               "bound", r->r[i].cost.bound, "smem", p->smem, "regs", p->regs));
@@ -152,7 +153,7 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     json_t *numbers = margin(k, r, line, sizeof line);
     double chosen = k->report.cost.seconds;
     fa_problem_print(text, sizeof text, p);
-    fa_config_print(config, sizeof config, &k->selection.config);
+    cli_config_text(config, &k->selection.config);
     if (c->json)
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem",

@@ -1,4 +1,5 @@
 /* result: what one problem gave, as the document that --json prints, tune processes send and the report reads. */
+#include "cli/session/config_text.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "tune.h"
@@ -24,7 +25,7 @@ static int by_outcome(const void *x, const void *y)
 static json_t *candidate_json(const fa_candidate *k)
 {
     char text[512];
-    fa_config_print(text, sizeof text, &k->config);
+    cli_config_text(text, &k->config);
     json_t *j =
         json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome",
                   k->decided ? fa_outcome_name(k->outcome) : "open", "source", k->how == FA_MEASURED ? "measured" : "model", "seconds",

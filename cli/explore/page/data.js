@@ -22,10 +22,10 @@ function tunable(c, name) {
 // A value by its name, where it has one.
 const valueText = (t, v) => t.names[t.values.indexOf(v)] ?? String(v);
 
-// The config for people; with numbers for all values it is the form of records and of the CSV.
-function configText(c, write = valueText) {
+// The config as every command says and takes it.
+function configText(c) {
   const family = D.families[c.f];
-  return family.name + ":" + family.tunables.map((t, k) => t.name + "=" + write(t, c.v[k])).join(",");
+  return family.name + ":" + family.tunables.map((t, k) => t.name + "=" + valueText(t, c.v[k])).join(",");
 }
 
 // The time of a config in microseconds, by the clock that is chosen; null where it has none.
@@ -68,7 +68,7 @@ const csvText = () => {
     return v === null ? "" : column.decimals < 0 ? quoted(v) : v.toFixed(column.decimals);
   };
   const lines = [["config", ...columns.map((column) => column.name)].join(",")];
-  for (const c of configs) lines.push([quoted(configText(c, (t, v) => v)), ...columns.map((column) => cell(c, column))].join(","));
+  for (const c of configs) lines.push([quoted(configText(c)), ...columns.map((column) => cell(c, column))].join(","));
   return lines.join("\n") + "\n";
 };
 
