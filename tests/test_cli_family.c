@@ -75,6 +75,7 @@ Test(cli_family, tune_and_show)
     char named[256];
     snprintf(named, sizeof named, "%s", string(guess, "config"));
     cr_assert(!strncmp(named, "rowwise:span=", 13) && strstr(named, ",walk=forward,"), "%s", named);
+    cr_expect(strstr(string(guess, "recorded"), ",walk=0,"), "as records have it: %s", string(guess, "recorded"));
     json_decref(doc);
     cli_result r = cli_run(ON "tune " PROBLEM "--device sim:sm_80 --family rowwise --limit 3");
     cr_assert_eq(r.code, 0, "%s", r.err);
