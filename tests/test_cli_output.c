@@ -51,6 +51,7 @@ static const struct {
     { "cache prune --older 30d --dry-run --json", "root removed bytes left left_bytes files" },
     { "cache export x.archive --records --json", "output kernels records skipped bytes" },
     { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there" },
+    { "archs --json", "archs.0.arch archs.0.products archs.0.sms archs.0.tflops16" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
                                   "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options "
@@ -172,6 +173,38 @@ Test(cli_output, literature)
     j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --sram 64KiB --json", 0);
     cr_expect(json_is_true(at(j, "tile.fits")));
     json_decref(j);
+}
+
+/* Chips, types, lengths and windows by the names that people use, on each command. */
+Test(cli_output, names_that_people_use)
+{
+    static const struct {
+        const char *words, *member, *is;
+    } rows[] = {
+        { "space -d 64 -n 1k --arch h100 --limit 1 --json", "arch", "sm_90a" },
+        { "space -d 64 -n 1k --device sim:l40s --limit 1 -t float16 --json", "problem",
+          "fp16,d=64,dv=64,mask=none,o=fp16,align=16,b=1,hq=16,hkv=16,sq=1024,sk=1024" },
+        { "model -d 64 -n 2k --window 512 --dtype bfloat16 --json", "problem",
+          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=1,hkv=1,sq=2048,sk=2048,window=512" },
+        { "show -d 64 -n 128 --arch h100 --json", "device.chip", "H100 SXM" },
+        { "show -d 64 -n 128 --device sim:h100 --json", "device.chip", "H100 SXM" },
+        { "show -d 64 -n 128 --device sim:sm_90a --json", "device.chip", "Simulated sm_90a" },
+        { "run -d 32 -n 64 --heads 1 --arch a100 --window 5,2 --check --json", "problem",
+          "bf16,d=32,dv=32,mask=window,o=bf16,align=16,b=1,hq=1,hkv=1,sq=64,sk=64,window=7" },
+        { "emit -d 64 --device sim:h100 --window 128 -o k.cu --json", "arch", "sm_90a" },
+        { "explore -d 64 --device sim:l40s --simulate 0 --json", "arch.chip", "L40S" },
+        { "tune -d 64 -n 1k --device sim:l40s --window 256 --limit 1 -q --json", "problems.0.problem",
+          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=16,hkv=16,sq=1024,sk=1024,window=256" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *j = cli_json(rows[i].words, 0);
+        const char *is = json_string_value(at(j, rows[i].member));
+        cr_expect(is && !strcmp(is, rows[i].is), "%s: %s is %s", rows[i].words, rows[i].member, is ? is : "not there");
+        json_decref(j);
+    }
+    cli_result r = cli_run("doctor --device sim:h100");
+    cr_expect(r.code == 0 && strstr(r.out, "sim:sm_90a") && strstr(r.out, "H100 SXM") && !strstr(r.out, "WARN"), "%s", r.out);
+    cli_result_free(&r);
 }
 
 /* Figures of a pass are that pass's: bytes, products, memory; TFLOP/s count products alone. */

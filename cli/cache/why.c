@@ -83,7 +83,7 @@ static fa_status want_cubin(wanted *w, fa_compiler *compiler, const cache_args *
 {
     fa_gen *g = NULL;
     const fa_arch *arch;
-    cli_chip chip = { a->arch, 0 };
+    cli_chip chip = { .arch = a->arch };
     fa_status st =
         a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them") : cli_chip_arch(&chip, &arch);
     if (st == FA_OK)
@@ -105,7 +105,7 @@ static fa_status want_launched(wanted *w, cli *c, fa_compiler *compiler, const c
 {
     cli_session s = { .ctx = NULL };
     fa_selection selection;
-    fa_status st = cli_session_open(&s, c, &(cli_where){ a->device, 0 });
+    fa_status st = cli_session_open(&s, c, &(cli_where){ .device = a->device });
     if (st == FA_OK && a->config) {
         st = cli_session_config(&s, p, a->config, &w->config);
         if (st == FA_OK)

@@ -30,8 +30,8 @@ static const cli_option options[] = {
       .max = 1 << 20 },
     { .name = "config", .type = &cli_text, .at = offsetof(model_args, config), .value = "CONFIG",
       .help = "the config whose time is told (default: the model's best)" },
-    { .name = "left", .type = &cli_int, .at = offsetof(model_args, left), .value = "KEYS", .help = "with --mask window: keys to the left",
-      .preset = "1024", .min = -1, .max = FA_MAX_LENGTH },
+    /* of before --window */
+    { .name = "left", .type = &cli_int, .at = offsetof(model_args, left), .value = "KEYS", .min = -1, .max = FA_MAX_LENGTH },
     { .name = NULL },
 };
 /* clang-format on */
@@ -124,7 +124,9 @@ static int run(cli *c, const void *args, int n_words, char **words)
     if (priced && !fa_gen_tile(g, &config, tile))
         tile[0] = tile[1] = TILE_USUAL;
     int32_t br = a->br ? a->br : tile[0], bc = a->bc ? a->bc : tile[1];
-    fa_band band = fa_band_of(&p, FA_BOTTOM_RIGHT, 0, a->left, 0);
+    const cli_reach *w = &a->problem_options.window;
+    int32_t left = a->left ? a->left : w->given ? w->left : p.window ? p.window : FA_MODEL_WINDOW, right = w->given ? w->right : 0;
+    fa_band band = fa_band_of(&p, FA_BOTTOM_RIGHT, 0, left, right);
     double matrix = fa_model_matrix_flops(&p, band), other = fa_model_other_flops(&p, band), sram = fa_model_tile_sram(&p, br, bc);
     int32_t budget = cli_chip_budget(&a->chip, arch);
     const fa_literature *row;

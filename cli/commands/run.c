@@ -21,7 +21,7 @@ typedef struct run_args {
     cli_sim sim;
     const char *config;
     uint64_t seed;
-    int32_t window[2], async, schedule, lengths;
+    int32_t async, schedule, lengths;
     bool counters, check, unchecked;
 } run_args;
 
@@ -36,7 +36,6 @@ static const cli_option options[] = {
       .value = "CONFIG",
       .help = "run this config (default: what fa_launch chooses)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
-    { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
     CLI_LENGTHS_ROW(offsetof(run_args, lengths)),
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64; exit 4 when it is wrong" },
     { .name = NULL },
@@ -153,13 +152,21 @@ static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tens
     return code;
 }
 
+/* What a launch with the mask window lets see: what is asked for, else as many keys to the left as the problem's bucket has. */
+static cli_reach window_of(const run_args *a, const fa_problem *p)
+{
+    const cli_reach *w = &a->problem_options.window;
+    return w->given ? *w : (cli_reach){ .left = p->window ? p->window : 128, .right = 0 };
+}
+
 static fa_status check(const run_args *a, const cli_session *s, const fa_problem *p, const fa_config *config, fa_verdict *v)
 {
+    cli_reach window = window_of(a, p);
     fa_case k;
     fa_status st = fa_case_of(&k, p, a->seed);
     if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
-        k.window_left = a->window[0];
-        k.window_right = a->window[1];
+        k.window_left = window.left;
+        k.window_right = window.right;
     }
     if (st == FA_OK && a->lengths)
         k.ragged.k = a->lengths - 1;
@@ -203,8 +210,10 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_session_close(&s);
         return cli_fail(c, st);
     }
-    p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
-    p.sq = p.sq ? p.sq : p.sk ? p.sk : s.simulated ? 256 : 4096; /* a second on a simulator is a millisecond on a GPU */
+    if (s.simulated) { /* a second on a simulator is a millisecond on a GPU, which has the shape of every command */
+        p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
+        p.sq = p.sq ? p.sq : p.sk ? p.sk : 256;
+    }
     fa_problem_fill_shape(&p);
     sim_set_options(&o);
     if (a->config)
@@ -219,8 +228,10 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_ragged_of(&drawn, &p, a->seed, a->lengths);
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &p, &drawn);
-    t.args.window_left = a->window[0];
-    t.args.window_right = a->window[1];
+    if (p.mask == FA_MASK_WINDOW) {
+        t.args.window_left = window_of(a, &p).left;
+        t.args.window_right = window_of(a, &p).right;
+    }
     if (st == FA_OK)
         st = fa_tensors_random(&t, a->seed);
     sim_counters_reset();

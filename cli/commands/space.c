@@ -41,8 +41,8 @@ static json_t *point_json(const fa_point *p, const fa_cost *cost)
     char text[CLI_CONFIG_TEXT], recorded[CLI_CONFIG_TEXT];
     cli_config_text(text, &p->config);
     fa_config_print(recorded, sizeof recorded, &p->config);
-    json_t *j = json_pack("{s:s,s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "recorded", recorded, "fits", p->fits, "smem", p->smem, "regs", p->regs, "threads",
-                          p->threads, "constraint", p->constraint, "why", p->why);
+    json_t *j = json_pack("{s:s,s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "recorded", recorded, "fits", p->fits, "smem", p->smem,
+                          "regs", p->regs, "threads", p->threads, "constraint", p->constraint, "why", p->why);
     if (cost) {
         json_object_set_new(j, "seconds", cli_json_number(cost->seconds));
         json_object_set_new(j, "bound", json_string(cost->bound));

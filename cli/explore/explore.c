@@ -1,6 +1,7 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
 #include "explore.h"
 #include "cli/files/file.h"
+#include "cli/options/arch_names.h"
 #include "cli/options/grid.h"
 #include "cli/options/problem_options.h"
 #include "cli/session/session.h"
@@ -49,7 +50,7 @@ static const cli_option outputs[] = {
 static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args),
                                     { "What is explored", options, 0 },
                                     { "What is written", outputs, 0 },
-                                    CLI_WHERE(explore_args),
+                                    CLI_DEVICE(explore_args),
                                     CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
@@ -87,9 +88,10 @@ static fa_status find_subject(subject *at, cli *c, const explore_args *a)
         at->arch = fa_context_arch(at->session.ctx);
         at->budget = fa_context_budget(at->session.ctx);
         at->store = fa_context_store(at->session.ctx);
-        if (at->session.simulated)
-            at->arch = fa_arch_find(at->arch->name);
-        else if (!at->chip)
+        if (at->session.simulated) {
+            const fa_arch *product = a->where.device ? cli_device_arch(a->where.device) : NULL;
+            at->arch = product ? product : fa_arch_find(at->arch->name);
+        } else if (!at->chip)
             at->chip = at->arch->chip;
     }
     if (!at->store)
