@@ -70,9 +70,9 @@ static fa_traffic naive_backward(const fa_problem *p, int br, int bc, fa_band ba
                          .held = 3 * b.s };
 }
 
-/* What both algorithms do for each block of bc keys and the rows of each tile of br that sees one of them: Q and dO are read, and dQ is read
- * and written in fp32. K and V are read once, dK and dV written. outputs: tensors of O's size that are read; rest: bytes of a row of it, the
- * softmax's. */
+/* What both algorithms do for each block of bc keys and the rows of each tile of br that sees one of them: Q and dO are read, and dQ is
+ * read and written in fp32. K and V are read once, dK and dV written. outputs: tensors of O's size that are read; rest: bytes of a row of
+ * it, the softmax's. */
 static fa_traffic of_visits(const fa_problem *p, int br, int bc, fa_band band, int outputs, int rest)
 {
     fa_row_tiles tiles = { p->sq, p->sk, 1, br, bc, band };
