@@ -42,7 +42,7 @@ def read(documents):
         if isinstance(doc, dict):
             for p in doc.get("problems", []):
                 if p["source"] == "measured" and p["winner"]:
-                    add(p["problem"], p["winner"]["seconds"], p["winner"]["config"])
+                    add(p["problem"], p["winner"]["seconds"], p["winner"].get("recorded", p["winner"]["config"]))
             continue
         for r in doc:
             for v in r["variants"]:

@@ -148,7 +148,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* A warp has the matrix unit and the issue slots of its own scheduler: fewer warps than schedulers leave the others idle. */
     double lone = fmax(1, SCHEDULERS / (s->threads / 32.0)), together = fmax(1, lone / sharing);
     double busy = fmax((fmax(matrix, other) + shows * fmin(matrix, other)) * together, smem) * walked;
-    double alone = (fmax((matrix + other) * lone / groups, smem) + w->latency) / sharing;
+    double alone = (fmax((fmax(matrix, other) + shows * fmin(matrix, other)) * lone / groups, smem) + w->latency) / sharing;
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {

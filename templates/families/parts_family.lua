@@ -153,7 +153,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = parts > 1 and 3000 + 1800 * ((parts + 7) // 8) or 0 } }
+                        latency = 3000 + (parts > 1 and 1800 * ((parts + 7) // 8) or 0) } }
     end,
   }
 end
