@@ -5,6 +5,13 @@
     python3 bench/choice.py few.json --candidates 12 --random 8 --seconds 110 -o h100.json               on the GPU
     fagen-dev judge --arch h100 h100.json                                                                anywhere
 
+What is chosen beside the peers, of the sets of 100 shapes that it is held to, and beside itself without a workspace:
+
+    for kind in few-queries unequal-lengths; do fagen-dev judge --draw $kind --shapes 100 --seed 35 --random 0 --json > $kind.json; done
+    python3 bench/choice.py few-queries.json --candidates 1 --random 0 --peers cudnn,fa2,fa3,fa3kv -o raced.json
+    python3 bench/choice.py few-queries.json --lent -o lent.json
+    python3 bench/choice_report.py raced.json
+
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Kernels are compiled while earlier shapes
 run. All run two rounds; what is then slower than the best by --keep leaves, but for the first candidate and the peers. O of every
 contender is held beside that of the first: what differs is named, and no time of it counts.
@@ -27,6 +34,8 @@ def parse(argv=None):
     p.add_argument("--candidates", type=int, default=8, help="of each shape, the cheapest by their price (default 8)")
     p.add_argument("--random", type=int, default=8, help="random configs of each shape (default 8)")
     p.add_argument("--peers", default="", help="raced beside them, as cudnn,fa2,fa3,fa3kv")
+    p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses with a workspace of the call's own, "
+                   "and with one that the context lends")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--keep", type=float, default=1.25, help="configs slower than the best by this factor leave after two rounds (default 1.25)")
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
@@ -88,13 +97,41 @@ def fa3_run(peer, name, q, k, v, causal):
     return lambda _: first(peer.module.flash_attn_with_kvcache(q, k, v, cache_seqlens=whole, causal=causal, num_splits=0))
 
 
-def race(fa, fagen, text, plans, o):
-    import graphs
+def tensors(text):
     import torch
     c = cells.parse(text)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[c.dtype]
     q, k, v, out = (torch.randn(c.b, s, h, d, device="cuda", dtype=kind) for s, h, d in
                     ((c.sq, c.hq, c.d), (c.sk, c.hkv, c.d), (c.sk, c.hkv, c.dv), (c.sq, c.hq, c.dv)))
+    return c, q, k, v, out
+
+
+def race_lent(fa, fagen, text, config, o):
+    """The same launch with a workspace of its own and with none, captured, in turns. The first launch of a stream is not in it."""
+    import graphs
+    c, q, k, v, out = tensors(text)
+    args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
+    space = fa.give_workspace(args)  # kept until the graphs are gone
+    own, made, results = (args.workspace, args.workspace_size), {}, {}
+    for name, at in (("own", own), ("lent", (None, 0))):
+        def run(_, at=at):
+            args.workspace, args.workspace_size = at
+            fa.launch(args)
+            return out
+        results[name] = run(0).clone()
+        made[name] = graphs.capture(run, lasts=1e-3)
+    rows = [] if results["own"].equal(results["lent"]) else [{"config": config, "why": "O differs without a workspace"}]
+    samples = {name: [] for name in made}
+    for n in range(o.rounds + 1):
+        for name in list(made)[::-1 if n % 2 else 1]:
+            samples[name].append(made[name].sample())
+    del space
+    return rows + [{"config": config, "workspace": name, "bytes": own[1] or 0, "seconds": s[1:]} for name, s in samples.items()]
+
+
+def race(fa, fagen, text, plans, o):
+    import graphs
+    c, q, k, v, out = tensors(text)
     args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
     spaces, runs, rows = [], {}, []
     for config, plan in plans.items():
@@ -129,6 +166,12 @@ def race(fa, fagen, text, plans, o):
     return rows + [{"peer" if name in peers else "config": name, "seconds": s[1:]} for name, s in samples.items()]  # round 0: the clock settles
 
 
+def told_lent(text, rows):
+    at = {r["workspace"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
+    line = f"{text:96} {at['own'] * 1e6:9.1f} us, lent {at['lent'] / at['own']:.3f} times that"
+    return line + "".join(f"\n    {r['why']}" for r in rows if "why" in r)
+
+
 def told(text, rows, first):
     times = {r.get("config") or r["peer"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
     ours = {r["config"]: times[r["config"]] for r in rows if r.get("config") in times}
@@ -149,7 +192,7 @@ def main():
     import tournament
     shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
     contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
-    made = {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c)) for i, (text, configs) in enumerate(shapes)
+    made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c)) for i, (text, configs) in enumerate(shapes)
             for c in configs}
     tournament.warm_up()
     begun, out, left_out = time.monotonic(), [], []
@@ -157,9 +200,10 @@ def main():
         if time.monotonic() - begun > o.seconds:
             left_out.append(text)
             continue
-        rows = race(contexts[i // CONTEXT], fagen, text, {c: made[text, c].result() for c in configs}, o)
+        fa = contexts[i // CONTEXT]
+        rows = race_lent(fa, fagen, text, configs[0], o) if o.lent else race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "chosen": configs[0], "variants": rows})
-        print(told(text, rows, configs[0]), flush=True)
+        print(told_lent(text, rows) if o.lent else told(text, rows, configs[0]), flush=True)
         with open(o.json, "w") as f:
             json.dump(out, f, indent=1)
     pool.shutdown(cancel_futures=True)

@@ -5,6 +5,7 @@
     python3 bench/choice_report.py --under 0.95 h100.json      and the shapes whose best kernel is slower than that
 
 A ratio is the best peer's time over ours, above 1 where fagen is faster; means are geometric. The first config of a shape is what is chosen.
+Of what choice.py --lent raced: the time without a workspace over that with one.
 Needs no GPU.
 """
 import argparse
@@ -13,6 +14,10 @@ import math
 import statistics
 
 import cells
+
+
+LENT = 1.02  # of the time with a workspace: what a launch without one may take
+ROWS = ((1, 16), (17, 64), (65, 128), (129, 256))
 
 
 def parse(argv=None):
@@ -27,16 +32,24 @@ def kind_of(c):
     rows = c.sq * (c.hq // c.hkv)
     if c.sq == c.sk:
         return "sq = sk, groups" if c.hq != c.hkv else "sq = sk"
-    for most in (16, 64, 128, 256):
+    for least, most in ROWS:
         if c.sq < c.sk and rows <= most:
-            return f"{ {16: 1, 64: 17, 128: 65, 256: 129}[most] } to {most} rows of a KV group"
-    return "sq < sk" if c.sq < c.sk else "sq > sk"
+            return f"{least} to {most} rows of a KV group"
+    return "above 256 rows of a KV group" if c.sq < c.sk else "sq > sk"
+
+
+def order_of(kind):
+    """Classes by their rows, then the others."""
+    return (0, int(kind.split()[0])) if kind[0].isdigit() else (1, kind)
 
 
 class Shape:
     def __init__(self, entry):
         self.cell, self.problem = cells.parse(entry["problem"]), entry["problem"]
-        runs = [(v.get("config"), v.get("peer"), statistics.median(v["seconds"])) for v in entry["variants"] if "seconds" in v]
+        lent = {v["workspace"]: statistics.median(v["seconds"]) for v in entry["variants"] if "seconds" in v and "workspace" in v}
+        self.lent = lent["lent"] / lent["own"] if len(lent) == 2 else None
+        runs = [(v.get("config"), v.get("peer"), statistics.median(v["seconds"])) for v in entry["variants"]
+                if "seconds" in v and v.get("workspace") != "lent"]
         configs = [v["config"] for v in entry["variants"] if "config" in v]
         ours = {c: t for c, _, t in runs if c}
         peers = {p: t for _, p, t in runs if p}
@@ -65,9 +78,19 @@ def main():
         with open(path) as f:
             shapes += [Shape(entry) for entry in json.load(f)]
     whole = [s for s in shapes if s.best and s.peer and s.chosen]
-    print("ratio to the best peer, geometric mean (least); regret: mean, 90th percentile, most")
-    for name in sorted({kind_of(s.cell) for s in whole}):
+    lent = [s for s in shapes if s.lent]
+    if lent:
+        worst = max(lent, key=lambda s: s.lent)
+        print(f"{len(lent)} shapes without a workspace beside with one: {mean([s.lent for s in lent]):.3f} of the time in the mean, "
+              f"{worst.lent:.3f} at the most ({worst.problem}), {sum(s.lent > LENT for s in lent)} above {LENT}")
+        shapes = [s for s in shapes if not s.lent]
+    if shapes:
+        print("ratio to the best peer, geometric mean (least); regret: mean, 90th percentile, most")
+    for name in sorted({kind_of(s.cell) for s in whole}, key=order_of):
         row(name, [s for s in whole if kind_of(s.cell) == name])
+    many = [s for s in whole if s.cell.sq < s.cell.sk and s.cell.sq * (s.cell.hq // s.cell.hkv) > 64]
+    if many:
+        row("all above 64 rows", many)
     if whole:
         row("all", whole)
     if len(whole) < len(shapes):

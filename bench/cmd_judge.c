@@ -27,7 +27,8 @@ static const cli_option options[] = {
     { .name = "arch", .type = &cli_text, FIELD(arch), .value = "ARCH",
       .help = "the chip that chooses, and of measurements whose file does not say it", .preset = "h100" },
     { .name = "draw", .type = &cli_text, FIELD(draw), .value = "KIND",
-      .help = "in the place of files: list what is to be measured of random shapes: forward, gqa, few, unequal" },
+      .help = "in the place of files: list what is to be measured of random shapes: forward, gqa, few, unequal; few-queries, unequal-lengths: those that "
+              "peers are raced on" },
     { .name = "shapes", .type = &cli_int, FIELD(shapes), .value = "N",
       .help = "shapes to draw", .preset = "15", .min = 1, .max = 1000 },
     { .name = "seed", .type = &cli_int, FIELD(seed), .value = "N",

@@ -38,7 +38,7 @@ class Choice(unittest.TestCase):
     def test_kinds_of_shapes(self):
         for words, kind in (("hq=8,hkv=8,sq=512,sk=512", "sq = sk"), ("hq=8,hkv=2,sq=512,sk=512", "sq = sk, groups"),
                             ("hq=8,hkv=2,sq=4,sk=512", "1 to 16 rows of a KV group"), ("hq=8,hkv=2,sq=5,sk=512", "17 to 64 rows of a KV group"),
-                            ("hq=8,hkv=8,sq=256,sk=512", "129 to 256 rows of a KV group"), ("hq=8,hkv=8,sq=257,sk=512", "sq < sk"),
+                            ("hq=8,hkv=8,sq=256,sk=512", "129 to 256 rows of a KV group"), ("hq=8,hkv=8,sq=257,sk=512", "above 256 rows of a KV group"),
                             ("hq=8,hkv=8,sq=600,sk=512", "sq > sk")):
             self.assertEqual(choice_report.kind_of(cells.parse("bf16,d=64,mask=none,b=1," + words)), kind)
 
@@ -50,6 +50,22 @@ class Choice(unittest.TestCase):
         self.assertEqual((s.best, s.seconds, s.peer, s.peer_seconds, s.chosen), ("b", 1.0, "fa2", 1.5, 2.2))
         entry["chosen"] = "x"  # it did not run
         self.assertIsNone(choice_report.Shape(entry).chosen)
+
+    def test_classes_are_in_the_order_of_their_rows(self):
+        kinds = ["sq > sk", "129 to 256 rows", "above 256 rows", "1 to 16 rows", "sq = sk", "17 to 64 rows"]
+        self.assertEqual(sorted(kinds, key=choice_report.order_of),
+                         ["1 to 16 rows", "17 to 64 rows", "129 to 256 rows", "above 256 rows", "sq = sk", "sq > sk"])
+
+    def test_a_lent_workspace_beside_an_own_one(self):
+        entry = {"problem": "bf16,d=64,mask=none,b=1,hq=8,hkv=8,sq=64,sk=512", "chosen": "a", "variants": [
+            {"config": "a", "workspace": "own", "bytes": 1, "seconds": [2.0, 2.0, 9.0]},
+            {"config": "a", "workspace": "lent", "bytes": 1, "seconds": [2.1, 2.1, 1.0]}]}
+        s = choice_report.Shape(entry)
+        self.assertAlmostEqual(s.lent, 1.05)
+        self.assertEqual((s.seconds, s.chosen), (2.0, 2.0), "the time with a workspace")
+        self.assertIn("lent 1.050 times", choice.told_lent("p", entry["variants"]))
+        entry["variants"].pop()
+        self.assertIsNone(choice_report.Shape(entry).lent)
 
     def test_kinds_come_in_turns(self):
         with tempfile.TemporaryDirectory() as folder:

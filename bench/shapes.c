@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define WORK_MOST 4e12 /* FLOP of a launch: some milliseconds */
+#define WORK_MOST 4e12                         /* FLOP of a launch: some milliseconds */
+#define BYTES_MOST (56.0 * 1024 * 1024 * 1024) /* of Q, K, V and O: what peers make beside them finds room, too */
 
 /* As many short ones as long ones. */
 static int32_t length(fa_random *r, double least, double most)
@@ -53,14 +54,45 @@ static fa_problem unequal(fa_random *r)
     return p;
 }
 
+/* What the choice of few queries is held to: any group, a token or 64. */
+static fa_problem few_queries(fa_random *r)
+{
+    fa_problem p = few(r);
+    p.hkv = fa_random_within(r, 1, 8);
+    p.hq = p.hkv * fa_random_within(r, 1, 16);
+    p.sk = length(r, 500, 60000);
+    return p;
+}
+
+/* And that of unequal lengths: chunks of prompts behind what was before. */
+static fa_problem unequal_lengths(fa_random *r)
+{
+    fa_problem p = gqa(r);
+    p.hkv = fa_random_within(r, 1, 16);
+    p.hq = p.hkv * fa_random_within(r, 1, 4);
+    p.sk = length(r, 1000, 30000);
+    p.sq = length(r, 100, p.sk < 4000 ? p.sk : 4000);
+    return p;
+}
+
+static double bytes_of(const fa_problem *p)
+{
+    return 2.0 * p->b * 2 * p->d * ((double)p->hq * p->sq + (double)p->hkv * p->sk);
+}
+
 static const struct kind {
     const char *name;
     fa_problem (*draw)(fa_random *);
-} kinds[] = { { "forward", base }, { "gqa", gqa }, { "few", few }, { "unequal", unequal } };
+} kinds[] = { { "forward", base },
+              { "gqa", gqa },
+              { "few", few },
+              { "unequal", unequal },
+              { "few-queries", few_queries },
+              { "unequal-lengths", unequal_lengths } };
 
 const char *fa_shapes_kinds(void)
 {
-    return "forward, gqa, few, unequal";
+    return "forward, gqa, few, unequal, few-queries, unequal-lengths";
 }
 
 bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r)
@@ -70,7 +102,7 @@ bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r)
             continue;
         do
             *out = kinds[i].draw(r);
-        while (4.0 * out->b * out->hq * out->sq * out->sk * out->d > WORK_MOST);
+        while (4.0 * out->b * out->hq * out->sq * out->sk * out->d > WORK_MOST || bytes_of(out) > BYTES_MOST);
         fa_problem given = *out;
         return fa_problem_normalize(out, &given) == FA_OK;
     }

@@ -5,7 +5,7 @@
 #include <fagen.h>
 #include <stdbool.h>
 
-const char *fa_shapes_kinds(void); /* "forward, gqa, few, unequal", for messages */
+const char *fa_shapes_kinds(void); /* "forward, gqa, ...", for messages */
 /* The next random problem of the kind, normalized. False: there is no such kind. */
 bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r);
 #endif

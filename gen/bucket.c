@@ -16,6 +16,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_ROWS 16       /* more of a group of heads, */
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 1024    /* and no more tiles of FA_FEW_ROWS rows: near to four rounds of tiles twice as high on 132 SMs */
+#define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define BATCH_TYPICAL 16    /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
@@ -274,9 +275,8 @@ bool fa_problem_splits(const fa_problem *in)
     if (p.sk < SPLIT_KEYS / 2 || heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
-    int64_t all = rows_of(&p);
-    return all > SPLIT_ROWS && p.sk >= SPLIT_KEYS && p.sk > p.sq &&
-           (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= SPLIT_TILES;
+    int64_t all = rows_of(&p), most = p.sk > p.sq ? SPLIT_TILES : SPLIT_SQUARE;
+    return all > SPLIT_ROWS && p.sk >= SPLIT_KEYS && (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= most;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

@@ -14,7 +14,7 @@ TestSuite(cli_host, .init = scratch_make, .fini = scratch_remove, .timeout = 300
 static fa_args attention(void)
 {
     fa_args a = FA_ARGS_INIT;
-    a.dtype = FA_BF16, a.d = 64, a.b = 1, a.hq = a.hkv = 2, a.sq = a.sk = 1024;
+    a.dtype = FA_BF16, a.d = 64, a.b = 1, a.hq = a.hkv = 2, a.sq = a.sk = 256;
     a.q.ptr = AT(1), a.k.ptr = AT(2), a.v.ptr = AT(3), a.o.ptr = AT(4);
     return a;
 }

@@ -148,7 +148,7 @@ Test(bucket, edges)
     }
 }
 
-/* Tiles are cut where they are few, over more keys than queries; a call that brings no workspace is of the same bucket. */
+/* Tiles are cut where they are few, over keys enough; a call that brings no workspace is of the same bucket. */
 Test(bucket, tiles_that_are_cut)
 {
     static const struct {
@@ -160,12 +160,19 @@ Test(bucket, tiles_that_are_cut)
         { "bf16,d=128,b=1,hq=32,hkv=8,sq=5,sk=16384", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=500", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=300", false },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=1000,sk=1000", true },
+        { "bf16,d=128,mask=causal,b=1,hq=8,hkv=2,sq=1024,sk=1024", true },
+        { "bf16,d=128,b=1,hq=2,hkv=2,sq=4096,sk=4096", true },
+        { "bf16,d=128,b=1,hq=8,hkv=8,sq=2048,sk=2048", false },
+        { "bf16,d=128,b=1,hq=4,hkv=4,sq=3000,sk=2000", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=100,sk=400", false },
         { "bf16,d=128,b=64,hq=128,hkv=8,sq=300,sk=9000", false },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=100000,sk=200000", false },
         { "bf16,d=128,features=no-workspace,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
         { "bf16,d=128,features=lengths,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
         { "bf16,d=128,features=dropout,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+        { "bf16,d=128,features=batch-invariant,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+        { "bf16,d=128,features=lse-strides,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
         { "bf16,d=128,op=backward,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

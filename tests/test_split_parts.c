@@ -7,8 +7,7 @@
 #include <criterion/parameterized.h>
 
 #define SMS 7                   /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
-#define EVERY (full() ? 1 : 5)  /* one row in so many is run */
-#define CASES (full() ? 28 : 3) /* of a row */
+#define CASES (full() ? 28 : 6) /* of a row */
 #define SIX_EVERY 7             /* of these cases all six combinations are run and compared */
 #define ROWS_MOST 300           /* query rows of a group of heads */
 #define KEYS_MOST 700
@@ -62,6 +61,7 @@ static const struct row {
     { "fp16,d=128,dv=96,mask=causal", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO LAZY SECOND) },
     { "fp16,d=64,mask=causal", MMA(16, 32, 1, "stages_k=2,stages_v=2,order=2,q_regs=0,lag=0" LAST) },
     { "bf16,d=112,mask=causal", WGMMA(64, 64, 0, "40,box=16,grid=1," TWO LAZY MANY) },
+    { "fp16,d=128,mask=causal", WGMMA(64, 64, 0, "40,box=64,grid=1,stages_k=3,stages_v=3,q_bufs=1" LAZY COST) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -69,7 +69,7 @@ ParameterizedTestParameters(split_parts, cases)
 {
     static int numbers[ROWS];
     size_t n = 0;
-    for (size_t i = 0; i < ROWS; i += (size_t)EVERY)
+    for (size_t i = 0; i < ROWS; i++)
         numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }
@@ -79,7 +79,7 @@ static int32_t one_of(fa_random *r, const int32_t *list, int32_t n)
     return list[fa_random_below(r, (uint32_t)n)];
 }
 
-/* Fewer queries than fill a tile, or more; keys that are no multiple of a block, or fewer than there are queries; groups of any size. What
+/* Fewer queries than fill a tile, or more; keys that are no multiple of a block, as many as queries, or fewer; groups of any size. What
  * says by the cost how many parts there are has some where keys are many. */
 static fa_case make(const fa_problem *class, bool by_cost, uint64_t seed)
 {
@@ -97,6 +97,7 @@ static fa_case make(const fa_problem *class, bool by_cost, uint64_t seed)
     p->sq = by_cost && p->sq * group > 32 ? fa_random_within(&r, 1, 32 / group) : p->sq;
     p->sk = by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
+            : fa_random_below(&r, 2) ? p->sq
                                      : fa_random_within(&r, 1, p->sq);
     fa_case_make_view(&c, &r, 6);
     for (int i = 0; i < FA_TENSORS; i++)

@@ -104,12 +104,9 @@ return function(doc, whole, chosen, tile_clocks, flop)
         if chosen(p, at) and not few and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
           if at.feeder then
             local with = { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 }
-            add(at, with)
             -- Few products to a block of keys: then a third block is under way.
-            if at.br == 64 and at.bc == 64 then
-              with.stages_k, with.stages_v = 3, 3
-              add(at, with)
-            end
+            if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
+            add(at, with)
           else
             add(at, { pack = 1 })
           end
