@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import limits
 import model
 import ncu
 import reference
+import same_code
 import twice
 import variants
 import winners
@@ -283,6 +285,57 @@ class Clocks(unittest.TestCase):
         self.assertIn("48 per tile", clocks.table(0, [(0, 0xfffffff0), (1, 0x10), (0, 0x50), (1, 0x90)]))
 
 
+def elf(sections):
+    """An image with sections of (name, kind, flags, info, bytes)."""
+    names = b"\0" + b"".join(n.encode() + b"\0" for n, *_ in sections) + b".shstrtab\0"
+    body, rows, at = b"", [struct.pack("<IIQQQQIIQQ", *[0] * 10)], 1
+    for name, kind, flags, info, data in [*sections, (".shstrtab", 3, 0, 0, names)]:
+        rows.append(struct.pack("<IIQQQQIIQQ", at, kind, flags, 0, 64 + len(body), len(data), 0, info, 1, 0))
+        at, body = at + len(name) + 1, body + data
+    head = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF", 2, 190, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64, len(rows), len(rows) - 1)
+    return head + body + b"".join(rows)
+
+
+class SameCode(unittest.TestCase):
+    """bench/same_code.py tells a change of words from a change of code."""
+    SECTIONS = [(".text.f", 1, 6, 46 << 24 | 7, b"code"), (".debug_line", 1, 0, 0, b"lines"), (".nv.shared.f", 8, 3, 0, b"12")]
+
+    def verdict(self, old, new):
+        """Of a row whose texts and images are these."""
+        def emit(templates, row, arch, form, cache):
+            return (old if templates == "old" else new)[form == "cubin"]
+        with unittest.mock.patch.object(same_code, "emit", emit):
+            return same_code.compare(same_code.parse(["old", "new"]), ("p", "c"), "")[0]
+
+    def test_what_counts_as_code(self):
+        def image(**more):
+            return elf([(n, kind, more.get("flags", flags) if n == ".text.f" else flags, more.get("info", info) if n == ".text.f" else info,
+                         more.get(n.rpartition(".")[0].strip("."), data)) for n, kind, flags, info, data in self.SECTIONS])
+        of = b"text", image()
+        self.assertEqual(same_code.code_of(of[1]), {".text.f": (b"code", 6, 46), ".nv.shared.f": (2, 3, 0)})
+        self.assertEqual(self.verdict(of, of), "text")
+        self.assertEqual(self.verdict(of, (b"words", image(info=46 << 24 | 9))), "code", "the number of a symbol")
+        self.assertEqual(self.verdict(of, (b"words", elf(self.SECTIONS[:1] + self.SECTIONS[2:]))), "code", "without line tables")
+        for other in (image(text=b"cod2"), image(flags=7), image(info=47 << 24 | 7), image(**{"nv.shared": b"123"}),
+                      elf([*self.SECTIONS, (".text.g", 1, 6, 0, b"more")])):
+            self.assertEqual(self.verdict(of, (b"words", other)), "differs")
+
+    def test_what_does_not_render(self):
+        of = b"text", elf(self.SECTIONS)
+        self.assertEqual(self.verdict(("why", ""), ("why", "")), "none")
+        self.assertEqual(self.verdict(("why", ""), of), "differs")
+        self.assertEqual(self.verdict(of, ("why", "")), "differs")
+        self.assertEqual(self.verdict(of, (b"words", "does not compile")), "differs")
+
+    def test_rows(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write("00ff p1 a:x=1\np1 a:x=1\np2 b:x=1\n\n")
+            f.flush()
+            self.assertEqual(same_code.rows_of(f.name, ""), [("p1", "a:x=1"), ("p2", "b:x=1")])
+            self.assertEqual(same_code.rows_of(f.name, "b:"), [("p2", "b:x=1")])
+        self.assertGreater(len(same_code.rows_of(same_code.SHIPPED, "")), 200)
+
+
 class Twice(unittest.TestCase):
     def race(self, **took):
         return {"problems": [{"problem": "P", "candidates": [{"config": c, "outcome": "ok", "seconds": t} for c, t in took.items()]
@@ -359,7 +412,7 @@ class Reference(unittest.TestCase):
     def test_the_place_of_the_first_and_the_level_of_the_report(self):
         lines = [self.record("f:a=1", 9e-6), self.record("f:a=2", 8e-6), self.record("f:a=1", 7e-6, quality="steady"), self.record("f:a=3", 1e-6, verified=False),
                  self.record("f:a=4", 1e-6)]
-        report = {"problems": [{"problem": "bf16,d=64", "candidates": [{"config": f"f:a={k}", "verified": True, "level": 1e-6 * (10 + k)} for k in (1, 2, 3)]}]}
+        report = {"problems": [{"problem": "bf16,d=64", "candidates": [{"config": f"f:a={k}", "recorded": f"f:a={k}", "verified": True, "level": 1e-6 * (10 + k)} for k in (1, 2, 3)]}]}
         rows = list(reference.table("Box", reference.read([json.dumps(r) for r in lines], report)))
         self.assertEqual([r.split("\t")[:2] for r in rows if r[0].isdigit()], [["1", "11"], ["2", "12"]], "a=3 is not verified, a=4 is in no report")
         self.assertEqual(rows[1:3], ["product\tBox", "chip\tNVIDIA A"])

@@ -11,12 +11,12 @@
 
 double fa_traffic_read(const fa_traffic *t)
 {
-    return t->read_q + t->read_k + t->read_v + t->read_sp;
+    return t->read_q + t->read_k + t->read_v + t->read_sp + t->read_out;
 }
 
 double fa_traffic_write(const fa_traffic *t)
 {
-    return t->write_o + t->write_lse + t->write_sp;
+    return t->write_o + t->write_lse + t->write_sp + t->write_grads;
 }
 
 double fa_traffic_total(const fa_traffic *t)
@@ -110,6 +110,8 @@ fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b)
                          .write_o = a->write_o + b->write_o,
                          .write_lse = a->write_lse + b->write_lse,
                          .write_sp = a->write_sp + b->write_sp,
+                         .read_out = a->read_out + b->read_out,
+                         .write_grads = a->write_grads + b->write_grads,
                          .held = a->held + b->held };
 }
 
@@ -218,5 +220,7 @@ const fa_algorithm *fa_algorithm_row(size_t i)
 
 double fa_model_tile_sram(const fa_problem *p, int br, int bc)
 {
-    return ((double)br * p->d + (double)bc * p->d + (double)bc * p->dv + (double)br * bc) * fa_dtype_bytes(p->dtype);
+    bool backward = p->op == FA_BACKWARD;
+    double rows = (double)br * (p->d + (backward ? p->dv : 0)), keys = (double)bc * (p->d + p->dv), scores = (double)br * bc;
+    return (rows + keys + (backward ? 2 : 1) * scores) * fa_dtype_bytes(p->dtype);
 }

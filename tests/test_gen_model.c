@@ -1,4 +1,5 @@
 /* The model: numbers of the literature exactly, and counts against brute force. */
+#include "gen/literature.h"
 #include "gen/model.h"
 #include "gen/row_tiles.h"
 #include "test_gen_toy.h"
@@ -214,6 +215,53 @@ Test(model, older_algorithms_against_brute_force)
         cr_assert_eq(t.read_v, keys * 40 * 2);
         cr_assert(t.read_sp == 2 * 4 * pairs && t.write_sp == t.read_sp);
         cr_assert_eq(t.write_o, all * 40 * (half ? 2 : 4));
+    }
+}
+
+/* Gradients: the passes of the naive algorithm are its traffic; those of FlashAttention counted tile by tile and block by block. */
+Test(model, gradients_against_brute_force)
+{
+    for (int n = 0; n < 600; n++) {
+        fa_problem p = random_problem();
+        fa_literature_pass pass[FA_LITERATURE_PASSES];
+        int br = roll(1, 40), bc = roll(1, 40);
+        p.op = FA_BACKWARD;
+        p.o_dtype = FA_BF16;
+        fa_band b = fa_band_of(&p, FA_OFFSET, roll(-80, 80), roll(-1, 70), roll(-1, 70));
+        double turns = 0, columns = 0, heads = (double)p.b * p.hq, rows = heads * p.sq, pairs = rows * p.sk, bytes = 0, flops = 0;
+        for (int j = 0; j < p.sk; j++)
+            columns += heads * (b.lo <= j && j <= p.sq - 1 + b.hi);
+        for (int k = 0; k < p.sk; k += bc)
+            for (int r = 0; r < p.sq; r += br) {
+                int last = (r + br < p.sq ? r + br : p.sq) - 1;
+                bool seen = false;
+                for (int j = k; j < k + bc && j < p.sk; j++)
+                    seen = seen || (j >= r + b.lo && j <= last + b.hi);
+                turns += seen ? heads * (last - r + 1) : 0;
+            }
+        fa_traffic t = fa_literature_naive(&p);
+        for (int i = 0, passes = fa_literature_naive_passes(&p, pass); i < passes; i++)
+            bytes += pass[i].bytes, flops += pass[i].flops;
+        cr_assert_eq(fa_traffic_total(&t), bytes);
+        cr_assert_eq(flops, 2 * pairs * (2 * 64 + 2 * 40));
+        cr_assert_eq(t.held, 3 * 2 * pairs);
+        const struct {
+            double read_out;
+        } of[] = { { turns * (2 * 40 * 2 + 8) }, { turns * (40 * 2 + 8) + 2 * rows * 40 * 2 } };
+        for (size_t i = 0; i < 2; i++) {
+            fa_traffic f = fa_literature_row(FA_BACKWARD, 1 + i)->traffic(&p, br, bc, b);
+            cr_assert_eq(f.read_q, turns * 64 * 2);
+            cr_assert(f.read_k == columns * 64 * 2 && f.read_v == columns * 40 * 2);
+            cr_assert_eq(f.read_out, of[i].read_out);
+            cr_assert_eq(f.read_sp, (turns + rows) * 64 * 4);
+            cr_assert_eq(f.write_sp, (turns + rows) * 64 * 4);
+            cr_assert_eq(f.write_grads, rows * 64 * 2 + heads * p.sk * (64 + 40) * 2);
+        }
+        p.op = FA_FORWARD;
+        t = fa_literature_naive(&p), bytes = 0;
+        for (int i = 0, passes = fa_literature_naive_passes(&p, pass); i < passes; i++)
+            bytes += pass[i].bytes;
+        cr_assert_eq(fa_traffic_total(&t), bytes);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "cache.h"
 #include "cache/metadata.h"
 #include "cache/record.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "gen/error.h"
@@ -35,6 +36,8 @@ static int add(void *user, const fa_item *i)
     if (i->named)
         fa_key_print(key, i->key);
     if (listed(l, &e)) {
+        char config[CLI_CONFIG_TEXT];
+        cli_config_named(config, a.config);
         l->n += i->area == FA_AREA_KERNELS;
         l->aside += i->area != FA_AREA_KERNELS;
         l->damaged += damaged != NULL;
@@ -42,13 +45,13 @@ static int add(void *user, const fa_item *i)
         json_array_append_new(l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path,
                                                  "where", fa_area_name(i->area), "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes",
                                                  (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size, "used",
-                                                 cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler,
+                                                 cli_show_time(i->used), "problem", a.problem, "config", config, "compiler", a.compiler,
                                                  "date", a.date, "damaged", damaged ? json_string(damaged) : json_null()));
         cli_table_cells(&l->table, "%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", state, e.arch,
                         damaged ? ""
                         : e.ptx ? "ptx"
                                 : "cubin",
-                        e.image_size, i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : a.config);
+                        e.image_size, i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : config);
     }
     fa_entry_free(&e);
     return 0;

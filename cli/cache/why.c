@@ -1,5 +1,6 @@
 /* why: `fagen cache why`: is the kernel there, and if not, what does the nearest one differ in? */
 #include "cache.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/session/session.h"
 #include "cli/text/say.h"
@@ -82,7 +83,7 @@ static fa_status want_cubin(wanted *w, fa_compiler *compiler, const cache_args *
 {
     fa_gen *g = NULL;
     const fa_arch *arch;
-    cli_chip chip = { a->arch, 0 };
+    cli_chip chip = { .arch = a->arch };
     fa_status st =
         a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them") : cli_chip_arch(&chip, &arch);
     if (st == FA_OK)
@@ -104,7 +105,7 @@ static fa_status want_launched(wanted *w, cli *c, fa_compiler *compiler, const c
 {
     cli_session s = { .ctx = NULL };
     fa_selection selection;
-    fa_status st = cli_session_open(&s, c, &(cli_where){ a->device, 0 });
+    fa_status st = cli_session_open(&s, c, &(cli_where){ .device = a->device });
     if (st == FA_OK && a->config) {
         st = cli_session_config(&s, p, a->config, &w->config);
         if (st == FA_OK)
@@ -130,7 +131,8 @@ static json_t *path_or_null(const char *path)
 
 static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
 {
-    char key[33], near_key[33];
+    char key[33], near_key[33], config[CLI_CONFIG_TEXT];
+    cli_config_text(config, &w->config);
     fa_key_print(key, w->key);
     fa_key_print(near_key, f->near_key);
     if (c->json) {
@@ -139,14 +141,14 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
                                                : json_null();
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:b,s:o,s:o,s:o,s:o,s:I}", "roots", cli_roots_json(s), "problem",
-                                    w->metadata.problem, "config", w->metadata.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin",
-                                    "key", key, "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
+                                    w->metadata.problem, "config", config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin", "key", key,
+                                    "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
                                     f->damaged ? json_string(f->damaged) : json_null(), "quarantined",
                                     path_or_null(f->set_aside ? f->aside : NULL), "foreign", path_or_null(f->set_aside ? NULL : f->aside),
                                     "nearest", nearest, "kernels", (json_int_t)f->n),
                           CLI_EXIT_OK);
     }
-    cli_say(stdout, "%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
+    cli_say(stdout, "%s\n%s\n%s for %s, key %s\n", w->metadata.problem, config, w->ptx ? "PTX" : "cubin", w->arch, key);
     if (f->there)
         cli_say(stdout, "hit: %s%s\n", f->there, f->loaded ? "" : "; it has not been loaded here yet");
     else

@@ -139,7 +139,7 @@ static const char *config_at(const json_t *o, const fa_gen *g, char buf[512])
     fa_message before;
     const char *text = text_at(o, "config");
     fa_message_keep(&before);
-    if (!g || fa_message_settle(&before, fa_config_parse(&config, text)) != FA_OK)
+    if (!g || fa_message_settle(&before, fa_gen_config_parse(g, &config, text)) != FA_OK)
         return text;
     fa_gen_config_print(g, buf, 512, &config);
     return buf;

@@ -57,7 +57,7 @@ static const cli_group groups[] = {
     CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: head_dim 128, length 4096, 16 heads)"),
     { "Sets of problems", grid_options, 0 },
     { "The search", search_options, 0 },
-    CLI_WHERE(tune_args),
+    CLI_DEVICE(tune_args),
     CLI_COMMON,
     { NULL, NULL, 0 }
 };

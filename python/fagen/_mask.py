@@ -133,7 +133,7 @@ def options_of(text: str) -> Options:
     return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic)
 
 
-def scale_of(scale: Optional[float]) -> float:
+def scale_of(scale: Any) -> float:
     """The field scale: 0 stands for 1/sqrt(d). Raises InvalidArgument."""
     if scale is None:
         return 0.0
