@@ -70,22 +70,22 @@ static fa_traffic naive_backward(const fa_problem *p, int br, int bc, fa_band ba
                          .held = 3 * b.s };
 }
 
-/* What both algorithms do for each block of bc keys and each tile of br rows that sees one of them: Q and dO are read, and dQ is read and
- * written in fp32. K and V are read once, dK and dV written. outputs: tensors of O's size that an iteration reads; rest: bytes of a row of
+/* What both algorithms do for each block of bc keys and the rows of each tile of br that sees one of them: Q and dO are read, and dQ is
+ * read and written in fp32. K and V are read once, dK and dV written. outputs: tensors of O's size that are read; rest: bytes of a row of
  * it, the softmax's. */
-static fa_traffic by_blocks(const fa_problem *p, int br, int bc, fa_band band, int outputs, int rest)
+static fa_traffic of_visits(const fa_problem *p, int br, int bc, fa_band band, int outputs, int rest)
 {
     fa_row_tiles tiles = { p->sq, p->sk, 1, br, bc, band };
     fa_row_tiles_sum t = fa_row_tiles_count(&tiles);
     once b = once_of(p);
-    double heads = (double)p->b * p->hq, e = fa_dtype_bytes(p->dtype), row_blocks = heads * t.row_blocks, sums = 4.0 * p->d,
+    double heads = (double)p->b * p->hq, e = fa_dtype_bytes(p->dtype), visits = heads * t.row_blocks, sums = 4.0 * p->d,
            keys = heads * (double)(t.end - t.first);
-    fa_traffic out = { .read_q = row_blocks * p->d * e,
+    fa_traffic out = { .read_q = visits * p->d * e,
                        .read_k = keys * p->d * e,
                        .read_v = keys * p->dv * e,
-                       .read_out = row_blocks * (outputs * p->dv * fa_dtype_bytes(p->o_dtype) + rest),
-                       .read_sp = row_blocks * sums,
-                       .write_sp = (row_blocks + b.rows) * sums, /* zeros before the first */
+                       .read_out = visits * (outputs * p->dv * fa_dtype_bytes(p->o_dtype) + rest),
+                       .read_sp = visits * sums,
+                       .write_sp = (visits + b.rows) * sums, /* zeros before the first */
                        .write_grads = b.k + b.v };
     if (fa_dtype_bytes(p->dtype) < 4) { /* the sums lie beside dQ, which is written at the end */
         out.read_sp += b.rows * sums;
@@ -97,14 +97,14 @@ static fa_traffic by_blocks(const fa_problem *p, int br, int bc, fa_band band, i
 
 static fa_traffic flash1_backward(const fa_problem *p, int br, int bc, fa_band band)
 {
-    return by_blocks(p, br, bc, band, 2, 8); /* O, dO; m and l */
+    return of_visits(p, br, bc, band, 2, 8); /* O, dO; m and l */
 }
 
-/* D = rowsum(dO O) is computed first, so that no iteration reads O. */
+/* D = rowsum(dO O) is computed first, so that no visit reads O. */
 static fa_traffic flash2_backward(const fa_problem *p, int br, int bc, fa_band band)
 {
     once b = once_of(p);
-    fa_traffic t = by_blocks(p, br, bc, band, 1, 8); /* dO; LSE and D */
+    fa_traffic t = of_visits(p, br, bc, band, 1, 8); /* dO; LSE and D */
     t.read_out += 2 * b.o;
     t.write_lse += 4 * b.rows;
     t.held += 4 * b.rows;

@@ -85,6 +85,7 @@ static const struct {
     { "cache prune", 1, "prune: what goes|--older AGE" },
     { "cache prune --older 30", 1, "--older is \"30\"|30d" },
     { "cache prune --older -1d", 1, "--older" },
+    { "cache prune --to 1", 1, "--to is \"1\"|with its unit" },
     { "cache prune --to 1.5B", 1, "--to is|100MiB" },
     { "cache prune --to lots", 1, "--to is \"lots\"|100MiB" },
     { "cache prune --arch sm_12", 1, "--arch is \"sm_12\"|sm_90a" },

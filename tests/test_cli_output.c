@@ -175,6 +175,28 @@ Test(cli_output, literature)
     json_decref(j);
 }
 
+/* What `cache why` names for a chip is what `emit` makes for it, and what runs there. */
+Test(cli_output, why_names_what_runs)
+{
+    static const char *const asked[] = { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200", "-d 64 -n 512 --arch sm_80",
+                                         "-d 128 --sq 1 -n 8k --arch h100" };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "cache why %s --json", asked[i]);
+        json_t *why = cli_json(words, 0);
+        snprintf(words, sizeof words, "emit %s -o k.cu --json", asked[i]);
+        json_t *emit = cli_json(words, 0);
+        snprintf(words, sizeof words, "show %s --json", asked[i]);
+        json_t *show = cli_json(words, 0);
+        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(emit, "config")), "%s", asked[i]);
+        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(show, "config")), "%s", asked[i]);
+        cr_expect_str_eq(json_string_value(at(why, "key")), json_string_value(at(show, "anatomy.key.key")), "%s", asked[i]);
+        json_decref(why);
+        json_decref(emit);
+        json_decref(show);
+    }
+}
+
 /* Chips, types, lengths and windows by the names that people use, on each command. */
 Test(cli_output, names_that_people_use)
 {

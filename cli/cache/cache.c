@@ -10,7 +10,7 @@ static const cli_option options[] = {
     { .name = "device", .type = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
       .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
     { .name = "arch", .type = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
-      .help = "ls, prune, export: only what is compiled for these; why: of a cubin for this arch, without a device" },
+      .help = "ls, prune, export: only what is compiled for these; why: of the cubin that fa_launch would run on this chip, without a device" },
     { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE",
       .help = "prune: not used for so long, as 30d or 12h" },
     { .name = "to", .type = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",

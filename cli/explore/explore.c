@@ -223,7 +223,7 @@ static int run(cli *c, const void *args, int n, char **words)
         c->answered = true;
         json_dumpf(document, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
         putchar('\n');
-    } else if (st == FA_OK && !to_stdout && !c->quiet) {
+    } else if (st == FA_OK && !to_stdout) {
         tell(c, &e, page, a->csv);
     }
     json_decref(document);

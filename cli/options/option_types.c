@@ -169,13 +169,14 @@ static void accepts_seconds(char *buf, size_t n, const cli_option *o)
 static bool read_size(void *to, const char *text, const cli_option *o)
 {
     static const unit units[] = {
-        { "", 1 },          { "B", 1 },       { "K", 1024 },      { "KiB", 1024 },          { "M", 1 << 20 },
-        { "MiB", 1 << 20 }, { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 },
-        { NULL, 0 }
+        { "B", 1 },       { "K", 1024 },      { "KiB", 1024 },          { "M", 1 << 20 },           { "MiB", 1 << 20 },
+        { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 }
     };
     double v = -1;
     (void)o;
-    if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))
+    if (!strcmp(text, "0"))
+        v = 0;
+    else if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))
         return false;
     *(int64_t *)to = (int64_t)v;
     return true;
@@ -184,7 +185,7 @@ static bool read_size(void *to, const char *text, const cli_option *o)
 static void accepts_size(char *buf, size_t n, const cli_option *o)
 {
     (void)o;
-    snprintf(buf, n, "any, or bytes as 0, 65536, 100MiB or 2GiB");
+    snprintf(buf, n, "any, 0, or a size with its unit, as 65536B, 100MiB or 2GiB");
 }
 
 static bool read_age(void *to, const char *text, const cli_option *o)

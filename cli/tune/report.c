@@ -311,6 +311,6 @@ void tune_report_all(const cli *c, const cli_problem_list *l, json_t *const *res
 void tune_run_keep(tune_run *r, size_t i, json_t *result)
 {
     r->result[i] = result;
-    if (!r->c->json && !r->c->quiet && (r->list.n > 1 || tune_tells(result)))
+    if (!r->c->json && (r->list.n > 1 || tune_tells(result)))
         tune_report(r->c, result, r->list.n == 1);
 }
