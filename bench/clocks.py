@@ -3,7 +3,7 @@
 
     python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--lse] [--json FILE] CONFIG ...
 
-The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, behind
+The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, after
 LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points
 another way. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
@@ -38,7 +38,7 @@ POINTS = (
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),
     ("ahead issued", EPILOGUE, "#        wgmma_wait<1>(o);\n"),
     ("last P V", EPILOGUE, "        wgmma_wait<1>(o);\n#"),
-    ("stored", EPILOGUE, "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
+    ("stored", EPILOGUE, "#        hold_order(0, q_full(smem, q.at, wg), q.parity);\n"),
     ("next S", EPILOGUE, "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
     ("P V alone", EPILOGUE, "      wgmma_wait<0>(o);\n#"),
     ("stored alone", CONSUMER, "    store(o, state$(l.o_in_q and \", keys.loaded_hi >= keys.loaded_lo\" or \"\"));\n#"),

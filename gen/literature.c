@@ -100,7 +100,7 @@ static fa_traffic flash1_backward(const fa_problem *p, int br, int bc, fa_band b
     return of_visits(p, br, bc, band, 2, 8); /* O, dO; m and l */
 }
 
-/* D = rowsum(dO O) is computed first, so that no turn reads O. */
+/* D = rowsum(dO O) is computed first, so that no visit reads O. */
 static fa_traffic flash2_backward(const fa_problem *p, int br, int bc, fa_band band)
 {
     once b = once_of(p);

@@ -1,4 +1,4 @@
-/* sandbox_matcher: see the header. */
+/* sandbox_matcher: items of the pattern by recursion, repeated single characters by loops; steps are charged a thousand at a time. */
 #include "sandbox_matcher.h"
 #include "sandbox.h"
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* sandbox_names: see the header. What runs no Lua instruction is charged by what it is asked to do. */
+/* sandbox_names: which names scripts see, and those of C functions that are charged by what they are asked to do. */
 #include "sandbox_names.h"
 #include "sandbox.h"
 #include "sandbox_order.h"

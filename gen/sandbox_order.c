@@ -1,4 +1,4 @@
-/* sandbox_order: see the header. A merge sort from short runs to long ones. */
+/* sandbox_order: a merge sort from short runs to long ones. */
 #include "sandbox_order.h"
 #include "sandbox.h"
 #include <lauxlib.h>

@@ -1,4 +1,4 @@
-/* sandbox_pattern: see the header. */
+/* sandbox_pattern: the arguments and results of Lua's four functions, around the matcher. */
 #include "sandbox_pattern.h"
 #include "sandbox.h"
 #include "sandbox_matcher.h"

@@ -25,7 +25,7 @@ typedef struct fa_map {
  *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid
  * A step whose grid is empty, as one over no keys, is not launched. Neighbouring steps over units are launched in turn for a portion
  * (fa_workspace_portion): the first members of the groups of the first units, their next members, then the next units, until all are
- * done. */
+ * done. A unit is a pair of a sequence and a KV head, a member a query head of its group. */
 typedef struct fa_step {
     char entry[32];  /* the extern "C" name */
     int32_t threads; /* per block */

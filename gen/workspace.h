@@ -32,7 +32,7 @@ static inline bool fa_workspace_any(const fa_workspace *w)
     return w->counters || w->n;
 }
 
-/* What is done at a time: units, and of the group of each so many members. */
+/* What a launch does: so many units, pairs of a sequence and a KV head, and of each so many members, query heads of its group. */
 typedef struct fa_portion {
     int64_t units, members;
 } fa_portion;

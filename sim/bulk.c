@@ -1,4 +1,4 @@
-/* bulk: cp.async.bulk and cp.reduce.async.bulk, see the header. Every copy is a record of the block whose shared memory it touches,
+/* bulk: cp.async.bulk and cp.reduce.async.bulk. Every copy is a record of the block whose shared memory it touches,
  * until nothing can depend on it any more. */
 #include "bulk.h"
 #include "async.h"

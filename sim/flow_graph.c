@@ -1,4 +1,4 @@
-/* flow_graph: see the header. */
+/* flow_graph: blocks between branches and their targets, and post-dominators by iteration over the reversed graph. */
 #include "flow_graph.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* grid_order: see the header. Words of global memory have a record of their last writer and of their last reader. A record
+/* grid_order: words of global memory have a record of their last writer and of their last reader. A record
  * has the number of its launch, so that none needs to be cleared between launches. */
 #include "grid_order.h"
 #include "holds.h"

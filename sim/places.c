@@ -1,4 +1,4 @@
-/* places: see the header. */
+/* places: lifetimes of registers, and a linear scan that gives each the first place that is free. */
 #include "places.h"
 #include "defined.h"
 #include <string.h>

@@ -98,7 +98,7 @@ static const scene scenes[] = {
 #define RANGES "ranges.cu"
 #define F "flash_bwd_ffma.cu"
 #define M "flash_bwd_mma.cu"
-#define A "grad_q_anew.cu"
+#define A "grad_q_recompute.cu"
 #define L "grad_q_spill.cu"
 #define P "grad_products.cu"
 #define S "grad_store.cu"

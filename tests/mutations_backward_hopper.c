@@ -74,7 +74,7 @@ const scene hopper_scenes[] = {
 #define C "grad_hopper_common.cu"
 #define K "grad_hopper_kv.cu"
 #define W "grad_hopper_single.cu"
-#define T "grad_hopper_twins.cu"
+#define T "grad_hopper_warpgroup_pair.cu"
 #define G "grad_hopper_q.cu"
 #define A "grad_hopper_add.cu"
 #define V "grad_hopper_convert.cu"
@@ -480,8 +480,9 @@ const mutation hopper_mutations[] = {
     { "convert: columns of the second over the first's", V, "p.grad_q_sh + wg * COLUMNS;", "p.grad_q_sh;", 0, "add" },
     { "convert: warps of the second as far apart as of the first", V, "warp_row * columns +", "warp_row * COLUMNS +", 0,
       "add_odd add_boxes" },
-    { "convert: rows g and g + 8 exchanged", V, "x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[1][i] = pack2",
-      "x[1][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[0][i] = pack2", 0, "add" },
+    { "convert: rows g and g + 8 exchanged", V,
+      "x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),\n      x[1][i] = pack2",
+      "x[1][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),\n      x[0][i] = pack2", 0, "add" },
     { "convert: rows past the last are stored", V, " && row + 8 * h < sequence.sq())", ")", 0, "add" },
     { "convert: columns past the last are stored", V, "if (n + t < columns / 8 && row", "if (row", 0, "add_odd" },
     { "convert: columns of fp32 in another order", V, "n * 8 + 2 * t + e % 2", "n * 8 + t + e % 2 * 4", 0, "add_fp32" },

@@ -71,7 +71,7 @@ const scene hopper_lengths_scenes[] = {
 /* clang-format on */
 
 #define K "grad_hopper_kv.cu"
-#define X "grad_hopper_foreign.cu"
+#define X "grad_hopper_out_of_range.cu"
 #define Y "grad_hopper_clear.cu"
 #define RANGES "ranges.cu"
 #define Z "clear_rows.cu"

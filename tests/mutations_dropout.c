@@ -96,8 +96,8 @@ static const mutation mutations[] = {
     { "twins: dV of all pairs", B, "      drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);\n", "", 0, "twins" },
     { "twins: dP of the group's first head", B, "drop(ds, kept_of(dropout, number0 + head,", "drop(ds, kept_of(dropout, number0,", 0,
       "twins" },
-    { "dQ: dP without the scale", "grad_q_anew.cu", "block * BC, $(pr.keep_scale)", "block * BC, 1.f", 0, "recomputed" },
-    { "dQ: heads of the first sequence", "grad_q_anew.cu", "(int)(sequence.number() * p.hq) + head", "head", 0, "recomputed" },
+    { "dQ: dP without the scale", "grad_q_recompute.cu", "block * BC, $(pr.keep_scale)", "block * BC, 1.f", 0, "recomputed" },
+    { "dQ: heads of the first sequence", "grad_q_recompute.cu", "(int)(sequence.number() * p.hq) + head", "head", 0, "recomputed" },
     { "ffma: dV of all pairs", "flash_bwd_ffma.cu", "if (!kept) e = 0.f;", "", 0, "ffma_bwd" },
     { "ffma: dP of all pairs", "flash_bwd_ffma.cu", "pr.kept(\"dp[i][j]\")", "\"dp[i][j] * p.keep_scale\"", 0, "ffma_bwd" },
     { "naive: dV without the scale", "naive_bwd.cu", "$(pr.kept(\"e\"))", "kept ? e : 0.f", 0, "naive_bwd" },
@@ -108,7 +108,7 @@ static const mutation mutations[] = {
 #define H "hopper_dropout.cu"
 #define D "grad_hopper_dropout.cu"
 #define A "grad_hopper_add.cu"
-#define T "grad_hopper_twins.cu"
+#define T "grad_hopper_warpgroup_pair.cu"
 #define N "grad_hopper_single.cu"
 static const mutation hopper[] = {
     { "keys of the block before", "hopper_main_loop.cu", "drop_block(block - 1)", "drop_block(block)", 0, "direct" },

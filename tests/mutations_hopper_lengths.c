@@ -81,7 +81,7 @@ static const scene scenes[] = {
 #define K "hopper_mask.cu"
 #define T "hopper_scheduler.cu"
 #define E "hopper_producer.cu"
-#define X "hopper_foreign.cu"
+#define X "hopper_out_of_range.cu"
 #define RANGES "ranges.cu"
 #define Z "clear_rows.cu"
 #define P "hopper_pages.cu"

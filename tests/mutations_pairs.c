@@ -62,7 +62,7 @@ static const scene on_hopper[] = {
 #define S "score.lua"
 #define D "drop.cu"
 #define L "layouts.lua"
-#define TELL "told[layouts[layout].told](layouts[layout], x, value, behind)"
+#define TELL "told[layouts[layout].told](layouts[layout], x, value, past)"
 #define OF_BASE_2 "ffma mma packed mixed"
 #define MMA_BWDS "recomputed spill twins"
 #define HOPPER_BWDS "single twins add"

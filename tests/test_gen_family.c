@@ -331,3 +331,50 @@ Test(family, shipped_configs_by_name)
     cr_expect_gt(names, 0);
     fa_gen_close(g);
 }
+
+/* One config of each family, as records, bundles and what `fagen emit` writes have had it since 0.1.0: names of tunables and numbers of
+ * values stay, whatever the field comes to call them. */
+Test(family, configs_on_record_are_read)
+{
+    static const char *const rows[] = {
+        "decode_ffma:br=1,bk=16,row_warps=1,key_warps=4,dot_lanes=4,stages=2,ctas=2,kv_lanes=8,combine=0,sm_shares=1,min_turns=4",
+        "decode_mma:br=16,bk=16,row_warps=1,key_warps=8,stages=2,ctas=1,kv_lanes=1,combine=0,sm_shares=1,min_turns=1",
+        "decode_wgmma:br=64,bk=64,row_warps=4,key_warps=2,stages=2,ctas=1,kv_lanes=1,combine=1,sm_shares=1,min_turns=1",
+        "flash1_fwd:br=16,bc=64",
+        "flash_bwd_ffma:br=64,bc=16",
+        "flash_bwd_mma:br=128,br_part=128,bc=64,warps=8,twins=1,stages=1,dq=0,q_br=128,q_bc=64",
+        "flash_bwd_wgmma:br=64,bc=128,twins=0,held=2,schedule=0,box=64,stages=4,dq=1,ds_bufs=3,grid=2,q_br=128,q_stages=4",
+        "flash_fwd_ffma:br=64,bc=96,warps=4,pack=0",
+        "flash_fwd_mma:br=128,bc=64,warps=4,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1",
+        "flash_fwd_wgmma:br=256,ctas=1,feeder=32,schedule=1,bc=64,box=64,stages_k=3,stages_v=3,"
+        "q_bufs=2,grid=2,ahead=0,sections=4,cluster=1,rescale=3,exp=16,convert=1,o_path=2",
+        "merge:warps=2,team=2,ahead=4",
+        "mixed_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=1,order=1,q_regs=1,pack=1,lag=0,ctas=3",
+        "mixed_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=128,box=64,stages_k=2,stages_v=2,"
+        "q_bufs=1,grid=2,ahead=0,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=2",
+        "naive:tile=64",
+        "naive_bwd:tile=64",
+        "split_mma:br=16,bc=112,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=1,lag=8,ctas=1,parts=4,combine=1",
+        "split_wgmma:br=128,ctas=1,feeder=40,schedule=0,bc=96,box=64,stages_k=2,stages_v=1,"
+        "q_bufs=1,grid=1,ahead=0,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,parts=8,combine=0",
+        "tiled:tile=16,row=8192",
+    };
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_config c;
+        fa_tunable t;
+        cr_assert_eq(fa_config_parse(&c, rows[i]), FA_OK, "%s", fa_last_error());
+        for (int32_t k = 0; k < c.n; k++) {
+            bool name = false, value = false;
+            for (size_t j = 0; fa_gen_tunable(g, c.family, j, &t) && !name; j++) {
+                name = !strcmp(t.name, c.tunable[k].name);
+                for (size_t v = 0; v < t.n && name; v++)
+                    value |= t.values[v] == c.tunable[k].value;
+            }
+            cr_expect(name, "%s has no tunable %s", c.family, c.tunable[k].name);
+            cr_expect(value, "%s: %s has no value %d", c.family, c.tunable[k].name, c.tunable[k].value);
+        }
+    }
+    fa_gen_close(g);
+}

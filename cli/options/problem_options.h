@@ -35,10 +35,10 @@ extern const cli_word cli_features[]; /* those of a problem that some family com
     }
 
 /* The row of --window, of a cli_reach of a command's own table. */
-#define CLI_WINDOW_ROW(window_at)                                                                                       \
-    {                                                                                                                   \
-        .name = "window", .type = &cli_reach_type, .at = window_at, .value = "LEFT[,RIGHT]",                            \
-        .help = "keys that are visible before and behind a query's own: --mask window; its size is a bucket of tunings" \
+#define CLI_WINDOW_ROW(window_at)                                                                                      \
+    {                                                                                                                  \
+        .name = "window", .type = &cli_reach_type, .at = window_at, .value = "LEFT[,RIGHT]",                           \
+        .help = "keys that are visible before and after a query's own: --mask window; its size is a bucket of tunings" \
     }
 /* Sets mask and window of what is given. masked: the problem's mask was asked for. FA_INVALID: by another one. */
 fa_status cli_window_set(fa_problem *p, const cli_reach *window, bool masked);

@@ -1,4 +1,4 @@
-/* check: see the header. */
+/* check: the verdict as JSON and as lines. */
 #include "check.h"
 #include "cli/text/cli.h"
 #include <math.h>

@@ -68,7 +68,7 @@ void cli_heading(const cli *c, const char *text)
 #define LAST_LEAST 40 /* columns that the last one needs beside the others; else it has lines of its own */
 #define INDENT 4
 
-/* The last cell in lines of `room` columns, broken behind commas and blanks, each but the first indented. */
+/* The last cell in lines of `room` columns, broken after commas and blanks, each but the first indented. */
 static void print_wrapped(const char *s, int indent, int room)
 {
     for (bool first = true; *s; first = false) {

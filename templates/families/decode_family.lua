@@ -11,10 +11,10 @@ local decode = { rows_sm = 128, round_up = round_up }
 local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 128
 local HELD = 4  -- segments at most after which the groups of a block meet
 
--- Binary digits of x behind the first.
+-- Binary digits of x after the first.
 local function digits(x) return x > 1 and 1 + digits(x // 2) or 0 end
 
--- Tunables behind those of the tile.
+-- Tunables after those of the tile.
 decode.shares = {
   { "stages", { 2, 3, 4, 5, 6 }, "buffers of K and V of a group", step = "any" },
   { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
@@ -22,7 +22,7 @@ decode.shares = {
   { "combine", { { 0, "last_block" }, { 1, "second_kernel" } },
     "what adds up the parts of a tile: the block that comes last, or a second kernel" },
   { "sm_shares", { 1, 2, 4 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
-  { "min_turns", { 1, 4 }, "least turns (bk * key_warps keys) that a block takes" },
+  { "min_turns", { 1, 4 }, "least iterations (bk * key_warps keys) that a block takes" },
 }
 
 -- Bytes of a key's rows of K and V in shared memory.
@@ -129,7 +129,7 @@ function decode.steps(p, c, a, l)
   } }
 end
 
--- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
+-- What blocks leave of tiles that they share: at most one that began before them and one that goes on after them.
 function decode.workspace(p, c, a, l)
   -- Batch invariance: the config follows from the class, and no other takes over.
   if p.has_batch_invariant then
@@ -144,8 +144,8 @@ end
 -- Row tiles of a head walk its keys side by side: what one has read the others find in the L2, but for this part.
 local AGAIN = 0.15
 
--- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
--- turn: its clocks beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
+-- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
+-- turn: the clocks of an iteration beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
 -- (docs/experiments.md, "Decoding"). sq: queries of each sequence, where they are not p.sq. boxed: products are wgmma's.
 function decode.stream(p, c, a, turn, sq, boxed)
   sq = sq or p.sq
@@ -166,7 +166,7 @@ function decode.stream(p, c, a, turn, sq, boxed)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * p.dv * 4
-  -- A second kernel behind wgmma began sooner in graphs on an H100 than the one behind mma.sync that the other numbers are from.
+  -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 3000 or 6660) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
@@ -174,7 +174,7 @@ function decode.stream(p, c, a, turn, sq, boxed)
 end
 
 function decode.work(p, c, a, l, sq)
-  -- The chain of latencies from the arrival of a turn's keys to its last product, or the products themselves.
+  -- The chain of latencies from the arrival of an iteration's keys to its last product, or the products themselves.
   local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
   local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
@@ -202,7 +202,7 @@ function decode.starts(tiles, combine)
   return list
 end
 
--- The table of a family: `t`, with what all have behind its own tunables and constraints.
+-- The table of a family: `t`, with what all have after its own tunables and constraints.
 function decode.family(t)
   local function append(to, from)
     to = to or {}

@@ -59,7 +59,7 @@ return decode.family {
   end,
 
   work = function(p, c, a, l, sq)
-    -- Instructions of a warp's turn: a load, conversions and FMAs for each chunk of a lane; copies and their addresses; the softmax.
+    -- Instructions of a warp's iteration: a load, conversions and FMAs for each chunk of a lane; copies and their addresses; the softmax.
     local width = 16 // p.bytes
     local loads = c.bk * (dot_chunks(p, c.dot_lanes) * c.dot_lanes + l.col_chunks * l.col_lanes) // 32
     local convert = p.dtype == "fp32" and 0 or width

@@ -20,13 +20,13 @@ typedef unsigned short output;  // $(p.o)
 constexpr int BR = $(c.br);         // query rows of a tile: queries x heads of a group
 constexpr int BC = $(c.bk);         // keys of a block of keys, which a group of warps takes at a time
 constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / ROW_WARPS rows
-constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
+constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take GROUPS * BC keys in an iteration
 constexpr int STAGES = $(c.stages);     // buffers of a group
-constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
-constexpr int MIN_TURNS = $(c.min_turns);  // least turns of a thread block
+constexpr int ENDS = $(l.ends);       // iterations that take as long as the beginning and the end of a tile
+constexpr int MIN_TURNS = $(c.min_turns);  // least iterations of a thread block
 //| if p.has_batch_invariant then
 constexpr int SEGMENTS_DIGITS = $(l.segments_digits), SEGMENTS = 1 << SEGMENTS_DIGITS;  // of a tile at most
-constexpr int SEGMENT_DIGITS = $(l.segment_digits);                // turns of each at least: 1 << SEGMENT_DIGITS
+constexpr int SEGMENT_DIGITS = $(l.segment_digits);                // iterations of each at least: 1 << SEGMENT_DIGITS
 constexpr int SECTION = $(l.section);      // segments that are added up first
 //| end
 //| if c.kv_lanes > 1 then
@@ -93,7 +93,7 @@ constexpr bool PAIRS_V = false;
 //|   include "mma/decode_fragments.cu"
 //| end
 
-// Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the turn before.
+// Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the iteration before.
 __device__ __forceinline__ void group_arrived(int group) {
   cp_async_wait<STAGES - 2>();
 //| if l.boxed then
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     for (int segment = walk.first; segment < walk.upto; segment++) {
     rows.fresh();
 //| end
-    int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last turn
+    int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last iteration
 #pragma unroll 1
 //| local begin, turns = "int turn = walk.turn", "turn < walk.end"
 //| if p.has_batch_invariant then begin, turns = "const int end = walk.cuts.begin_of(segment + 1)", "turn < end" end
@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 }
 //| if c.combine == c.named.combine.second_kernel then
 
-// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+// The second step: thread block i of each slice of rows takes the tile that goes on after block i of the first, if there is one.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
 //|   if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -150,7 +150,7 @@ __device__ __forceinline__ void store_row(const Params &p, void *to, long long a
   if (col + 3 < WIDTH) store_gradient(p, to, at + col + 3, sum.w * scale);
 }
 
-// Rows of Q and dO from row0 on; rows behind the last become zeros.
+// Rows of Q and dO from row0 on; rows after the last become zeros.
 __device__ __forceinline__ void load_queries(const Params &p, const Sequence &sequence, u32 smem, int head, int row0) {
   const int last = sequence.sq() - 1 - row0;
   const float *const q = (const float *)p.q + sequence.q() + head * p.q_sh + row0 * p.q_ss;
@@ -159,7 +159,7 @@ __device__ __forceinline__ void load_queries(const Params &p, const Sequence &se
   load_tile<BR, CHUNKS_V, false, DV * 4>(smem + SMEM_GRAD_O, (const char *)grad_o, p.grad_o_ss * 4, 0, last);
 }
 
-// Rows of K and V from key0 on; keys in front of the first and behind the last become zeros.
+// Rows of K and V from key0 on; keys before the first and after the last become zeros.
 __device__ __forceinline__ void load_keys_and_values(const Params &p, const Sequence &sequence, u32 smem, int kv_head, int key0, int first,
                                                      int last) {
   const float *const k = (const float *)p.k + sequence.k() + kv_head * p.k_sh + key0 * p.k_ss;
@@ -206,10 +206,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if (key >= sequence.sk()) continue;
 #pragma unroll
     for (int j = 0; j < DJ; j++)
-      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], $(pr.grad_scale));
+      store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j),
+                   dk[i][j], $(pr.grad_scale));
 #pragma unroll
     for (int j = 0; j < VJ; j++)
-      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(pr.keep_scale));
+      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j),
+                    dv[i][j], $(pr.keep_scale));
   }
 }
 

@@ -1,5 +1,5 @@
 -- flash_bwd_ffma: the gradients of attention in exact fp32 on the FMA units, deterministic by construction: blocks of one kernel own
--- keys, for dK and dV, blocks of another own queries, for dQ. Both compute S and dP anew (7 products): nothing is added up in memory.
+-- keys, for dK and dV, blocks of another own queries, for dQ. Both compute S and dP again (7 products): nothing is added up in memory.
 -- 256 threads as 16 x 16: thread (x, y) holds rows y, y + 16, ... and keys x, x + 16, ... of S and dP; of dQ, dK and dV every 16th float4.
 
 local backward = include "families/backward_family.lua"

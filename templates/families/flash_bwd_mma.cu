@@ -35,7 +35,7 @@ constexpr float LOG2E = 1.44269504088896341f;
 constexpr int SMEM_V = $(l.v), SMEM_STAGES = $(l.q), STAGE = $(l.stage);
 constexpr int STAGE_GRAD_O = BR * CHUNKS * 16, STAGE_PAIRS = STAGE_GRAD_O + BR * CHUNKS_V * 16;
 //| if c.twins == 1 then
-constexpr int SMEM_P = $(l.p);  // P in fp32, from a warp to its twin
+constexpr int SMEM_P = $(l.p);  // P in fp32, from a warp to the other one of its keys
 //| end
 //| if c.dq == 1 then
 constexpr int Q_STAGE = BC * CHUNKS * 16;  // of dQ: K
@@ -76,7 +76,7 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| end
 
-// ROWS rows of a 16-bit tensor from `row` on, which begins at `from`; those in front of `first` and behind `last` become zeros.
+// ROWS rows of a 16-bit tensor from `row` on, which begins at `from`; those before `first` and after `last` become zeros.
 template <int ROWS, int CHUNKS_OF, int WIDTH>
 __device__ __forceinline__ void load_rows(u32 tile, const void *from, long long at, long long stride, int row, int first, int last) {
   load_tile<ROWS, CHUNKS_OF, false, WIDTH * 2>(tile, (const char *)((const element *)from + at + row * stride), stride * 2, first - row,
@@ -95,7 +95,7 @@ struct Walk {
     from = (const char *)((const element *)tensor + at + (row + S::row()) * stride) + S::col() * 16;
   }
   static __device__ __forceinline__ u32 place() { return kept(tile_offset<CHUNKS_OF>(S::row(), S::col())); }
-  // Rows from `row` on; those in front of `first` and behind `last` become zeros.
+  // Rows from `row` on; those before `first` and after `last` become zeros.
   __device__ __forceinline__ void load(u32 to, long long stride, int row, int first, int last) {
 #pragma unroll
     for (int r = 0; r < ROWS; r += S::STEP, from += S::STEP * 2 * stride)
@@ -109,9 +109,11 @@ struct Walk {
 //| end
 
 // dS out of P and dP.
-__device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return $(pr.dscore("probability", "grad", "delta")); }
+__device__ __forceinline__ float grad_score(float probability, float grad, float delta) {
+  return $(pr.dscore("probability", "grad", "delta"));
+}
 
-// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.spill and ", some of them each launch" or "") ----
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.spill and ", some each launch" or "") ----
 
 // LSE in base 2 and D of queries 2 t and 2 t + 1 of a block of eight.
 struct Pairs {
@@ -131,7 +133,7 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
 //| pr.whole()
 
 //|   if c.dq == 1 then
-// Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
+// Pairs that the mask hides, and keys after the last, become 0. key, row: the warp's first.
 //|   else
 // Pairs that the mask hides become 0. key, row: the warp's first.
 //|   end
@@ -143,7 +145,7 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 
 //| pr.meet()
 
-// S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
+// S^T becomes P^T. Rows after the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys after the last key is not
 // stored.
 __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Pairs (&pairs)[NB_ROWS]) {
 #pragma unroll
@@ -265,8 +267,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   load_next();
 
   // Calls body(cut, q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. cut: whether some pairs
-  // may be hidden; where no twin is waited for, what is seen whole has a text of its own, without branches. Behind the barrier at its head
-  // a tile has arrived, and no warp reads the one before.
+  // may be hidden; where no other warp is waited for, what is seen whole has a text of its own, without branches. After the barrier at its
+  // head a tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
     auto parts = [&](u32 tile) {
@@ -335,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
         for (int n = 0; n < NB_ROWS; n++)
           store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
                                                                     __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
-      asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the twin
+      asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the other warp
 //|   if p.has_dropout then
       drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);
 //|   end
@@ -427,4 +429,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //| end
 }
 
-//| include(c.dq == 1 and "mma/grad_q_spill.cu" or "mma/grad_q_anew.cu")
+//| include(c.dq == 1 and "mma/grad_q_spill.cu" or "mma/grad_q_recompute.cu")

@@ -1,9 +1,9 @@
 -- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys,
 -- for dK and dV, blocks of another own queries, for dQ, so that nothing is added up in memory and every launch has the same bits. A warp
 -- owns 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through shared
--- memory. The kernel of dQ computes S and dP anew (dq = anew, 7 products), or takes dS from memory, where the kernel of dK and dV left it
--- in 16 bits (dq = spill, 5 products): in tiles in the order in which mma.sync takes them, for as many heads at a time as the workspace
--- holds.
+-- memory. The kernel of dQ computes S and dP again (dq = recompute, 7 products), or takes dS from memory, where the kernel of dK and dV
+-- left it in 16 bits (dq = spill, 5 products): in tiles in the order in which mma.sync takes them, for as many heads at a time as the
+-- workspace holds.
 
 local backward = include "families/backward_family.lua"
 
@@ -21,7 +21,7 @@ local function one_or_two(rows, warps, what)
 end
 
 return {
-  doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics, dS anew or through memory",
+  doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics, dS recomputed or through memory",
   operation = "backward",
   features = backward.features,
   rank = 0,
@@ -35,13 +35,14 @@ return {
     { "twins", { 0, 1 },
       "warps that have a block of keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
     { "stages", { 1, 2 }, "buffers of what an iteration reads: Q and dO, or K and V" },
-    { "dq", { { 0, "anew" }, { 1, "spill" } },
-      "how dQ comes by dS: computed anew from Q, K, dO and V, or out of memory, left by dK and dV" },
+    { "dq", { { 0, "recompute" }, { 1, "spill" } },
+      "how dQ comes by dS: computed again from Q, K, dO and V, or out of memory, left by dK and dV" },
     { "q_br", { 32, 64, 128, 256 }, "queries of a block of dQ" },
     { "q_bc", { 16, 32, 64, 128 }, "keys per iteration of dQ" },
   },
 
-  -- Twins have all queries of an iteration at a time. Twice the warps with twice the keys and queries of a block leave each warp its rows.
+  -- Two warps of a block of keys have all queries of an iteration at a time. Twice the warps with twice the keys and queries of a block
+  -- leave each warp its rows.
   moves = { { br = 1, br_part = 1 }, { br_part = 1, twins = 1 }, { bc = 1, warps = 1, q_br = 1 } },
 
   -- Tiles of dK and dV from the most rows to the fewest, with keys of dQ as memory allows.
@@ -75,10 +76,10 @@ return {
       if c.bc // 16 >= c.warps // 2 then return one_or_two(c.bc * (1 + c.twins), c.warps, "dK and dV") end
       return false, "B_c = " .. c.bc .. " leaves warps without keys"
     end, upto = "twins" },
-    -- P goes from a warp to its twin once in an iteration.
+    -- P goes from a warp to the other one of its keys once in an iteration.
     { "twin_part", function(p, c)
       if c.twins == 0 or c.br_part == c.br then return true end
-      return false, "twins have all " .. c.br .. " queries at a time"
+      return false, "two warps of a block of keys have all " .. c.br .. " queries at a time"
     end, upto = "twins" },
     { "q_warps", function(p, c) return one_or_two(c.q_br, c.warps, "dQ") end, upto = "q_br" },
     backward.workspace(16, function(c) return c.dq == c.named.dq.spill end),
@@ -89,7 +90,7 @@ return {
     l.mma = { k = 16, type = p.dtype == "fp16" and "f16" or "bf16" }
     l.chunks, l.chunks_v = round_up(p.d, 8) // 8, round_up(p.dv, 8) // 8
     l.kb, l.qb = key_blocks(c), query_blocks(c)
-    -- dK and dV: K, V, stages of Q, dO and their rows' LSE and D, P from a warp to its twin.
+    -- dK and dV: K, V, stages of Q, dO and their rows' LSE and D, P from a warp to the other one of its keys.
     local both = (l.chunks + l.chunks_v) * 16
     l.v = c.bc * l.chunks * 16
     l.q = l.v + c.bc * l.chunks_v * 16

@@ -44,7 +44,7 @@ constexpr int SMEM_DS = $(l.ds), SMEM_ENDED = $(l.ended);
 constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
 //| end
 //| if c.twins == 1 then
-constexpr int SMEM_P = $(l.p);  // P in fp32, from a warpgroup to its twin
+constexpr int SMEM_P = $(l.p);  // P in fp32, from a warpgroup to the other one of its keys
 //| end
 constexpr int DELTA_PAD = $(l.delta_pad);  // rows with their LSE, and then their D, side by side
 constexpr float LOG2E = 1.44269504088896341f;

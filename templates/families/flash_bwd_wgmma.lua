@@ -22,8 +22,8 @@ end
 
 local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
--- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to a twin, LSE and D lie
--- in shared memory, behind them the barriers, and tiles that were drawn.
+-- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to the other one of its
+-- keys, LSE and D lie in shared memory, after them the barriers, and tiles that were drawn.
 local function places_kv(p, c)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
@@ -92,7 +92,7 @@ return {
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
   },
 
-  -- Two warpgroups of 64 keys, or twins where the sums of one take too many registers; dS through memory, or dQ added up.
+  -- Two warpgroups of 64 keys each, or two of the same 64 where the sums of one take too many registers; dS through memory, or dQ added up.
   start = function(p, a)
     local list = {}
     for _, box in ipairs({ 64, 32, 16 }) do
@@ -130,7 +130,7 @@ return {
     end, upto = "twins", about = "registers" },
     { "held", function(p, c)
       if c.held == 0 or c.twins == 0 then return true end
-      return false, "twins have no more than one product with K or V each"
+      return false, "two warpgroups of the same keys have no more than one product with K or V each"
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
@@ -193,7 +193,7 @@ return {
     l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
     l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
-    -- Where dQ is added up, the kernel behind has neither buffers nor products.
+    -- Where dQ is added up, the next kernel has neither buffers nor products.
     l.regs = l.sums and l.kv_regs or math.min(l.kv_regs, l.q_regs)
     l.threads = l.sums and l.kv_threads or math.max(l.kv_threads, l.q_threads)
     l.bytes = l.sums and l.bytes_kv or math.max(l.bytes_kv, l.bytes_q)
@@ -206,7 +206,8 @@ return {
 
   steps = function(p, c, a, l)
     local function map(tensor, rows) return { tensor = tensor, cols = c.box, rows = rows, swizzle = l.row } end
-    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d members units"):format(c.q_br), pdl = 1,
+    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d members units"):format(c.q_br),
+      pdl = 1,
       maps = { map("k", 64) } }
     if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
     return {
@@ -233,7 +234,7 @@ return {
     local visible = p.b * p.hq * seen_share(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
-    -- What a copy takes beyond the time of the blocks in front of it. By timings on an H200, d = 64: four buffers of Q and dO in the place
+    -- What a copy takes beyond the time of the blocks before it. By timings on an H200, d = 64: four buffers of Q and dO in the place
     -- of two take 292 to 357 TFLOP/s. d = 128: three in the place of two, 461 to 528.
     local latency = ({ [2] = 900, [3] = 500 })[c.stages] or 350
     local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)

@@ -56,7 +56,8 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
+    local grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br)
+    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = grid } }
   end,
 
   params = function(p, c, a, l)

@@ -29,8 +29,8 @@ constexpr int THREADS = WARPS * 32;
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 //| if c.lag > 0 then
-// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
-// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+// Lazy rescaling: a row's m may be below the true maximum by LAG in log2 units. Probabilities then reach 2^LAG, and O and l, which share
+// m, need no rescaling until some row of the warp exceeds it. The result is the same softmax.
 constexpr float LAG = $(c.lag);
 //| end
 
@@ -275,12 +275,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 }
 //| if p.has_lengths then
 
-// The grid stays the same whatever the lengths. Its blocks take tiles to and fro, so that one with a long tile gets a short one next.
+// The grid stays the same whatever the lengths. Its blocks take tiles back and forth, so that one with a long tile gets a short one next.
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
 #pragma unroll 1
   for (int round = 0;; round++) {
-    TileOrder order(p);  // made anew: its registers are needed between
+    TileOrder order(p);  // made again: its registers are needed between
     const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
@@ -290,7 +290,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
 //| if l.split then
 
-// Blocks take parts of tiles to and fro, so that one with a long part gets a short one next.
+// Blocks take parts of tiles back and forth, so that one with a long part gets a short one next.
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
   const Parts parts = parts_of_launch(p);

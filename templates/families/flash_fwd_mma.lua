@@ -27,7 +27,7 @@ return {
       "when copies are awaited and issued: v_first = V before the softmax, v_last = after it, together = K and V at once, one barrier" },
     { "q_regs", { 0, 1 }, "Q fragments: 0 = read from shared memory each time, 1 = held in registers" },
     { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
-    { "lag", { 0, 8 }, "how far, in log2 units, a row's maximum may lag behind before O is rescaled" },
+    { "lag", { 0, 8 }, "lazy rescaling: O is rescaled where a row's maximum has grown by more than this, in log2 units" },
     { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
   },
 
@@ -151,7 +151,7 @@ return {
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements, with packed rows for two.
     local random = p.has_dropout and elements * (c.pack > 0 and 28 or 15) or 0
     local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
-    -- Waiting per block of keys: two barriers with the copy of V or of K behind them, or one barrier. Fitted, see gen/cost.c.
+    -- Waiting per block of keys: two barriers with the copy of V or of K after them, or one barrier. Fitted, see gen/cost.c.
     local latency = ({ [0] = 630, 1100, 240 })[c.order]
     if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
     -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
@@ -168,7 +168,8 @@ return {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = (n_mma + elements * (beside and 4 or 3) + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      issue = (n_mma + elements * (beside and 4 or 3) + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb))
+        * more,
       smem_bytes = (fragments + copies) * (beside and 1.45 or 1.2) * more,
       latency = latency,
       tile_latency = 5500,

@@ -34,8 +34,8 @@ constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
 //| end
 //| if c.rescale > 0 then
-// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
-// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+// Lazy rescaling: a row's m may be below the true maximum by LAG in log2 units. Probabilities then reach 2^LAG, and O and l, which share
+// m, need no rescaling until some row of the warp exceeds it. The result is the same softmax.
 constexpr float LAG = $(c.rescale >= 2 and 8 or 0);
 //| end
 //| if c.exp > 0 then
@@ -47,7 +47,8 @@ constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
-constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);  // offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all
+// Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
+constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
 //| if l.joined then
 // Buffers of K and V hold groups of eight rows, whose boxes of columns lie side by side or, where there is no such map, rows of box after
 // box: bytes from a group to the next, and from a box to the next.
@@ -84,7 +85,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "work/hopper_scheduler.cu"
 
 //| if p.has_lengths then
-//| include "wgmma/hopper_foreign.cu"
+//| include "wgmma/hopper_out_of_range.cu"
 
 //| end
 //| include "wgmma/hopper_producer.cu"
@@ -116,7 +117,8 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
-    fa_fwd(const __grid_constant__ Params p$(l.split and "" or ", const __grid_constant__ TensorMap q_map"), const __grid_constant__ TensorMap k_map,
+    fa_fwd(const __grid_constant__ Params p$(l.split and "" or ", const __grid_constant__ TensorMap q_map"),
+           const __grid_constant__ TensorMap k_map,
            const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
@@ -131,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
 #pragma unroll
-    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + $(p.has_lengths and 3 or 2));
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1),
+                                mbarrier_init(tile_empty(smem, i), 4 * WGS + $(p.has_lengths and 3 or 2));
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -164,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.persistent then
     if (warp == 2) schedule_tiles(p, smem, lane);
 //|   if p.has_lengths then
-    if (warp == 3) clear_foreign_rows(p, smem, lane);
+    if (warp == 3) clear_out_of_range_rows(p, smem, lane);
 //|   end
 //| else
     if (warp == 2) grid_over();

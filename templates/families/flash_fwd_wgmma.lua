@@ -62,7 +62,7 @@ local function buffers(p, c)
   return l
 end
 
--- And behind them: O where it has a place of its own, the mbarriers, what is published of tiles.
+-- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
 local function places(p, c)
   local l = buffers(p, c)
   l.wgs = c.br // 64
@@ -94,8 +94,8 @@ end
 -- What a block may take, where `ctas` share an SM.
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
--- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and 64
--- bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share them.
+-- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and
+-- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share them.
 local function fed(p, c)
   local box = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1
   if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
@@ -121,7 +121,7 @@ return {
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
       "how blocks get tiles: persistent = they stay and the next that is free draws one, " ..
-      "static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
+      "static = they stay and get theirs beforehand, back and forth; per_tile = one block each" },
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
@@ -130,9 +130,9 @@ return {
       "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
-      "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = behind both, which run side by side" },
+      "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = after both, which run side by side" },
     { "o_path", { { 0, "direct" }, { 1, "tma_q" }, { 2, "tma" } },
-      "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
+      "O goes back: direct = from registers, tma_q = by TMA from the buffer of Q, tma = by TMA from a buffer of its own" },
   },
 
   -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
@@ -149,7 +149,8 @@ return {
     end
     for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
-                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
+                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
+                         { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
@@ -185,7 +186,9 @@ return {
       return false, "how many tiles there are is known on the device alone"
     end, upto = "grid" },
     { "feeder", function(p, c, a)
-      if edges.left(p) and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
+      if edges.left(p) and c.feeder < 32 then
+        return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers"
+      end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
@@ -251,7 +254,8 @@ return {
       local _launch, consumer = registers(a, c)
       local need = matrices(p, c) + 30
       if not edges.right(p) or need <= consumer then return true end
-      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
+      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
+        " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
@@ -377,7 +381,8 @@ return {
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0)) + (c.bc - 96) / 1000,
+      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0))
+        + (c.bc - 96) / 1000,
       l2_speed = 2,
       regs = l.regs,
     }

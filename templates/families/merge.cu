@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
 //| end
   const int mate = threadIdx.x % MATES, lane = mate % LANES, member = mate / LANES, slot = threadIdx.x / MATES;
 //| if a.cc >= 90 then
-  asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what is in front of it has ended
+  asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
   for (long long base = (long long)blockIdx.x * ROWS; base < p.total; base += (long long)gridDim.x * ROWS) {
     const bool real = base + slot < p.total;
@@ -202,7 +202,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
         for (int v = 0; v < VEC; v++) sum[s][v] *= inverse;
         if (lane + s * LANES < PIECES) store(to + (lane + s * LANES) * (VEC * $(p.o_bytes)), sum[s]);
       }
-      if (lane == 0 && p.lse != nullptr) p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = $(pr.lse("m", "l"));  // -inf of no key
+      if (lane == 0 && p.lse != nullptr)  // -inf of no key
+        p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = $(pr.lse("m", "l"));
     }
   }
 }

@@ -1,6 +1,6 @@
 -- Batches in which prompts, or chunks of them, meet sequences that take one token or a few: a kernel of whole tiles takes the first, a
--- kernel of split keys the others. Which is which says each sequence's own length, on the device, so that none is computed in tiles of
--- mostly empty rows, and none depends on its neighbours.
+-- kernel of split keys the others. Each sequence's own length says which kernel takes it, on the device, so that none is computed in
+-- tiles of mostly empty rows, and none depends on its neighbours.
 
 local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a sequence are split
 
@@ -88,7 +88,7 @@ return function(doc, prompt, few)
       return steps
     end,
 
-    -- The kernels run one behind the other, and share buffers that are large enough for either.
+    -- The kernels run one after the other, and share buffers that are large enough for either.
     workspace = function(p, c, a, l)
       if p.has_batch_invariant then return few.workspace(p, l.few_config, a, l.few_layout) end
       return prompt.workspace and prompt.workspace(p, c, a, l) or few.workspace(p, l.few_config, a, l.few_layout)

@@ -89,7 +89,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = 1.f / l;
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
-  for (int j = lane; j < sequence.sk(); j += 32) s[j] = $(pr.seen("j", "lo", "hi")) ? expf(s[j] - m) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
+  for (int j = lane; j < sequence.sk(); j += 32)
+    s[j] = $(pr.seen("j", "lo", "hi")) ? expf(s[j] - m) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
 }
 

@@ -1,5 +1,5 @@
--- Dense batches behind long keys: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as many
--- parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
+-- Dense batches over long keys: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
+-- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
@@ -30,12 +30,14 @@ local function parts_of(c, l, tiles, blocks, thread_blocks)
   return each
 end
 
--- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
+-- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
+-- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
 return function(doc, whole, chosen, tile_clocks, flop)
   local tunables, constraints = {}, {}
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
-    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; N = so many, as far as there are keys" }
+    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; " ..
+    "N = so many, as far as there are keys" }
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do

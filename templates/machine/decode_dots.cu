@@ -109,7 +109,7 @@ struct WarpRows {
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem)
       : lane(threadIdx.x % 32), probabilities(shared_address(smem) + SMEM_P + threadIdx.x / 32 * SMEM_P_GROUP) {}
 
-  // The lane's part of Q: row r is query row / group of head row % group. Rows behind the last are zeros.
+  // The lane's part of Q: row r is query row / group of head row % group. Rows after the last are zeros.
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
 #pragma unroll
     for (int r = 0; r < BR; r++) {
@@ -237,7 +237,7 @@ struct WarpRows {
 #pragma unroll
         for (int c = 0; c < COL_CHUNKS; c++) {
           float v[WIDTH];
-          // Lanes behind the last chunk read that one, and what they make of it goes nowhere.
+          // Lanes after the last chunk read that one; what they compute of it is not used.
           widen(v, load_shared_x4(v_tile + tile_offset<CHUNKS_V>((n + i) * KEYS_V + key_of_place(place),
                                                                  min(c * COL_LANES + lane % COL_LANES, CHUNKS_V - 1))));
 #pragma unroll

@@ -42,8 +42,8 @@ __device__ __forceinline__ void registers_give() { asm volatile("setmaxnreg.dec.
 template <int N>
 __device__ __forceinline__ void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 
-// The launch may begin before what is in front of it in the stream has ended: no thread touches global memory before it has waited for
-// that (CUDA C++ Programming Guide, "Programmatic Dependent Launch"). And the launch behind may begin once every block has said so, or
+// The launch may begin before what precedes it in the stream has ended: no thread touches global memory before it has waited for
+// that (CUDA C++ Programming Guide, "Programmatic Dependent Launch"). And the next launch may begin once every block has said so, or
 // ended.
 __device__ __forceinline__ void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 __device__ __forceinline__ void grid_over() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }

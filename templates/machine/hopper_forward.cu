@@ -11,7 +11,8 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barri
 __device__ __forceinline__ void tma_load_for_all(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch), "h"((u16)((1 << CLUSTER) - 1)) : "memory");
+                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch),
+                   "h"((u16)((1 << CLUSTER) - 1)) : "memory");
 }
 __device__ __forceinline__ u32 cluster_rank() {
   u32 r;
@@ -44,7 +45,8 @@ __device__ __forceinline__ void tma_wait_read() { asm volatile("cp.async.bulk.wa
 // Four (two) 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r
 // of matrix m.
 __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
 }
 __device__ __forceinline__ void stmatrix_x2(u32 to, u32 x0, u32 x1) {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(to), "r"(x0), "r"(x1) : "memory");
@@ -92,7 +94,7 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
 //| end
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local NS, NO = c.bc // 2, l.o_regs
-// Between ordinary code that touched registers and the products that use them: those that are operands here are settled before it.
+// Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_fence(float (&o)[$(NO)], u32 (&a)[$(NS // 2)]) {
   asm volatile("wgmma.fence.sync.aligned;"
@@ -117,11 +119,11 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
       : "n"(N) : "memory");
 }
 //| end
-// Nothing, but what computes `sums` stays before it, and what is stored. The compiler would move exponentials down to their use, behind a
+// Nothing, but what computes `sums` stays before it, and what is stored. The compiler would move exponentials down to their use, after a
 // wait for products that they should run beside, and a wait for products up into the stores that should run beside them. It moves
 // nothing across the branches of a loop, here a wait for a phase that is over already, and it cannot know that no two sums, which are
 // not negative, have the bits that would skip the wait.
-__device__ __forceinline__ void settle(u32 sums, u32 barrier, u32 parity) {
+__device__ __forceinline__ void hold_order(u32 sums, u32 barrier, u32 parity) {
   asm volatile("{\n"
                ".reg .pred done, never;\n"
                "setp.eq.u32 never, %2, 0xffedcba9;\n"

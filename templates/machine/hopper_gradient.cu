@@ -87,7 +87,7 @@ __device__ __forceinline__ u64 descriptor(u32 low) {
 //|   if new then sizes[#sizes + 1] = n end
 //| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Between ordinary code that touched registers and the products that use them: those that are operands here are settled before it.
+// Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 //| for _, n in ipairs(sizes) do
 __device__ __forceinline__ void wgmma_fence(float (&x)[$(n)]) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(n)]) {
 //| end
 template <int N>
 __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
-// An operand out of registers is settled, too.
+// An operand out of registers has its value, too.
 __device__ __forceinline__ void wgmma_fence(u32 (&a)[NS / 2]) {
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(NS // 2, '"+r"(a[#])'))

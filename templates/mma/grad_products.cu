@@ -1,12 +1,12 @@
 //| needs "c.dq"
 // ---- products of 16-bit tiles in shared memory on mma.sync ----
 
-// A tile, `on` bytes behind `base`. Tiles with a base in common have addresses in common, where `on` is a constant.
+// A tile, `on` bytes after `base`. Tiles with a base in common have addresses in common, where `on` is a constant.
 struct Place {
   u32 base, on;
 };
 
-// A value that stays in its register: without a shuffle the compiler would rather compute it anew in every iteration.
+// A value that stays in its register: without a shuffle the compiler would rather compute it again in every iteration.
 __device__ __forceinline__ u32 kept(u32 x) { return __shfl_xor_sync(~0u, x, 0); }
 
 // Where a lane finds its parts of fragments in a tile with rows of CHUNKS chunks. Bases of tiles are multiples of 128 bytes, so that

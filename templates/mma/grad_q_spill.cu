@@ -87,6 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   }
   __syncthreads();  // the blocks of K are free for what is stored
   store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), smem + warp_row * CHUNKS * 16, p.grad_q,
-                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + p.member + member) * p.grad_q_sh, p.grad_q_ss,
+                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + p.member + member) * p.grad_q_sh,
+                            p.grad_q_ss,
                             sq - row0 - warp_row);
 }

@@ -9,7 +9,7 @@ __device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int memb
 }
 
 // dS^T of the warp from query `row` and key `key` on, each tile as the product with K takes it: dS, queries in the place of rows. Nothing
-// reads tiles behind the last query or key, and the workspace has none.
+// reads tiles after the last query or key, and the workspace has none.
 __device__ __forceinline__ void spill_scores(const Params &p, const u32 (&a)[NB_ROWS / 2][KB][4], int local, int member, int row, int key,
                                              int sq, int sk) {
   uint4 *to = scores_of(p, local, member, row, key);

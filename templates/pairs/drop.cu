@@ -22,8 +22,8 @@ const Row own = $(quad.row);
 const int query = (int)own.query;
 //|       end
 const uint4 w = $(words_of(quad, ""));
-//|       if quad.behind then
-const $(quad.behind);
+//|       if quad.after then
+const $(quad.after);
 //|       end
 //|       for i, word in ipairs(quad.words or { "w.x", "w.y", "w.z", "w.w" }) do element(("dropout.keeps(%s)"):format(word), quad.at[i]) end
 //|     end)
@@ -34,11 +34,11 @@ const $(quad.behind);
 //| local function halves(low, high) return ("(%s ? 0xffff : 0) | (%s ? 0xffff0000 : 0)"):format(low, high) end
 //|
 //| return function(pr, p)
-//|   -- The scale of what is kept. O and dV take it at their end, behind another factor or alone, and dP where its pairs are dropped.
+//|   -- The scale of what is kept. O and dV take it at their end, after another factor or alone, and dP where its pairs are dropped.
 //|   pr.out_scale = p.has_dropout and " * p.keep_scale" or ""
 //|   pr.keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 //|
-//|   -- In front of the pairs. number: of the head among those of all sequences, where it is the same for all of them.
+//|   -- Before the pairs. number: of the head among those of all sequences, where it is the same for all of them.
 //|   function pr.begin_dropout(number)
 //|     if p.has_dropout then
 const Dropout dropout = make_dropout(p);
@@ -94,7 +94,7 @@ if ($(kept)) $(quad.bits) |= 1u << $(at);
 //|   end
 //|
 //|   -- Of one pair, for kernels that take them one by one: the type of P, which drop_pair() may change; whether the pair is kept; P
-//|   -- becoming 0 where it is not; a factor of P, behind another one; and x with its scale, or 0, as a variable `kept` says.
+//|   -- becoming 0 where it is not; a factor of P, after another one; and x with its scale, or 0, as a variable `kept` says.
 //|   pr.p_type = p.has_dropout and "float" or "const float"
 //|   function pr.keeps(number, query, key) return ("dropout.keeps(%s, %s, %s)"):format(number, query, key) end
 //|   function pr.drop_pair(x, number, query, key)

@@ -1,4 +1,5 @@
-//| -- A row's maximum with one key more, the factor of what the keys before have added, and the key's P: exponents are exactly 0 at the maximum.
+//| -- A row's maximum with one key more, the factor of what the keys before have added, and the key's P: exponents are exactly 0 at the
+//| -- maximum.
 //| function raise_exactly()
     const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
     float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);

@@ -21,7 +21,7 @@ const int $(of.pair);
 if ($(condition)) $(x)$(of.at) = $(value);
 //|   end
 //|
-//|   -- The four ways to tell hidden pairs, by what threads know in front of the elements of a row.
+//|   -- The four ways to tell hidden pairs, by what threads know before they walk over the elements of a row.
 //|   local told = {}
 //|
 //|   -- The first and last key that a row's query sees, within the block.
@@ -55,23 +55,23 @@ const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|     end)
 //|   end
 //|
-//|   -- The diagonals, counted from the first key and query of the tile: no register holds anything of a row. behind: keys behind the last
+//|   -- The diagonals, counted from the first key and query of the tile: no register holds anything of a row. past: keys after the last
 //|   -- may be in the tile, and are hidden as well.
-//|   function told.diagonals(of, x, value, behind)
+//|   function told.diagonals(of, x, value, past)
 //|     local hidden = {}
 //|     if pr.right then
 // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
 const int hi = sequence.diag_hi() - (key - row), lo = $(pr.left and "sequence.diag_lo() - (key - row)" or "-PART");
 //|       table.insert(hidden, pr.unseen(of.key .. " - " .. of.query, "lo", "hi"))
 //|     end
-//|     if behind then
+//|     if past then
 const int last = sequence.sk() - 1 - key;
 //|       table.insert(hidden, of.key .. " > last")
 //|     end
 //|     loops(of.inner, true, function() set(of, x, value, table.concat(hidden, " || ")) end)
 //|   end
 //|
-//|   -- The first and last query that sees a row's key, within the block. Keys behind the last may be in the tile, and are hidden as well.
+//|   -- The first and last query that sees a row's key, within the block. Keys after the last may be in the tile, and are hidden as well.
 //|   function told.queries(of, x, value)
 //|     local hidden = of.key .. " > last"
 const int last = sequence.sk() - 1 - key;
@@ -96,5 +96,5 @@ const int end = $(of.key) - lo - 2 * t;  // the last of them
 //|   end
 //|
 //|   -- What x holds of hidden pairs becomes value: -infinity() of scores, 0.f of P and dS.
-//|   function pr.hide(layout, x, value, behind) told[layouts[layout].told](layouts[layout], x, value, behind) end
+//|   function pr.hide(layout, x, value, past) told[layouts[layout].told](layouts[layout], x, value, past) end
 //| end

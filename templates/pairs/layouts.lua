@@ -9,9 +9,9 @@
 --
 -- quad is the walk for dropout, pairs/drop.cu: over elements of four pairs, which one call of Dropout::words() decides.
 --
---   loops, pair         as above. rows, row: loops over the rows of a quad, and the place of each, where they are of several heads
+--   loops, pair         as above. rows, row: loops over the rows of a quad, and where each lies, where they are of several heads
 --   number, query, key  of the first pair, as Dropout::words() takes them
---   behind, words       what is declared behind the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
+--   after, words        what is declared after the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
 --                       (i + 8, j + 8)
 --   at                  the elements; or their bits in `bits`, a word that says what is kept
 --
@@ -45,7 +45,7 @@ layouts.mma_packed = {
     rows = { "int h = 0; h < 2; h++" },
     row = "row_of(p, where, row + m * 16 + h * 8 + at.g)",
     number = "(int)(where.batch * p.hq + own.head)", query = "query", key = "key",
-    behind = "bool below = query % 16 >= 8", words = { "below ? w.z : w.x", "below ? w.w : w.y" },
+    after = "bool below = query % 16 >= 8", words = { "below ? w.z : w.x", "below ? w.w : w.y" },
     at = { "[m][n][2 * h + e]", "[m][n + 1][2 * h + e]" },
   },
 }
@@ -75,7 +75,7 @@ layouts.mma_keys = {
   quad = {
     loops = { "int n = 0; n < NB_ROWS; n += 2", "int e = 0; e < 2; e++" },
     number = "number", query = "row + n * 8 + 2 * t + e", key = "key + m * 16 + g",
-    behind = "int at = n % 8 * 4 + e", bits = "kept.bits[m][n / 8]",
+    after = "int at = n % 8 * 4 + e", bits = "kept.bits[m][n / 8]",
     at = { "at", "(at + 2)", "(at + 4)", "(at + 6)" },
   },
   kept = {

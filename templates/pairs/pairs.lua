@@ -3,7 +3,7 @@
 --   local pr = include("pairs/pairs.lua").of(p, l)
 --
 -- gives the hooks for a problem and a layout: what a hook returns goes into $(...), what it prints stands where it is called. A kernel that
--- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts in front of it.
+-- calls no hook prints nothing. A part is a file that gives pr its hooks; a part may call those of the parts before it.
 
 local parts = {
   include("pairs/edges.lua").of,

@@ -1,6 +1,6 @@
 //| needs "l.parts?"
-//| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints the
-//| -- one of its name, where a kernel needs it.
+//| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
+//| -- the one of its name, where a kernel needs it.
 //|
 //| return function(pr, p, l)
 //|   -- ---- of rows: the keys that they see ----
@@ -81,7 +81,8 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
 //|   if l.parts then
 //|     last = "min(max(own.block_lo, loaded.block_lo), first)"
 //|   end
-  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo, own.full_hi};
+  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo,
+          own.full_hi};
 }
 //|   end
 //|
@@ -134,7 +135,7 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
 //|   -- ---- of both: whether pairs of some keys and some queries are hidden ----
 //|
 //|   function pr.whole()
-// Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none behind the last.
+// Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none after the last.
 __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row) {
 //|   if pr.right then
   if (key + 16 * KB - 1 - row > sequence.diag_hi()) return false;
@@ -185,7 +186,7 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 //|   -- Whether one of `keys` keys from `key` on is of first to last.
 //|   function pr.meets(keys, first, last) return ("key <= %s && key + %s > %s"):format(last, keys, first) end
 //|
-//|   -- Keys that the first tile of a sequence has in front of its right edge; of a window, those that any tile sees, at most.
+//|   -- Keys that the first tile of a sequence has before its right edge; of a window, those that any tile sees, at most.
 //|   function pr.keys_of_first_tile()
 //|     if pr.grow then return "max(sequence.diag_hi(), 0)" end
 //|     if not pr.right then return "sequence.sk()" end
@@ -212,7 +213,7 @@ __device__ __forceinline__ int most_keys(const Params &p, const Sequence &sequen
 //|   end
 //|
 //|   function pr.turns_of()
-// The turns that a tile of a sequence takes: those of the keys that some row sees.
+// The iterations that a tile of a sequence takes: those of the keys that some row sees.
 __device__ __forceinline__ int first_block_of(const Sequence &sequence) { return $(pr.first_own_key) / BC; }
 __device__ __forceinline__ int turns_of(const Sequence &sequence) {
   const int lo = $(pr.first_own_key), hi = $(pr.last_own_key());
@@ -253,7 +254,7 @@ __device__ __forceinline__ bool has_own_keys(const Sequence &sequence, int key0)
 //|   end
 //|
 //|   function pr.partial_rows()
-// The warpgroup of a tile whose last rows are past the sequence's last query, and the first of these; -1: none. Of warpgroups behind it no
+// The warpgroup of a tile whose last rows are past the sequence's last query, and the first of these; -1: none. Of warpgroups after it no
 // row counts.
 __device__ __forceinline__ int partial_rows(const Sequence &sequence, int row) { return (sequence.sq() - row) % 64; }
 __device__ __forceinline__ int partial_warpgroup(const Sequence &sequence, int row) {

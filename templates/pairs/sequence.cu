@@ -2,12 +2,12 @@
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
-// sequence's own first. What device memory says is clamped: to the maxima, to the rows that are allocated, and in front of the next
+// sequence's own first. What device memory says is clamped: to the maxima, to the rows that are allocated, and before the next
 // sequence.
 struct Sequence {
   const Params &p;
   int index;              // in the batch
-  int first_q, first_k;   // rows in front of its first, where packed
+  int first_q, first_k;   // rows before its first, where packed
   int length_q, length_k;
 //|   if p.mask ~= "none" then
   int diagonal_lo, diagonal_hi;
@@ -32,7 +32,7 @@ struct Sequence {
 //|     end
 //|   end
 //|   if not l.tma or p.op == "forward" then
-  // In front of its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
+  // Before its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
   __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
 //|   end
 //|   if l.tma and p.op ~= "forward" then
@@ -164,7 +164,7 @@ struct Sequence {
   __device__ __forceinline__ int map_key(int key) const { return key - p.key_base; }
 //|   end
 //|   if not l.tma or p.op == "forward" then
-  // In front of its first row, in elements of the tensor.
+  // Before its first row, in elements of the tensor.
   __device__ __forceinline__ long long q() const { return batch * p.q_sb; }
   __device__ __forceinline__ long long k() const { return batch * p.k_sb; }
   __device__ __forceinline__ long long v() const { return batch * p.v_sb; }

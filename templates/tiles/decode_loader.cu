@@ -3,8 +3,8 @@
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0
-// A group of warps copies its block of keys of every turn, rows by 16 bytes or less; rows that no query sees become zeros and are not
-// read. It runs STAGES - 1 turns ahead, across tiles.
+// A group of warps copies its block of keys of every iteration, rows by 16 bytes or less; rows that no query sees become zeros and are not
+// read. It runs STAGES - 1 iterations early, across tiles.
 //| if paged then
 constexpr int RUN = $(run);            // keys of a block that certainly lie in one page
 constexpr int RUNS = BC / RUN;
@@ -22,9 +22,9 @@ struct Loader {
 //| if paged then
   long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
-  // Of the run that this lane looked up for the turn: its first key, the entry of the table, the page, and the first token of it there.
+  // Of the run that this lane looked up for the iteration: its first key, the entry of the table, the page, and its first token there.
   int key, entry, page, token;
-  int step_entries, step_tokens;  // from a turn to the next
+  int step_entries, step_tokens;  // from an iteration to the next
 //| end
 
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
@@ -57,7 +57,7 @@ struct Loader {
   }
 //| if paged then
 
-  // The pages of the block of keys of the tile's first turn here, and of the turn behind that: no division. An entry is read only where
+  // The pages of the block of keys of the tile's first iteration here, and of the one after that: no division. An entry is read only where
   // one of its keys is seen, or lies between keys that are.
   __device__ __forceinline__ void look_up_first() {
     key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
@@ -142,7 +142,7 @@ struct Loader {
   }
 //| end
 
-  // The group's keys of the next turn, to one of its buffers. Nothing behind the last.
+  // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
     const int key = (first_block + turn * GROUPS + group) * BC;
@@ -191,8 +191,8 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 //| end
 //| if l.pdl and p.has_lengths and not p.has_batch_invariant then
 
-// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its transfer
-// alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
+// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
+// transfer alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;

@@ -13,7 +13,7 @@ __device__ __forceinline__ u32 query_word(const char *row, int byte, bool real) 
 }
 //| if not l.dots then
 
-// Rows of the warp, as A fragments: query row / group of head row % group. Rows behind the last are zeros.
+// Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros.
 __device__ __forceinline__ void load_q(QFragments &q, const Params &p, const Sequence &sequence, const Tile &tile, int warp_row,
                                        const Lane &at) {
 #pragma unroll

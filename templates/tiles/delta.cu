@@ -1,6 +1,6 @@
 //| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
 //| local wk = include("work/work.lua").of(p, l)
-// ---- D = rowsum(dO O) - dLSE, the step in front of the backward pass ----
+// ---- D = rowsum(dO O) - dLSE, the step before the backward pass ----
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
 constexpr int DELTA_LANES = $(l.delta_lanes);    // that share a row
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
 //| if l.delta_pad then
 //|   if p.has_lengths then
-  if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no kernel behind reads of these rows
+  if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no later kernel reads of these rows
 //|   end
 #pragma unroll 4
   for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS)

@@ -2,7 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- online softmax (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023) ----
 // Per row: m, the maximum of the scores so far; l, this lane's share of the sum of exp(scale * (s - m)). Scores stay unscaled:
-// the scale is folded into the one multiply-add in front of exp2.
+// the scale is folded into the one multiply-add before exp2.
 struct RowState {
   float m, l;
 };

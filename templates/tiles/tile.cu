@@ -18,7 +18,7 @@ __device__ __forceinline__ int swizzle(int row) {
 
 // Byte offset of a chunk in its tile.
 //| if l.boxed then
-// The tile is boxes of 64 columns, one behind the other: rows of 8 chunks, as wgmma reads them.
+// The tile is boxes of 64 columns, one after the other: rows of 8 chunks, as wgmma reads them.
 template <int CHUNKS, bool PAIRS = false>
 __device__ __forceinline__ u32 tile_offset(int row, int chunk) {
   return (u32)(chunk / 8 * BC + row) * 128 + (u32)((chunk ^ row) % 8) * 16;

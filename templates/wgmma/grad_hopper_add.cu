@@ -14,8 +14,8 @@ __device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(sm
 __device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + 2 * DS_BUFS + buffer); }
 __device__ __forceinline__ u32 ds_buffer(u32 smem, int buffer) { return smem + SMEM_DS + buffer * (2 * DS_TILE); }
 
-// One thread beside the warpgroups that multiply: fences dS from the products that read it. A fence lasts 220 clocks of its thread behind
-// stores, and no product waits for dS of the block at hand. A phase with nothing in it, behind SMEM_ENDED, ends this.
+// One thread beside the warpgroups that multiply: fences dS from the products that read it. A fence lasts 220 clocks of its thread after
+// stores, and no product waits for dS of the block at hand. A phase with nothing in it, after SMEM_ENDED, ends this.
 __device__ __forceinline__ void fence_scores(u32 smem) {
   Ring<DS_BUFS> ds;
 #pragma unroll 1
@@ -49,7 +49,7 @@ struct GradQueries {
     block = blocks.lo;
   }
   static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }
-  // In front of all but the first that are real: the additions before read their address for long.
+  // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
     to += 64 * D;
     if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
@@ -87,7 +87,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   if (items > 0) {
     GradQueries grad_q;
     grad_q.begin(p, unit, blocks, wg, warp);
-    // Before the first block: dS of zeros, so that every turn of the loop has a product and adds it.
+    // Before the first block: dS of zeros, so that every iteration of the loop has a product and adds it.
     Ring<DS_BUFS> before = ds;
     mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
     ds.next();

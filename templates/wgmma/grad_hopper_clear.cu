@@ -1,6 +1,6 @@
 //| needs "l.sums"
 // One warp: zeros over rows of others, in the order in which boxes are loaded. What has no such rows it passes over.
-__device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
+__device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
   Ring<STAGES> ring;
   u32 parities = 0, keys_parity = 0;  // of what lands: a bit for each stage of Q and dO, and that of K and V
   each_tile(p, smem, [&](const TileQueue &, const Unit &, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, in
           hand_on(grad_o_full(smem, ring.at), lane);
         }
         if (keys_are_own) continue;
-        keys_are_own = true;  // they come once, behind the first block
+        keys_are_own = true;  // they come once, after the first block
         mbarrier_wait(landed(k_full(smem)), keys_parity);
 #pragma unroll
         for (int i = 0; i < KEYS / 64; i++) {

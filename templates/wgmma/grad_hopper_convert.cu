@@ -26,7 +26,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constan
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const float4 four = n + i < columns / 8 ? *(const float4 *)(from + (n + i) * 128) : make_float4(0.f, 0.f, 0.f, 0.f);
-      x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)), x[1][i] = pack2(four.z * $(pr.grad_scale), four.w * $(pr.grad_scale));
+      x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),
+      x[1][i] = pack2(four.z * $(pr.grad_scale), four.w * $(pr.grad_scale));
     }
 #pragma unroll
     for (int h = 0; h < 2; h++) {

@@ -31,7 +31,7 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   return {unit_of(p, at.head), at.tile * KEYS};
 }
 //| if p.has_lengths then
-// Whether the tile begins in front of its sequence's end.
+// Whether the tile begins before its sequence's end.
 __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
   const KeyTile at = key_tile(p, tile);
   return at.key0 < sequence_of(p, at.unit.batch).sk();
@@ -41,10 +41,10 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 //| pr.query_blocks()
 
 //| if p.has_lengths then
-//|   include "wgmma/grad_hopper_foreign.cu"
+//|   include "wgmma/grad_hopper_out_of_range.cu"
 
 //| end
-// One thread: Q with LSE and D of its rows, and dO, block by block, head by head; behind the first block K and V, for which the tile before
+// One thread: Q with LSE and D of its rows, and dO, block by block, head by head; after the first block K and V, for which the tile before
 // may have to end.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
@@ -232,7 +232,7 @@ struct GradScores {
 //| end
 //| if c.twins == 0 then
 //|   if l.turns then
-// Warpgroups issue dK with S and dP of the next block in turns, so that one multiplies where the other computes P and dS.
+// Warpgroups issue dK with S and dP of the next block in turn, so that one multiplies where the other computes P and dS.
 __device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
 // The first warpgroup begins.
@@ -293,7 +293,8 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
 //|   include "wgmma/grad_hopper_clear.cu"
 
 //| end
-//| include(c.twins == 1 and "wgmma/grad_hopper_twins.cu" or l.sums and "wgmma/grad_hopper_add.cu" or "wgmma/grad_hopper_single.cu")
+//| local single = l.sums and "wgmma/grad_hopper_add.cu" or "wgmma/grad_hopper_single.cu"
+//| include(c.twins == 1 and "wgmma/grad_hopper_warpgroup_pair.cu" or single)
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
@@ -347,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| end
 //| if p.has_lengths then
     if (warp == 2) {
-      clear_foreign_rows(p, smem, lane);
+      clear_out_of_range_rows(p, smem, lane);
       return;
     }
 //| end

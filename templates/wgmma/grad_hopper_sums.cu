@@ -3,7 +3,7 @@
 //| include "tiles/load_sums.cu"
 
 // Where a group is done in several launches, sums of dK and dV go from one to the next in fp32, and the last stores gradients: their bits
-// are those of one launch. For 64 keys each thread of a warpgroup has its registers there, four by four, those of dV behind those of dK.
+// are those of one launch. For 64 keys each thread of a warpgroup has its registers there, four by four, those of dV after those of dK.
 constexpr int KEY_SUMS = 128 * (NK + NV);
 __device__ __forceinline__ float4 *sums_of(const Params &p, const Unit &unit, int key, int before) {
   const long long tile = (long long)unit.local * p.tiles + key / KEYS;

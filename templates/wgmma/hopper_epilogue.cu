@@ -9,7 +9,7 @@
 //| if l.ahead then
 //|   if l.masked then
       // Beside it goes S of the next tile's first block, where that can be begun. Blocks that only other warpgroups see lie at the end of
-      // this tile (trailing) and at the beginning of the next (leading): their K passes now, their V behind O. V of all that is loaded
+      // this tile (trailing) and at the beginning of the next (leading): their K passes now, their V after O. V of all that is loaded
       // before K of the next tile's block must find a place beside the V that is still held.
 //|     if l.pingpong_products then
       // And one more V: the warpgroup whose turn comes before this one's may have to let the V of the block before pass first.
@@ -60,7 +60,7 @@
 #pragma unroll 1
         for (int i = 0; i < trailing + leading; i++) skip_v();
 //|   end
-        settle(0, q_full(smem, q.at, wg), q.parity);
+        hold_order(0, q_full(smem, q.at, wg), q.parity);
         wgmma_wait<0>(s);
         release_k();
         continue;

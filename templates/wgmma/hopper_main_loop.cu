@@ -23,7 +23,7 @@
         const bool moved = next_maxima(s, state, keep, p.scale_log2);
 //| else
         const bool moved = next_softmax(s, state, keep, p.scale_log2);
-        settle(sums(state), v_full(smem, v.at), v.parity);
+        hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);
         release_v();

@@ -79,7 +79,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     }
     Runs runs(p, sequence, keys.loaded_hi, lane);
     Run next = runs.look_up(), k_run = next, v_run = next;
-    // V of a block is needed when K of the next has been. Pages are looked up a block ahead of the waits.
+    // V of a block is needed when K of the next has been. Pages are looked up a block before the waits.
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1; block--) {
       v_run = k_run, k_run = next;
       if (block > keys.loaded_lo) {

@@ -2,9 +2,9 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 // ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
-// One schedules tiles, one clears foreign rows.
+// One schedules tiles, one clears out-of-range rows.
 //| else
-// ---- the producer warpgroup: one thread for K and V, one $(l.split and "warp " or "")for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
+// ---- the producer warpgroup: a thread for K, V, one $(l.split and "warp " or "")for Q$(l.persistent and ", a warp for tiles" or "") ----
 //| end
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence, v_full = "sequence_of(p, where.batch)", "v_full(smem, v.at)"

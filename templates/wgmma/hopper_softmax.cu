@@ -147,7 +147,7 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
   pingpong_pass(wg);
 //|   end
 }
-// P of a later block, behind next_maxima() and the P V before.
+// P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
                                                    const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
@@ -197,7 +197,7 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
   first_softmax(s, state, p.scale_log2);
   to_operand(a, s);
 }
-// P of a later block, behind next_softmax() and the P V before.
+// P of a later block, after next_softmax() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&)[2],
                                                    const float (&keep)[2], bool moved, const Params &) {
   if (moved) rescale(o, keep);

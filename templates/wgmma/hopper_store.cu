@@ -67,7 +67,8 @@ template <bool KEYS>
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
                                            const RowState (&state)[2], int row, int t) {
 //|   else
-__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row,
+                                           int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
   const u32 again = KEYS ? rows_again(sequence, state, o, row, p.scale_log2) : 0;
@@ -161,10 +162,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   if (threadIdx.x % 128 == 0) {
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
-      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
+      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head,
+                sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
     tma_commit();
   }
-  // Behind the fence, which would wait until memory has it.
+  // After the fence, which would wait until memory has it.
 #pragma unroll
   for (int h = 0; h < 2; h++)
     if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);

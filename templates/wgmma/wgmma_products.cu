@@ -6,7 +6,9 @@
 //| local function operands(from, n, format)
 //|   local out = {}
 //|   for i = 0, n - 1 do
-//|     local x = string.gsub(format, "#(%d?)", function(divisor) return divisor == "" and from + i or divisor == "4" and i // 4 or i % 4 end)
+//|     local x = string.gsub(format, "#(%d?)", function(divisor)
+//|       return divisor == "" and from + i or divisor == "4" and i // 4 or i % 4
+//|     end)
 //|     out[#out + 1] = x .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
 //|   end
 //|   return table.concat(out)

@@ -1,4 +1,4 @@
-/* expected: see the header. */
+/* expected: memory for the outputs, which rows sequences have, the exact values, and the errors of the naive algorithm as their bound. */
 #include "expected.h"
 #include "gen/error.h"
 #include "verify/operands/number.h"

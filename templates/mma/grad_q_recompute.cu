@@ -81,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| end
   }
   __syncwarp();  // the warp's rows of Q are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
+  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), q_rows, p.grad_q,
+                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
                             p.grad_q_ss, sq - row0 - warp_row);
 }

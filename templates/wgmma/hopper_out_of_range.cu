@@ -1,6 +1,6 @@
 //| needs "l.joined_v?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-// ---- rows of others ----
+// ---- out-of-range rows: those of other sequences, and those that no pair uses ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
 // a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
@@ -21,7 +21,7 @@ __device__ __forceinline__ void clear_values(u32 tile, int first, int end, int l
 //| end
 
 //| local clear = l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>"
-__device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
+__device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
   Ring<Q_BUFS> q;
   int v = 0;                        // the buffer of the next block's V
   u32 q_parities = 0, v_parities = 0;  // a bit for each buffer's barrier

@@ -19,7 +19,7 @@ __device__ __forceinline__ void take_over(u32 smem, float (&s)[NS]) {
   }
 }
 
-// S of the next block is issued behind dV.
+// S of the next block is issued after dV.
 __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, bool &handed) {
   const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
@@ -85,7 +85,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
   store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
-// dP of the next block is issued behind dK.
+// dP of the next block is issued after dK.
 __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, int warp) {
   const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
@@ -151,7 +151,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
   Ring<STAGES> ring;
   Ring<1> keys;
-  bool handed = false;  // P to the twin
+  bool handed = false;  // P to the other warpgroup
   each_tile(p, smem, [&](const TileQueue &, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     if (wg == 0)
       consume_values(p, smem, unit, sequence, key0, blocks, ring, keys, handed);
