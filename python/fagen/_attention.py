@@ -25,7 +25,8 @@ def is_jax(x: Any) -> bool:
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
-              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Any = None, stream: Optional[int] = None,
+              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
+              alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, stream: Optional[int] = None,
               device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
@@ -33,8 +34,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         float16, bfloat16 or float32, the same for all; d and dv from 1 to 256; hq a multiple of hkv: query head h reads key head
         h // (hq // hkv). Any strides, unit stride on the last dimension; expanded dimensions (stride 0) are fine.
     causal: query i sees the keys j with j <= i + off.
-    window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. With causal,
-        right is 0.
+    window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. An integer is
+        both. With causal, right is 0.
     diagonal: off: "bottom-right", sk - sq: the last query sees the last key; "top-left", 0; or an integer. A query that sees no key gives
         0, and an LSE of -inf.
     scale: above 0; None: 1 / sqrt(d).
@@ -47,6 +48,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
+    softcap, alibi_slopes, attn_mask, sinks: not computed; Unsupported where they are set.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -56,6 +58,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
+    if softcap or not alibi_slopes is attn_mask is sinks is None:
+        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,

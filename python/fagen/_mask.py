@@ -57,8 +57,11 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     if window is None:
         kind = _abi.FA_MASK_CAUSAL if causal else _abi.FA_MASK_NONE
         return Mask(kind, 0, 0, where if causal else _abi.FA_BOTTOM_RIGHT, offset if causal else 0)
-    if not isinstance(window, (tuple, list)) or len(window) != 2:
-        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded")
+    if not isinstance(window, (tuple, list)):
+        width = _side("window", window)
+        window = (width, width)
+    if len(window) != 2:
+        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded; or one for both")
     left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
     if causal:
         right = 0

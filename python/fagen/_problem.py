@@ -11,7 +11,7 @@ from ._dense import plan as dense_plan
 from ._library import check, error_of, lib
 from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
-from ._shapes import D_MAX
+from ._shapes import D_MAX, NAMES
 from ._view import fresh, torch_module, view
 from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
@@ -53,7 +53,7 @@ class Problem:
         """The fa_problem. Raises InvalidArgument."""
         dtype = dtype_name(self.dtype)
         if dtype not in DTYPES:
-            raise invalid("dtype", repr(self.dtype), ", ".join(DTYPES))
+            raise invalid("dtype", repr(self.dtype), f"{NAMES}, tf32")
         if self.op not in OPS:
             raise invalid("op", repr(self.op), ", ".join(OPS))
         numbers = {name: integer(name, getattr(self, name), 0, LENGTH_MAX) for name in ("b", "hq", "hkv", "sq", "sk", "align")}
@@ -75,7 +75,7 @@ def _dtype(name: str, value: Optional[str]) -> int:
     """An fa_dtype; 0 for None. Raises InvalidArgument."""
     found = 0 if value is None else DTYPES.get(dtype_name(value), -1)
     if found < 0:
-        raise invalid(name, repr(value), ", ".join(DTYPES))
+        raise invalid(name, repr(value), f"{NAMES}, tf32")
     return found
 
 

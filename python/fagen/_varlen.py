@@ -38,7 +38,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
                      out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0,
-                     rng: Any = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     rng: Any = None, softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None,
+                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
     q: packed [total_q, hq, d] with cu_seqlens_q, else padded [b, sq, hq, d].
@@ -48,7 +49,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     seqlens_q, seqlens_k: int32 [b]: rows in use of padded sequences or of pages; beside cu_seqlens, which may have gaps then.
     page_table: int32 [b, n]: the pages of each sequence in order. Needs seqlens_k, excludes cu_seqlens_k.
     max_seqlen_q, max_seqlen_k: the most rows and keys that any sequence has, now or in a replay: needed of what is packed. None: what
-        padding or page table have room for.
+        padding or page table have room for. A tensor of one element is read, for which the device is waited for.
     The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths. Which weights dropout drops depends on where in the
         batch a sequence lies, and not on the others.
     Returns out, of q's shape with dv, or (out, lse), lse [b, hq, sq], of packed queries [hq, total_q]. Rows past a length are not written:
@@ -57,6 +58,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     check_device_data refuses it instead).
     """
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
+    if softcap or not alibi_slopes is attn_mask is sinks is None:
+        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,

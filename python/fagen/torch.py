@@ -224,8 +224,10 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
 def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table: Any) -> Any:
     """The most rows of a sequence: what the caller says, else what there is room for."""
     if given is not None:
+        if isinstance(given, torch.Tensor) and not given.dim() and not given.is_floating_point() and given.dtype != torch.bool:
+            given = given.item()
         if not isinstance(given, (int, torch.SymInt)) or isinstance(given, bool):
-            raise invalid(name, repr(given), "an integer: a tensor would have to be copied from the device")
+            raise invalid(name, repr(given), "an integer, or a tensor of one")
         return given
     if starts is not None:
         raise invalid(name, None, f"the most rows that any sequence has: cu_seqlens_{side} lies in device memory")
