@@ -4,7 +4,8 @@
 
 fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
 prepare, tune, explain: what can be known of a problem, or done beforehand. Context, simulator: devices. fagen.flash_attn: the names of the
-flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
+flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention
+implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
 """
 from __future__ import annotations
 

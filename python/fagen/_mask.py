@@ -61,7 +61,7 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
         width = _side("window", window)
         window = (width, width)
     if len(window) != 2:
-        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded; or one for both")
+        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded; or one number")
     left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
     if causal:
         right = 0

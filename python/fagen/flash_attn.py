@@ -57,7 +57,8 @@ def flash_attn_qkvpacked_func(qkv: torch.Tensor, *args: Any, **options: Any) -> 
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
-                           cu_seqlens_k: Optional[torch.Tensor], max_seqlen_q: Count, max_seqlen_k: Count, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+                           cu_seqlens_k: Optional[torch.Tensor], max_seqlen_q: Count, max_seqlen_k: Count,
+                           dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
                            causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None,
                            seqused_q: Optional[torch.Tensor] = None, seqused_k: Optional[torch.Tensor] = None) -> Any:

@@ -40,7 +40,8 @@ def save_varlen_dropout(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, An
     ctx.maxima, ctx.p = inputs[8:10], inputs[11]
 
 
-def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any, more: Tuple[Any, ...]) -> Tuple[Any, ...]:
+def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any,
+               more: Tuple[Any, ...]) -> Tuple[Any, ...]:
     """Of the inputs that want one."""
     if grad_out is None and grad_lse is None:
         return None, None, None
@@ -85,7 +86,8 @@ class AttentionDropout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         *saved, rng = ctx.saved_tensors
-        return (*_gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p)), *[None] * 4)
+        found = _gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p))
+        return (*found, *[None] * 4)
 
 
 class VarlenAttention(torch.autograd.Function):
@@ -100,7 +102,8 @@ class VarlenAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays = ctx.saved_tensors
-        found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse, (*arrays, *ctx.maxima))
+        found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse,
+                           (*arrays, *ctx.maxima))
         return (*found, *[None] * 9)
 
 
@@ -117,7 +120,8 @@ class VarlenAttentionDropout(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays, rng = ctx.saved_tensors
         more = (*arrays, *ctx.maxima, rng, ctx.p)
-        found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out, grad_lse, more)
+        found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out,
+                           grad_lse, more)
         return (*found, *[None] * 11)
 
 
@@ -140,4 +144,5 @@ class Backward(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Sequence[Any], op: Any, kernel: Any, *arguments: Any) -> Any:
-        return rule(op._qualified_op_name.rpartition("::")[2], functools.partial(Backward.apply, op, kernel))(info, tuple(in_dims[2:]), *arguments)
+        name = op._qualified_op_name.rpartition("::")[2]
+        return rule(name, functools.partial(Backward.apply, op, kernel))(info, tuple(in_dims[2:]), *arguments)
