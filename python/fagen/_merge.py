@@ -7,6 +7,7 @@ from typing import Any, Optional, Tuple, Union
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._attention import context_of, dtype_name, output, stream_of
+from ._dense import lse_strides
 from ._plan import LSE, O, Plan, Plans, word
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
@@ -119,6 +120,7 @@ def plan(context: Context, parts: View, lses: View, out: View, lse: Optional[Vie
     args = _abi.Args(op=_abi.FA_MERGE, dtype=dtype, o_dtype=o_dtype, d=d, dv=d, b=b, hq=h, sq=s, parts=n)
     args.part, _ = shapes.tensor("parts", parts, parts.shape[1:], parts.strides[1:], False)
     args.o, _ = shapes.tensor("out", out, out.shape, out.strides, False)
+    lse_strides(args, lse)
     args.part_stride = parts.strides[0] if n > 1 else 0
     args.part_lse_stride = lses.strides[0] if n > 1 else 0
     return Plan(context, args)

@@ -123,7 +123,8 @@ DENSE = [
      ["out.strides is (0, 256, 64, 1)", "expanded"]),
     ("lse of another shape", dense(return_lse=True, lse=np.empty((2, 8, 4), np.float32)), BAD, ["lse.shape is (2, 8, 4)", "(2, 4, 8)"]),
     ("lse of another type", dense(lse=np.empty((2, 4, 8), np.float16)), BAD, ["lse.dtype is float16", "float32"]),
-    ("lse that is not packed", dense(lse=np.empty((2, 4, 16), np.float32)[..., ::2]), BAD, ["lse.strides is (64, 16, 2)", "packed"]),
+    ("lse that is expanded", dense(lse=np.lib.stride_tricks.as_strided(np.empty(8, np.float32), (2, 4, 8), (0, 0, 4))), BAD,
+     ["lse.strides is (0, 0, 1)", "no stride of 0"]),
     ("all dimensions expanded", dense(np.broadcast_to(Q[:1, :1, :1], Q.shape)), BAD, ["q.strides is (0, 0, 0, 1)"]),
 ]
 
@@ -237,7 +238,8 @@ BACKWARD = [
     ("out without lse", backward(lse=None), BAD, ["lse is a builtins.NoneType"]),
     ("out of another shape for gradients", backward(out=OUT[:, :5]), BAD, ["out.shape is (2, 5, 4, 64)"]),
     ("lse in another order", backward(lse=LSE.swapaxes(1, 2)), BAD, ["lse.shape is (2, 8, 4)", "(2, 4, 8)"]),
-    ("lse that is strided", backward(lse=np.repeat(LSE, 2, -1)[..., ::2]), BAD, ["lse.strides", "packed"]),
+    ("a gradient of lse in another order", backward(lse=np.repeat(LSE, 2, -1)[..., ::2], grad_lse=LSE), BAD,
+     ["grad_lse.strides", "those of lse"]),
     ("a gradient of lse of another shape", backward(grad_lse=LSE[:1]), BAD, ["grad_lse.shape is (1, 4, 8)", "that of lse"]),
     ("a gradient of lse of another type", backward(grad_lse=LSE.astype(np.float64)), BAD, ["grad_lse.dtype is float64"]),
     ("grad_q of another shape", backward(grad_q=np.empty_like(FK)), BAD, ["grad_q.shape is (2, 12, 2, 64)", "that of q"]),

@@ -57,7 +57,8 @@ def _plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, 
     ctx = context_of(inputs[0], asked.device or None)
     shape, lse_shape = (*q.shape[:3], v.shape[3]), _dense.lse_shape(q)
     result, sums = outputs.views(inputs[0], shape, lse_shape, out, lse, want, asked.out_dtype)
-    plan = _dense.plan(ctx, *inputs, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, inputs[0]))
+    plan = _dense.plan(ctx, *inputs, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, inputs[0]),
+                       asked.batch_invariant)
     dtype = getattr(torch, result.dtype)
     plan.made = Made(shape, dtype, lse_shape, q.device, dtype == q.dtype and tuple(q.shape) == shape and q.stride() == packed(shape))
     return plan

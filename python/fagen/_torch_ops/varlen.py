@@ -35,7 +35,8 @@ def _plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, wan
     ctx = context_of(batch.q, asked.device or None)
     shape, lse_shape = (*q.shape[:-1], v.shape[-1]), _lse_shape(q, rest[0])
     result, sums = outputs.views(batch.q, shape, lse_shape, out, lse, want, asked.out_dtype)
-    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, batch.q))
+    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, batch.q),
+                        asked.batch_invariant)
     plan.made = Made(shape, getattr(torch, result.dtype), lse_shape, q.device, False)
     return plan
 
