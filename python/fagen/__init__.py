@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ._attention import attention
 from ._backward import attention_backward, varlen_attention_backward
 from ._library import version
+from ._candidates import Candidate, Choice, choice
 from ._merge import merge
-from ._problem import Problem, Support, explain, prepare, problem_text, supported, tune
+from ._problem import Problem, Support, Tuning, explain, prepare, problem_text, supported, tune
 from ._varlen import varlen_attention
 from ._context import Context, context, simulator, use
 from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileError, GradientUnsupported, InternalError, Interrupted,
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from . import flash_attn, sdpa
 __version__ = version()
 __all__ = [
-    "CaptureError", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
-    "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError",
-    "Unsupported", "VerificationFailed", "attention", "attention_backward", "context", "explain", "merge", "prepare", "problem_text",
+    "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
+    "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError", "Tuning",
+    "Unsupported", "VerificationFailed", "attention", "attention_backward", "choice", "context", "explain", "merge", "prepare", "problem_text",
     "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward", "version"]
 
 

@@ -40,7 +40,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         0, and an LSE of -inf.
     scale: above 0; None: 1 / sqrt(d).
     return_lse: (out, lse) instead of out; lse [b, hq, sq], float32, the natural logarithm of the sum of exp(scores).
-    out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs, lse of any strides. None: new ones of q's library, packed.
+    out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs, lse of any strides. None: new
+        ones of q's library, packed.
     out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
     tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32. Gradients are multiplied as float32 always.
     deterministic: the gradients that PyTorch and JAX take of this call are the same bits each time. The output is so in any case.

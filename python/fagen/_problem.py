@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes as C
 import dataclasses
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _abi
 from ._attention import context_of, dtype_name
@@ -145,22 +145,46 @@ def prepare(problem: Optional[Problem] = None, /, *, to: Optional[Problem] = Non
 _Progress = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
 
 
+class Tuning(NamedTuple):
+    """What a search found. config: what runs now, and seconds: its price, a measured time where the device was timed; before_config, before:
+    the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where it was
+    stopped, by the time or by progress; what was found until then is kept."""
+    config: str
+    seconds: Optional[float]
+    before_config: str
+    before: Optional[float]
+    tried: int
+    complete: bool
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as before, 1.0 where it is not known."""
+        return self.before / self.seconds if self.before and self.seconds else 1.0
+
+
 def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int = 0, threads: int = 0,
          progress: Optional[Callable[[str, float], Optional[bool]]] = None, device: Union[None, str, Context] = None,
-         **fields: Any) -> None:
+         **fields: Any) -> Tuning:
     """Searches the configs of the problem: compiles, verifies and times them on the device. Every outcome is kept on disk, so that a search
     resumes where it was stopped, and every later call of this and other processes uses the winner.
 
     seconds: time budget; 0: none. limit: candidates that are tried; 0: 48; -1: all that fit. threads: that compile; 0: one for each core,
     at most 16. progress(line, done): is told each line, done from 0 to 1; True stops the search.
+    Returns a Tuning. Where the time ended it holds what was found so far, and complete is False.
     Blocks, from seconds to minutes. Raises Interrupted where progress stopped it, NoKernel where no candidate ran; on a simulated chip
     nothing is timed, and the model's best is recorded as a guess."""
-    p = _problem(problem, fields).abi()
-    raised = []
+    from ._candidates import choice
+    asked, ctx = _problem(problem, fields), default_context(device)
+    p, first = asked.abi(), choice(asked, device=ctx)
+    raised: List[BaseException] = []
+    tried, stopped = set(), []
 
     def told(_: Any, line: bytes, done: float) -> int:
         try:
-            return 1 if progress is not None and progress(line.decode(errors="replace"), done) else 0
+            tried.update(line.split(b", best")[0].split(b" ")[1:2])
+            if progress is not None and progress(line.decode(errors="replace"), done):
+                stopped.append(True)
+            return len(stopped)
         except BaseException as e:  # no exception passes through C
             raised.append(e)
             return 1
@@ -169,10 +193,15 @@ def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int
     options = _abi.TuneOptions(size=C.sizeof(_abi.TuneOptions), limit=integer("limit", limit, -1), seconds=float(seconds),
                                threads=integer("threads", threads, 0),
                                progress=C.cast(callback, C.c_void_p).value)  # without progress, too: it lets Ctrl-C through
-    status = lib.fa_tune(default_context(device).handle, C.byref(p), C.byref(options))
+    status = lib.fa_tune(ctx.handle, C.byref(p), C.byref(options))
     if raised:
         raise raised[0]
-    check(status)
+    out_of_time = status == _abi.FA_INTERRUPTED and seconds > 0 and not stopped
+    if not out_of_time:
+        check(status)
+    last = choice(asked, device=ctx)
+    prices = [None if c.chosen is None else c.chosen.seconds for c in (last, first)]
+    return Tuning(last.config, prices[0], first.config, prices[1], len(tried - {b""}), not out_of_time)
 
 
 def explain(*what: Any, device: Union[None, str, Context] = None, **options: Any) -> str:
@@ -225,4 +254,4 @@ def _text(ctx: Context, problem: Optional[int], args: Optional[int]) -> str:
     return text.value.decode(errors="replace")
 
 
-__all__ = ["NoFit", "Problem", "Support", "Unsupported", "explain", "prepare", "problem_text", "supported", "tune"]
+__all__ = ["NoFit", "Problem", "Support", "Tuning", "Unsupported", "explain", "prepare", "problem_text", "supported", "tune"]

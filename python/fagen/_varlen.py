@@ -38,7 +38,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
                      out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False,
-                     batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None,
+                     batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
+                     alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None,
                      stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
@@ -64,7 +65,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
                                          window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
-                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
+                                         dropout_p=dropout_p, rng=rng,
                                          stream=stream, device=device)
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     shapes.flag("deterministic", deterministic)

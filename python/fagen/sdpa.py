@@ -66,7 +66,8 @@ def _rows(x: torch.Tensor, front: torch.Size) -> torch.Tensor:
 def install(otherwise: str = "raise", *, device: Union[None, str, Context] = None) -> None:
     """Makes torch.nn.functional.scaled_dot_product_attention fagen's, for the process.
 
-    otherwise: what becomes of a call that fagen does not compute: "raise" fagen.Unsupported, or PyTorch's own function, "torch". device: as in fagen.attention. Idempotent; the last call counts.
+    otherwise: what becomes of a call that fagen does not compute: "raise" fagen.Unsupported, or PyTorch's own function, "torch".
+    device: as in fagen.attention. Idempotent; the last call counts.
     Modules that took the function before under a name of their own keep it."""
     if otherwise not in OTHERWISE:
         raise invalid("otherwise", repr(otherwise), ", ".join(f'"{word}"' for word in OTHERWISE))

@@ -28,7 +28,8 @@ PACKED = "packed_sequence_mask_function.<locals>.inner_mask"
 REMAPPED = "remap_positions_for_packed_sequence.<locals>.inner_mask"  # positions counted within each sequence, as fagen counts them
 # Keywords of attention that change no result here; a value of None changes none either.
 HARMLESS = {"position_ids", "cache_position", "use_cache", "past_key_values", "past_key_value", "position_embeddings",
-            "output_hidden_states", "output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep", "target_dtype", "layer_idx", "labels",
+            "output_hidden_states", "output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep", "target_dtype",
+            "layer_idx", "labels",
             "token_type_ids", "mm_token_type_ids", "implementation", "attn_implementation"}
 FEW = 16  # queries, up to which keys of left-padded sequences are read row by row instead of being copied
 
