@@ -23,7 +23,8 @@ def table(choice: fagen.Choice, rows: int) -> None:
 
 def report(found: fagen.Tuning) -> None:
     time = "unknown" if found.seconds is None else f"{found.seconds * 1e6:.3f} us"
-    print(f"tried {found.tried} configs{'' if found.complete else ', until the time was up'}: {time}, {found.gain:.2f} times as fast as before")
+    end = "" if found.complete else ", until the time was up"
+    print(f"tried {found.tried} configs{end}: {time}, {found.gain:.2f} times as fast as before")
 
 
 def main() -> None:

@@ -12,8 +12,9 @@ _CHOSEN = re.compile(r"config +(\w+:\S+)")
 
 
 class Candidate(NamedTuple):
-    """A config that the choice looks at. seconds: its price, which decides; model: what the model alone says; source: where the config comes
-    from, a record, the winners that ship, or the model."""
+    """A config that the choice looks at.
+
+    seconds: its price, which decides; model: what the model alone says; source: where the config comes from, a record, the winners that ship, or the model."""
     config: str
     seconds: float
     model: float

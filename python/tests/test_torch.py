@@ -120,6 +120,10 @@ OPERATORS = [
 ]
 
 
+OPERATORS += [(f"{name}_scaled", (*arguments[:-2], torch.tensor(0.25, dtype=torch.float64), arguments[-1]))
+              for name, arguments in OPERATORS if not name.startswith("merge") and not name.endswith("_out")]
+
+
 @pytest.mark.parametrize("name, arguments", OPERATORS, ids=[row[0] for row in OPERATORS])
 def test_opcheck(chip, name, arguments):
     torch.library.opcheck(getattr(torch.ops.fagen, name).default, arguments)
@@ -142,6 +146,26 @@ def test_compile(chip):
         assert a.equal(b)
     short = compiled(Q[:, :7], K, V)[0]
     assert short.equal(block(Q[:, :7], K, V)[0])
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("learns", [False, True])
+def test_one_graph_serves_every_scale(chip, backend, learns):
+    """Twelve scales: the compiler gives up at the ninth graph."""
+    x = [t[:, :9].float().requires_grad_(learns) for t in (Q, K, V)]
+    calls = [lambda s: fagen.attention(*x, causal=True, scale=s), lambda s: fagen.attention(*x, scale=s / 2, return_lse=True)[0],
+             lambda s: fagen.varlen_attention(*x, seqlens_k=torch.tensor([5, 9], dtype=INT), scale=s)]
+    for call in calls:
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        compiled = torch.compile(call, fullgraph=True, backend=backend, dynamic=True)
+        for i in range(12):
+            out, wanted = compiled(0.05 + 0.1 * i), call(0.05 + 0.1 * i)
+            assert out.equal(wanted)
+            if learns:
+                for have, want in zip(*(torch.autograd.grad(y.sin().sum(), x) for y in (out, wanted))):
+                    assert have.equal(want)
+        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 
 def test_export(chip):

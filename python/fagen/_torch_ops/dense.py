@@ -13,6 +13,7 @@ from .._mask import options_of
 from .._plan import K, LSE, O, Plan, Q, V
 from .._view import packed, view
 from . import dropout, fake, no_gradient, outputs, plans
+from .dispatch import number
 from .dropout import Drop
 from .launch import launch, on_device
 from .outputs import Made
@@ -22,6 +23,8 @@ _find = plans.find
 
 def call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str, drop: Drop = None) -> Tuple[Any, Any]:
     """(out, lse); want: a new LSE, where the caller gives none."""
+    if type(scale) is not float:
+        scale = number(scale)
     index = q.get_device()
     key: Tuple[Any, ...] = (q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype, index, k.get_device(),
                             v.get_device(), want, scale, options, contexts.generation)

@@ -10,7 +10,7 @@ from .. import _context as contexts
 from .._mask import options_of, words_of
 from ..errors import GradientUnsupported
 from . import backward, dense, varlen
-from .dispatch import below, functorch, ops
+from .dispatch import below, functorch, operator, ops
 from .vmap import rule
 
 SECOND = ("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with tensors that do not "
@@ -48,7 +48,8 @@ def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, 
     if grad_out is None:
         grad_out = torch.zeros_like(saved[3])
     scale, options = ctx.rest
-    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() else op.default
+    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() \
+        else operator(op, (ctx.rest[0], "")).default
     with contexts.within(ctx.chip):
         found = call(grad_out, *saved, grad_lse, *more, scale, _deterministic(options))
     return tuple(x if needs else None for x, needs in zip(found, ctx.needs_input_grad))
