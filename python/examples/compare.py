@@ -28,15 +28,16 @@ def tensors(s: int, heads: int, d: int, device: str, tokens: int) -> List[torch.
 
 def of_torch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
     """PyTorch's attention, whose layout is [b, h, s, d]."""
-    heads_first = (x.transpose(1, 2) for x in (q, k, v))
-    return torch.nn.functional.scaled_dot_product_attention(*heads_first, is_causal=causal).transpose(1, 2)
+    a, b, c = (x.transpose(1, 2) for x in (q, k, v))
+    return torch.nn.functional.scaled_dot_product_attention(a, b, c, is_causal=causal).transpose(1, 2)
 
 
 def seconds(call: Callable[[], object], samples: int = 15) -> float:
     """Of one call on the GPU: the median of `samples` batches, after one that does not count."""
-    times = []
+    event: Callable[..., torch.cuda.Event] = torch.cuda.Event
+    times: List[float] = []
     for _ in range(samples + 1):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start, end = event(enable_timing=True), event(enable_timing=True)
         start.record()
         for _ in range(BATCH):
             call()
@@ -52,9 +53,9 @@ def largest_error(out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.
 
 
 def plot(file: str, lengths: List[int], rates: Dict[str, List[float]], title: str) -> None:
-    import matplotlib
+    import matplotlib  # type: ignore[import-not-found,unused-ignore]
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot  # type: ignore[import-not-found,unused-ignore]
     figure, axes = pyplot.subplots(figsize=(6, 4))
     for name, values in rates.items():
         axes.plot(lengths, values, marker="o", label=name)

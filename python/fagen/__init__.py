@@ -4,23 +4,37 @@
 
 fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
 prepare, tune, explain: what can be known of a problem, or done beforehand. Context, simulator: devices. fagen.flash_attn: the names of the
-flash_attn package. fagen.integrations.transformers: an attention implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
+flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention
+implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
 """
 from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from ._attention import attention
 from ._backward import attention_backward, varlen_attention_backward
 from ._library import version
+from ._candidates import Candidate, Choice, choice
 from ._merge import merge
-from ._problem import Problem, Support, explain, prepare, problem_text, supported, tune
+from ._problem import Problem, Support, Tuning, explain, prepare, problem_text, supported, tune
 from ._varlen import varlen_attention
 from ._context import Context, context, simulator, use
 from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileError, GradientUnsupported, InternalError, Interrupted,
                      InvalidArgument, NoDriver, NoFit, NoKernel, NoNvrtc, OutOfMemory, TemplateError, Unsupported, VerificationFailed)
 
+if TYPE_CHECKING:
+    from . import flash_attn, sdpa
 __version__ = version()
 __all__ = [
-    "CaptureError", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
-    "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError",
-    "Unsupported", "VerificationFailed", "attention", "attention_backward", "context", "explain", "merge", "prepare", "problem_text",
+    "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
+    "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError", "Tuning",
+    "Unsupported", "VerificationFailed", "attention", "attention_backward", "choice", "context", "explain", "merge", "prepare", "problem_text",
     "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward", "version"]
+
+
+def __getattr__(name: str) -> Any:
+    """fagen.flash_attn and fagen.sdpa, which need PyTorch, are imported when they are asked for."""
+    if name in ("flash_attn", "sdpa"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,7 +25,8 @@ def is_jax(x: Any) -> bool:
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
-              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Any = None, stream: Optional[int] = None,
+              tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None,
+              softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, stream: Optional[int] = None,
               device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
@@ -33,20 +34,23 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         float16, bfloat16 or float32, the same for all; d and dv from 1 to 256; hq a multiple of hkv: query head h reads key head
         h // (hq // hkv). Any strides, unit stride on the last dimension; expanded dimensions (stride 0) are fine.
     causal: query i sees the keys j with j <= i + off.
-    window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. With causal,
-        right is 0.
+    window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. An integer is
+        both. With causal, right is 0.
     diagonal: off: "bottom-right", sk - sq: the last query sees the last key; "top-left", 0; or an integer. A query that sees no key gives
         0, and an LSE of -inf.
     scale: above 0; None: 1 / sqrt(d).
     return_lse: (out, lse) instead of out; lse [b, hq, sq], float32, the natural logarithm of the sum of exp(scores).
-    out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs. None: new ones of q's library, packed.
+    out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs, lse of any strides. None: new
+        ones of q's library, packed.
     out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
     tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32. Gradients are multiplied as float32 always.
     deterministic: the gradients that PyTorch and JAX take of this call are the same bits each time. The output is so in any case.
+    batch_invariant: the bits of a sequence do not depend on the others of the batch, nor on b. Not beside dropout, not with JAX.
     dropout_p: each weight is dropped with this probability, 0 to below 1, and the others are divided by 1 - dropout_p. The LSE is that of
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
+    softcap, alibi_slopes, attn_mask, sinks: not computed; Unsupported where they are set.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -56,24 +60,28 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
+    if softcap or not alibi_slopes is attn_mask is sinks is None:
+        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
-                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng,
-                                  stream=stream, device=device)
+                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
+                                  dropout_p=dropout_p, rng=rng, stream=stream, device=device)
     if is_jax(q):
         from . import jax as of_jax
+        shapes.unused({"batch_invariant": batch_invariant}, [False], "JAX's custom call has no such option")
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
-    if deterministic is not False:
+    if deterministic is not False or batch_invariant is not False:
         shapes.flag("deterministic", deterministic)
+        shapes.flag("batch_invariant", batch_invariant)
     given, sums = None if out is None else view("out", out, stream), None if lse is None else view("lse", lse, stream)
     at = stream_of((q_view, k_view, v_view), stream)
     ctx = context_of(q_view, device)
     key = (ctx, q_view[1:6], k_view[1:6], v_view[1:6], given and given[1:6], sums and sums[1:6], causal, window, diagonal, scale,
-           return_lse, out_dtype, tf32, dropout_p)
+           return_lse, out_dtype, tf32, batch_invariant, dropout_p)
     p = dropout_p if type(dropout_p) is float and dropout_p == 0 and rng is None else probability(dropout_p)
     random = state(rng, p, q_view, stream) if p or rng is not None else None
     try:
@@ -82,7 +90,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         plan = None
     if plan is None:
         mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
-        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask, factor, return_lse, out_dtype, tf32, p)
+        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask, factor, return_lse, out_dtype, tf32, p, batch_invariant)
         if not isinstance(window, list):
             _plans.keep(key, plan)
     if given is None:
@@ -111,7 +119,7 @@ NAMES = {_abi.FA_F16: "float16", _abi.FA_BF16: "bfloat16", _abi.FA_F32: "float32
 
 
 def _plan(ctx: Context, inputs: Tuple[View, View, View], out: Optional[View], lse: Optional[View], mask: Mask, scale: float, want: bool,
-          out_dtype: Any, tf32: bool, dropout: float) -> Plan:
+          out_dtype: Any, tf32: bool, dropout: float, invariant: bool) -> Plan:
     """The plan of a call; a tensor that the caller leaves out is a packed one that is yet to be made."""
     q, _, v = inputs
     _dense.checked(*inputs)
@@ -123,7 +131,7 @@ def _plan(ctx: Context, inputs: Tuple[View, View, View], out: Optional[View], ls
         out = fresh(q, (*q.shape[:3], v.shape[3]), name)
     if lse is None and want:
         lse = fresh(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
-    return _dense.plan(ctx, *inputs, out, lse, mask, scale, tf32, dropout)
+    return _dense.plan(ctx, *inputs, out, lse, mask, scale, tf32, dropout, invariant)
 
 
 def output(q: Any, of: View, out: Any, shape: Tuple[int, ...], out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:

@@ -160,6 +160,8 @@ def with_gradients(args: _abi.Args, saved: Saved, gradients: Gradients, determin
     shapes.equal("grad_out", gradients.out, saved.out.shape, "that of out")
     if gradients.lse is not None:
         log_sums("grad_lse", gradients.lse, saved.q, saved.lse.shape, "that of lse", False)
+        if any(n > 1 and s != of for n, s, of in zip(saved.lse.shape, gradients.lse.strides, saved.lse.strides)):
+            raise invalid("grad_lse.strides", gradients.lse.strides, f"{saved.lse.strides}, those of lse")
     dtype = gradients.written[0].dtype
     for name, x, its, of in zip(NAMES, gradients.written, saved, "qkv"):
         shapes.rank(name, x, len(its.shape), f"those of {of}")

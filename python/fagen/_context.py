@@ -17,6 +17,7 @@ from ._library import check, lib
 from .errors import CaptureError, InvalidArgument, invalid
 
 ON_MISS = {"compile": _abi.FA_MISS_COMPILE, "nearest": _abi.FA_MISS_NEAREST, "fail": _abi.FA_MISS_FAIL}
+WORKSPACES = {"context": _abi.FA_WORKSPACE_CONTEXT, "caller": _abi.FA_WORKSPACE_CALLER}
 SIMULATOR = "sim:"  # before the names of simulated chips
 
 
@@ -46,6 +47,7 @@ class Context:
     sram_budget: bytes of shared memory that a block may use; 0: what the chip offers.
     cache_limit: bytes of kernels on disk; 0: 4 GiB; -1: any amount.
     check_device_data: lengths and pages are looked at in each launch; None: on the simulator.
+    workspace: "context" lends one to launches that bring none, "caller" does not; PyTorch's and all others here bring theirs.
     workload: file to which closing adds what was launched, for `fagen tune --workload`; None: FAGEN_WORKLOAD; "": none.
     Raises NoDriver, InvalidArgument, Unsupported.
     """
@@ -53,11 +55,13 @@ class Context:
     def __init__(self, device: Optional[str] = None, *, cache_dir: Optional[str] = None, template_dir: Optional[str] = None,
                  nvrtc: Optional[str] = None, on_miss: str = "compile", in_order: bool = False, sram_budget: int = 0,
                  cache_limit: int = 0, check_device_data: Optional[bool] = None,
-                 workload: Optional[str] = None) -> None:
+                 workload: Optional[str] = None, workspace: str = "context") -> None:
         if device is not None and not isinstance(device, str):
             raise invalid("device", repr(device), '"cuda:N", "sim:sm_80", "sim:sm_90a", or None')
         if on_miss not in ON_MISS:
             raise invalid("on_miss", repr(on_miss), ", ".join(f'"{word}"' for word in ON_MISS))
+        if workspace not in WORKSPACES:
+            raise invalid("workspace", repr(workspace), ", ".join(f'"{word}"' for word in WORKSPACES))
         self.device = device or os.environ.get("FAGEN_DEVICE") or None
         self.name = f"context:{id(self)}"
         self._handle: Optional[int] = None
@@ -68,7 +72,7 @@ class Context:
                                template_dir=_text(template_dir), nvrtc=_text(nvrtc or _nvrtc.choose()), log_level=_abi.FA_LOG_WARN,
                                sram_budget=sram_budget, in_order=int(in_order), cache_limit=cache_limit, on_miss=ON_MISS[on_miss],
                                check_device_data=0 if check_device_data is None else 1 if check_device_data else -1,
-                               workload=_text(workload))
+                               workload=_text(workload), workspace=WORKSPACES[workspace])
         handle = C.c_void_p()
         check(lib.fa_create(C.byref(handle), C.byref(options)))
         self._handle = handle.value

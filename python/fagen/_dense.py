@@ -50,21 +50,31 @@ def results(q: View, v: View, out: Optional[View], lse: Optional[View], written:
 
 
 def log_sums(name: str, lse: View, q: View, shape: Tuple[int, ...], layout: str, written: bool = True) -> None:
-    """The tensor of LSE, or of its gradient: fp32, packed."""
+    """The tensor of LSE, or of its gradient: fp32, any strides."""
     shapes.same(name, lse, "dtype", "float32", "every LSE")
     shapes.same(name, lse, "device", q.device, "q")
     shapes.equal(name, lse, shape, layout)
     if written:
         shapes.writable(name, lse)
-    own = shapes.packed(shape)
-    if any(n > 1 and s != p for n, s, p in zip(shape, lse.strides, own)):
-        raise shapes.invalid(f"{name}.strides", lse.strides, f"{own}: packed")
 
 
 def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
-         dropout: float = 0.0) -> Plan:
+         dropout: float = 0.0, invariant: bool = False) -> Plan:
     """The plan of a dense call. Raises InvalidArgument, Unsupported, NoFit."""
-    return Plan(context, arguments(context, q, k, v, out, lse, mask, scale, tf32, True, dropout))
+    args = arguments(context, q, k, v, out, lse, mask, scale, tf32, True, dropout)
+    args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
+    return Plan(context, args)
+
+
+def lse_strides(args: _abi.Args, lse: Optional[View]) -> None:
+    """Those of [b, hq, sq], or of [hq, total_q], where they are not packed."""
+    if lse is None or 0 in lse.shape:
+        return
+    own = shapes.packed(lse.shape)
+    steps = tuple(usual if n == 1 else s for n, s, usual in zip(lse.shape, lse.strides, own))
+    if steps != own:
+        args.lse_sh, args.lse_ss = steps[-2:]
+        args.lse_sb = steps[0] if len(steps) == 3 else 0
 
 
 def arguments(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
@@ -83,4 +93,5 @@ def arguments(context: Context, q: View, k: View, v: View, out: View, lse: Optio
         setattr(args, field, t)
         expanded |= zero
     args.flags = _abi.FA_BROADCAST if expanded else 0
+    lse_strides(args, lse)
     return args

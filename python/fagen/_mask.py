@@ -57,8 +57,11 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     if window is None:
         kind = _abi.FA_MASK_CAUSAL if causal else _abi.FA_MASK_NONE
         return Mask(kind, 0, 0, where if causal else _abi.FA_BOTTOM_RIGHT, offset if causal else 0)
-    if not isinstance(window, (tuple, list)) or len(window) != 2:
-        raise invalid("window", repr(window), "(left, right): keys before and after the diagonal, -1 or None for unbounded")
+    if not isinstance(window, (tuple, list)):
+        width = _side("window", window)
+        window = (width, width)
+    if len(window) != 2:
+        raise invalid("window", repr(window), "(left, right): keys before and after the diagonal, -1 or None for unbounded; or one number")
     left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
     if causal:
         right = 0
@@ -76,12 +79,14 @@ class Options(NamedTuple):
     tf32: bool
     device: str
     deterministic: bool
+    batch_invariant: bool = False
 
 
-def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, deterministic: bool = False) -> str:
+def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, deterministic: bool = False,
+             batch_invariant: bool = False) -> str:
     """Options as a text that programs keep: "" for none, "causal", "window=-1,4;offset=7;out=float32;tf32;device=sim:sm_90a". `out` is the
     type of what is written: of a backward, of the gradients."""
-    if mask == ALL and out_dtype is None and not tf32 and not device and not deterministic:
+    if mask == ALL and out_dtype is None and not tf32 and not device and not deterministic and not batch_invariant:
         return ""
     words = []
     if mask.mask == _abi.FA_MASK_CAUSAL:
@@ -98,6 +103,8 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, dete
         words.append("tf32")
     if deterministic:
         words.append("deterministic")
+    if batch_invariant:
+        words.append("batch-invariant")
     if device:
         words.append(f"device={device}")
     return ";".join(words)
@@ -107,7 +114,7 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, dete
 def options_of(text: str) -> Options:
     """The inverse of words_of. Raises InvalidArgument."""
     kind, left, right, diagonal, offset = ALL
-    out_dtype, tf32, device, deterministic = None, False, "", False
+    out_dtype, tf32, device, deterministic, invariant = None, False, "", False, False
     for part in text.split(";") if text else []:
         name, _, value = part.partition("=")
         if part == "causal":
@@ -125,12 +132,14 @@ def options_of(text: str) -> Options:
             tf32 = True
         elif part == "deterministic":
             deterministic = True
+        elif part == "batch-invariant":
+            invariant = True
         elif name == "device":
             device = value
         else:
             raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, deterministic, "
-                          "device=NAME, between semicolons")
-    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic)
+                          "batch-invariant, device=NAME, between semicolons")
+    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic, invariant)
 
 
 def scale_of(scale: Any) -> float:

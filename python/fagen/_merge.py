@@ -1,11 +1,13 @@
 """fagen.merge: partial results of disjoint sets of keys become the result over all of them."""
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional, Tuple, Union
 
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._attention import context_of, dtype_name, output, stream_of
+from ._dense import lse_strides
 from ._plan import LSE, O, Plan, Plans, word
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
@@ -24,8 +26,10 @@ def merge(parts: Any, lses: Any, *, return_lse: bool = False, out: Any = None, l
         return_lse=True), one for each set of keys. n of 0 is legal: 0, and -inf.
     lses [n, b, h, s]: float32, packed but for n. A part whose LSE is -inf saw no key and adds nothing.
     out [b, s, h, d]: the parts' type, or "float32"; of float32 parts any. lse [b, h, s], float32.
+    Lists, or tuples, of n parts and of their LSEs are copied into one tensor.
     Returns out, or (out, lse). Raises as fagen.attention does.
     """
+    parts, lses = joined("parts", parts), joined("lses", lses)
     if is_torch(parts):
         from . import torch as of_torch
         return of_torch.merge(parts, lses, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, stream=stream, device=device)
@@ -39,6 +43,27 @@ def merge(parts: Any, lses: Any, *, return_lse: bool = False, out: Any = None, l
         lse_view = view("lse", sums, stream)
     run(ctx, p, s, result, lse_view, at)
     return (out, sums) if return_lse else out
+
+
+def joined(name: str, x: Any) -> Any:
+    """A list of tensors as one tensor, with their number in front; else x. Raises InvalidArgument."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    if not x:
+        raise invalid(name, repr(x), "a tensor, or a list of at least one")
+    kind = type(x[0])
+    if any(type(part) is not kind for part in x):
+        raise invalid(name, f"a list of {', '.join(sorted({type(part).__name__ for part in x}))}", "tensors of one library")
+    if not all(hasattr(part, "shape") and hasattr(part, "dtype") for part in x):
+        raise invalid(name, f"a list of {kind.__module__}.{kind.__name__}", "tensors")
+    shapes_of, types = {tuple(part.shape) for part in x}, {str(part.dtype) for part in x}
+    if len(shapes_of) > 1 or len(types) > 1:
+        raise invalid(name, f"a list of shapes {sorted(shapes_of)} and types {sorted(types)}", "one shape and one type")
+    space = getattr(x[0], "__array_namespace__", None)
+    library = sys.modules["torch"] if is_torch(x[0]) else space() if callable(space) else sys.modules.get(kind.__module__.split(".")[0])
+    if not hasattr(library, "stack"):
+        raise invalid(name, f"a list of {kind.__module__}.{kind.__name__}", "one tensor, with the parts along its first dimension")
+    return library.stack(list(x))
 
 
 def merged_output(parts: Any, p: View, out: Any, out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:
@@ -95,6 +120,7 @@ def plan(context: Context, parts: View, lses: View, out: View, lse: Optional[Vie
     args = _abi.Args(op=_abi.FA_MERGE, dtype=dtype, o_dtype=o_dtype, d=d, dv=d, b=b, hq=h, sq=s, parts=n)
     args.part, _ = shapes.tensor("parts", parts, parts.shape[1:], parts.strides[1:], False)
     args.o, _ = shapes.tensor("out", out, out.shape, out.strides, False)
+    lse_strides(args, lse)
     args.part_stride = parts.strides[0] if n > 1 else 0
     args.part_lse_stride = lses.strides[0] if n > 1 else 0
     return Plan(context, args)

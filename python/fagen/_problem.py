@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes as C
 import dataclasses
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _abi
 from ._attention import context_of, dtype_name
@@ -11,7 +11,7 @@ from ._dense import plan as dense_plan
 from ._library import check, error_of, lib
 from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
-from ._shapes import D_MAX
+from ._shapes import D_MAX, NAMES
 from ._view import fresh, torch_module, view
 from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
@@ -29,7 +29,8 @@ class Problem:
     dtype: "float16", "bfloat16", "float32", "tf32" (float32 in memory). dv: 0 = d. align: bytes, a power of two to 16, that every row
     starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
     in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or None for dtype;
-    deterministic, as in fagen.attention_backward. dropout: of any probability above 0."""
+    deterministic, as in fagen.attention_backward. dropout: of any probability above 0.
+    batch_invariant: as in fagen.attention."""
     dtype: str
     d: int
     dv: int = 0
@@ -48,12 +49,13 @@ class Problem:
     grad_dtype: Optional[str] = None
     deterministic: bool = False
     dropout: bool = False
+    batch_invariant: bool = False
 
     def abi(self) -> _abi.Problem:
         """The fa_problem. Raises InvalidArgument."""
         dtype = dtype_name(self.dtype)
         if dtype not in DTYPES:
-            raise invalid("dtype", repr(self.dtype), ", ".join(DTYPES))
+            raise invalid("dtype", repr(self.dtype), f"{NAMES}, tf32")
         if self.op not in OPS:
             raise invalid("op", repr(self.op), ", ".join(OPS))
         numbers = {name: integer(name, getattr(self, name), 0, LENGTH_MAX) for name in ("b", "hq", "hkv", "sq", "sk", "align")}
@@ -66,6 +68,7 @@ class Problem:
         features |= _abi.FA_FEATURE_PAGES if page else 0
         features |= _abi.FA_FEATURE_DETERMINISTIC if self.deterministic else 0
         features |= _abi.FA_FEATURE_DROPOUT if self.dropout else 0
+        features |= _abi.FA_FEATURE_BATCH_INVARIANT if self.batch_invariant else 0
         width = max(1, max(mask.left, 0) + max(mask.right, 0)) if mask.mask == _abi.FA_MASK_WINDOW else 0
         return _abi.Problem(size=C.sizeof(_abi.Problem), dtype=DTYPES[dtype], d=self.d, dv=self.dv, mask=mask.mask, o_dtype=out,
                             op=OPS[self.op], features=features, page=min(page & -page, 128), window=width, grad_dtype=grad, **numbers)
@@ -75,7 +78,7 @@ def _dtype(name: str, value: Optional[str]) -> int:
     """An fa_dtype; 0 for None. Raises InvalidArgument."""
     found = 0 if value is None else DTYPES.get(dtype_name(value), -1)
     if found < 0:
-        raise invalid(name, repr(value), ", ".join(DTYPES))
+        raise invalid(name, repr(value), f"{NAMES}, tf32")
     return found
 
 
@@ -142,22 +145,46 @@ def prepare(problem: Optional[Problem] = None, /, *, to: Optional[Problem] = Non
 _Progress = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
 
 
+class Tuning(NamedTuple):
+    """What a search found. config: what runs now, and seconds: its price, a measured time where the device was timed; before_config, before:
+    the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where it was
+    stopped, by the time or by progress; what was found until then is kept."""
+    config: str
+    seconds: Optional[float]
+    before_config: str
+    before: Optional[float]
+    tried: int
+    complete: bool
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as before, 1.0 where it is not known."""
+        return self.before / self.seconds if self.before and self.seconds else 1.0
+
+
 def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int = 0, threads: int = 0,
          progress: Optional[Callable[[str, float], Optional[bool]]] = None, device: Union[None, str, Context] = None,
-         **fields: Any) -> None:
+         **fields: Any) -> Tuning:
     """Searches the configs of the problem: compiles, verifies and times them on the device. Every outcome is kept on disk, so that a search
     resumes where it was stopped, and every later call of this and other processes uses the winner.
 
     seconds: time budget; 0: none. limit: candidates that are tried; 0: 48; -1: all that fit. threads: that compile; 0: one for each core,
     at most 16. progress(line, done): is told each line, done from 0 to 1; True stops the search.
+    Returns a Tuning. Where the time ended it holds what was found so far, and complete is False.
     Blocks, from seconds to minutes. Raises Interrupted where progress stopped it, NoKernel where no candidate ran; on a simulated chip
     nothing is timed, and the model's best is recorded as a guess."""
-    p = _problem(problem, fields).abi()
-    raised = []
+    from ._candidates import choice
+    asked, ctx = _problem(problem, fields), default_context(device)
+    p, first = asked.abi(), choice(asked, device=ctx)
+    raised: List[BaseException] = []
+    tried, stopped = set(), []
 
     def told(_: Any, line: bytes, done: float) -> int:
         try:
-            return 1 if progress is not None and progress(line.decode(errors="replace"), done) else 0
+            tried.update(line.split(b", best")[0].split(b" ")[1:2])
+            if progress is not None and progress(line.decode(errors="replace"), done):
+                stopped.append(True)
+            return len(stopped)
         except BaseException as e:  # no exception passes through C
             raised.append(e)
             return 1
@@ -166,10 +193,15 @@ def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int
     options = _abi.TuneOptions(size=C.sizeof(_abi.TuneOptions), limit=integer("limit", limit, -1), seconds=float(seconds),
                                threads=integer("threads", threads, 0),
                                progress=C.cast(callback, C.c_void_p).value)  # without progress, too: it lets Ctrl-C through
-    status = lib.fa_tune(default_context(device).handle, C.byref(p), C.byref(options))
+    status = lib.fa_tune(ctx.handle, C.byref(p), C.byref(options))
     if raised:
         raise raised[0]
-    check(status)
+    out_of_time = status == _abi.FA_INTERRUPTED and seconds > 0 and not stopped
+    if not out_of_time:
+        check(status)
+    last = choice(asked, device=ctx)
+    prices = [None if c.chosen is None else c.chosen.seconds for c in (last, first)]
+    return Tuning(last.config, prices[0], first.config, prices[1], len(tried - {b""}), not out_of_time)
 
 
 def explain(*what: Any, device: Union[None, str, Context] = None, **options: Any) -> str:
@@ -222,4 +254,4 @@ def _text(ctx: Context, problem: Optional[int], args: Optional[int]) -> str:
     return text.value.decode(errors="replace")
 
 
-__all__ = ["NoFit", "Problem", "Support", "Unsupported", "explain", "prepare", "problem_text", "supported", "tune"]
+__all__ = ["NoFit", "Problem", "Support", "Tuning", "Unsupported", "explain", "prepare", "problem_text", "supported", "tune"]

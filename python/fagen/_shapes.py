@@ -9,7 +9,8 @@ from ._context import Context
 from .errors import InvalidArgument, Unsupported, invalid
 
 FLOATS = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "float32": _abi.FA_F32}
-NAMES = ", ".join(FLOATS)
+SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}  # as the command and the C library print them
+NAMES = ", ".join(f"{name} ({short})" for name, short in SHORT.items())
 D_MAX = 256
 
 
@@ -18,6 +19,11 @@ def dtype_of(name: str, dtype: str) -> int:
     if dtype not in FLOATS:
         raise invalid(f"{name}.dtype", dtype, NAMES)
     return FLOATS[dtype]
+
+
+def both(word: Any) -> str:
+    """A type's two words, as "float16 (fp16)"; what is no such type as it is."""
+    return f"{word} ({SHORT[word]})" if word in SHORT else str(word)
 
 
 def rank(name: str, x: View, n: int, layout: str) -> None:
@@ -32,7 +38,7 @@ def same(name: str, x: View, what: str, value: Any, other: str) -> None:
     """Raises where x's dtype or device is not that of another argument."""
     have = getattr(x, what)
     if have != value and not (what == "device" and "cuda" in (have, value) and str(have)[:4] == str(value)[:4]):
-        raise invalid(f"{name}.{what}", have, f"{value}, that of {other}")
+        raise invalid(f"{name}.{what}", both(have), f"{both(value)}, that of {other}")
 
 
 def equal(name: str, x: View, wanted: Sequence[int], layout: str) -> None:
@@ -66,7 +72,7 @@ def output_dtype(name: str, dtype: Optional[str], of: str) -> int:
     if dtype is None or dtype == of:
         return 0
     if dtype != "float32":
-        raise invalid(name, dtype, f"{of}, that of q, or float32")
+        raise invalid(name, both(dtype), f"{both(of)}, that of q, or float32 (fp32)")
     return _abi.FA_F32
 
 
@@ -99,6 +105,15 @@ def precision(dtype: int, tf32: bool) -> int:
     """fp32 tensors are multiplied as TF32 where the caller says so."""
     flag("tf32", tf32)
     return _abi.FA_TF32 if tf32 and dtype == _abi.FA_F32 else dtype
+
+
+SCORES = "it is not computed: scores are scale * Q K^T, masked by causal and window"
+
+
+def not_computed(softcap: Any, **others: Any) -> None:
+    """Raises Unsupported for what would change the scores. softcap may be 0, all else is None."""
+    unused({} if softcap is None else {"softcap": float(softcap)}, [0.0], SCORES)
+    unused(others, [None], SCORES)
 
 
 def unused(options: Dict[str, Any], neutral: Iterable[Any], why: str) -> None:

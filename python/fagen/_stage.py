@@ -60,7 +60,8 @@ def bring(handle: int, x: View, device: int, low: int, size: int) -> None:
     copy = C.create_string_buffer(size)
     check(lib.fa_copy(handle, C.addressof(copy), device, size, _abi.FA_FROM_DEVICE))
     bytes_of = BYTES[x.dtype]
-    row = x.shape[-1] * bytes_of
-    for index in itertools.product(*(range(n) for n in x.shape[:-1])):
+    whole = 1 if x.strides[-1] == 1 or x.shape[-1] == 1 else 0  # dimensions that are copied at once
+    row = (x.shape[-1] if whole else 1) * bytes_of
+    for index in itertools.product(*(range(n) for n in x.shape[:len(x.shape) - whole])):
         at = sum(i * s for i, s in zip(index, x.strides)) * bytes_of
         C.memmove(x.address + at, C.addressof(copy) - low + at, row)

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._attention import context_of, output, stream_of
-from ._dense import log_sums
+from ._dense import log_sums, lse_strides
 from ._dropout import RNG, probability, state
 from ._mask import INT32_MAX, Mask, Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
@@ -37,8 +37,10 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      seqlens_k: Any = None, page_table: Any = None, max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None,
                      causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
-                     out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0,
-                     rng: Any = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False,
+                     batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
+                     alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None,
+                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
     q: packed [total_q, hq, d] with cu_seqlens_q, else padded [b, sq, hq, d].
@@ -48,7 +50,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     seqlens_q, seqlens_k: int32 [b]: rows in use of padded sequences or of pages; beside cu_seqlens, which may have gaps then.
     page_table: int32 [b, n]: the pages of each sequence in order. Needs seqlens_k, excludes cu_seqlens_k.
     max_seqlen_q, max_seqlen_k: the most rows and keys that any sequence has, now or in a replay: needed of what is packed. None: what
-        padding or page table have room for.
+        padding or page table have room for. A tensor of one element is read, for which the device is waited for.
     The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths. Which weights dropout drops depends on where in the
         batch a sequence lies, and not on the others.
     Returns out, of q's shape with dv, or (out, lse), lse [b, hq, sq], of packed queries [hq, total_q]. Rows past a length are not written:
@@ -57,14 +59,18 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     check_device_data refuses it instead).
     """
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
+    if softcap or not alibi_slopes is attn_mask is sinks is None:
+        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
                                          window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
-                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng,
+                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
+                                         dropout_p=dropout_p, rng=rng,
                                          stream=stream, device=device)
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     shapes.flag("deterministic", deterministic)
+    shapes.flag("batch_invariant", batch_invariant)
     batch = batch_of(q, k, v, options, max_seqlen_q, max_seqlen_k, stream)
     at, ctx = stream_of([batch.q, batch.k, batch.v], stream), context_of(batch.q, device)
     checked(batch)
@@ -74,7 +80,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         sums = empty_like(q, lse_shape(batch), "float32", "lse") if lse is None else lse
         lse_view = view("lse", sums, stream)
     p = probability(dropout_p)
-    run(ctx, batch, result, lse_view, mask, factor, tf32, at, p, state(rng, p, batch.q, stream))
+    run(ctx, batch, result, lse_view, mask, factor, tf32, at, p, state(rng, p, batch.q, stream), batch_invariant)
     return (out, sums) if return_lse else out
 
 
@@ -179,9 +185,11 @@ def tensor(name: str, x: View, b: int, broadcast: bool) -> Tuple[_abi.Tensor, bo
 
 
 def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
-         dropout: float = 0.0) -> Plan:
+         dropout: float = 0.0, invariant: bool = False) -> Plan:
     """The plan of a call. Raises InvalidArgument, Unsupported, NoFit."""
-    return Plan(context, arguments(context, batch, out, lse, mask, scale, tf32, True, dropout))
+    args = arguments(context, batch, out, lse, mask, scale, tf32, True, dropout)
+    args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
+    return Plan(context, args)
 
 
 def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
@@ -210,6 +218,7 @@ def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], ma
         expanded |= zero
     expanded |= table is not None and table.shape[0] > 1 and table.strides[0] == 0
     args.flags = _abi.FA_BROADCAST if expanded else 0
+    lse_strides(args, lse)
     args.total_q = q.shape[0] if len(q.shape) == 3 else 0
     args.total_k = k.shape[0] if len(k.shape) == 3 else 0
     if table is not None:
@@ -227,18 +236,18 @@ def arrays_of(batch: Batch) -> List[Tuple[int, View]]:
 
 
 def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int,
-        dropout: float = 0.0, rng: Optional[View] = None) -> None:
+        dropout: float = 0.0, rng: Optional[View] = None, invariant: bool = False) -> None:
     """Finds or makes the plan, and launches it."""
     tensors: List[Tuple[int, View]] = [(Q, batch.q), (K, batch.k), (V, batch.v), (O, out), *arrays_of(batch)]
     if lse is not None:
         tensors.append((LSE, lse))
     if rng is not None:
         tensors.append((RNG, rng))
-    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout,
+    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, invariant,
            tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
-        found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32, dropout))
+        found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32, dropout, invariant))
     if found.host:
         _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
         return

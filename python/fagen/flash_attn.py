@@ -15,20 +15,24 @@ from typing import Any, Dict, Optional, Tuple, Union
 import torch
 
 from . import torch as _torch
-from ._shapes import unused
+from ._shapes import not_computed
 from ._torch_ops import no_gradient
 from .errors import InvalidArgument, invalid
 
-Pair = Tuple[int, int]
+Pair = Union[int, Tuple[int, int]]
+
+
+Count = Union[int, torch.Tensor]
 
 
 def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> Dict[str, Any]:
     """Keywords of fagen.attention. Raises Unsupported for what is not computed."""
     softcap = others.pop("softcap", 0.0)
-    unused({"softcap": float(softcap or 0.0)}, [0.0], "no softcap is computed")
-    unused(others, [None], "it is not computed")
+    not_computed(softcap, **others)
+    if isinstance(window_size, int):
+        window_size = (window_size, window_size)
     if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
-        raise invalid("window_size", repr(window_size), "(left, right), -1 for unbounded")
+        raise invalid("window_size", repr(window_size), "(left, right), -1 for unbounded, or one integer for both")
     left, right = window_size
     return {"causal": bool(causal), "window": None if left in (-1, None) and right in (-1, None) else (left, right), "scale": softmax_scale}
 
@@ -52,19 +56,36 @@ def flash_attn_qkvpacked_func(qkv: torch.Tensor, *args: Any, **options: Any) -> 
     return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], *args, **options)
 
 
-def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
-                           max_seqlen_q: int, max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+                           cu_seqlens_k: Optional[torch.Tensor], max_seqlen_q: Count, max_seqlen_k: Count,
+                           dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
                            causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
-                           deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None) -> Any:
+                           deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None,
+                           seqused_q: Optional[torch.Tensor] = None, seqused_k: Optional[torch.Tensor] = None) -> Any:
     """q [total_q, hq, d], k and v [total_k, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages], where cu_seqlens_k tells
-    the lengths alone. out [total_q, hq, d], or (out, lse [hq, total_q], None)."""
+    the lengths alone. max_seqlen_q, max_seqlen_k: integers, or tensors of one, which are waited for. seqused_q, seqused_k: int32 [b], rows
+    in use of each sequence; with block_table and seqused_k, cu_seqlens_k may be None. out [total_q, hq, d], or (out, lse [hq, total_q],
+    None)."""
     options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes)
-    keys: Dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
+    keys: Dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k, "seqlens_q": seqused_q, "seqlens_k": seqused_k}
     if block_table is not None:
-        keys = {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
+        if seqused_k is None and cu_seqlens_k is None:
+            raise InvalidArgument("cu_seqlens_k and seqused_k are None; accepted with block_table: one of them")
+        lengths = cu_seqlens_k.diff() if seqused_k is None else seqused_k
+        keys = {"seqlens_q": seqused_q, "seqlens_k": lengths, "page_table": block_table}
     found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
                                     return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **keys, **options)
     return (*found, None) if return_attn_probs else found
+
+
+def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, *args: Any, **options: Any) -> Any:
+    """kv [total_k, 2, hkv, d]; the rest as in flash_attn_varlen_func."""
+    return flash_attn_varlen_func(q, kv[:, 0], kv[:, 1], *args, **options)
+
+
+def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: Count, *args: Any, **options: Any) -> Any:
+    """qkv [total, 3, h, d]; the rest as in flash_attn_varlen_func."""
+    return flash_attn_varlen_func(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, *args, **options)
 
 
 def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: Any = None, v: Any = None,

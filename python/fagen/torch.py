@@ -32,19 +32,21 @@ def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
 
 
 def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any, deterministic: bool,
-             name: str = "out_dtype") -> str:
+             name: str = "out_dtype", invariant: bool = False) -> str:
     """The text of an operator's options. Raises InvalidArgument."""
     if tf32 is not False and tf32 is not True:
         shapes.precision(0, tf32)
     if deterministic is not False and deterministic is not True:
         shapes.flag("deterministic", deterministic)
+    if invariant is not False and invariant is not True:
+        shapes.flag("batch_invariant", invariant)
     dtype = None if out_dtype is None else dtype_name(out_dtype)
     if dtype is not None and dtype not in shapes.FLOATS:
         raise invalid(name, repr(out_dtype), f"{shapes.NAMES}, or None for q's")
     if device is not None and not isinstance(device, (str, Context)):
         raise invalid("device", repr(device), "a fagen.Context, its name, or None")
     where = "" if device is None else device if isinstance(device, str) else device.name
-    return words_of(_mask(causal, window, diagonal), dtype, tf32, where, deterministic)
+    return words_of(_mask(causal, window, diagonal), dtype, tf32, where, deterministic, invariant)
 
 
 def _tensors(**named: Any) -> None:
@@ -135,13 +137,14 @@ def _drop(dropout_p: Any, rng: Any, q: torch.Tensor, out: Any = None, lse: Any =
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
               out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-              deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None, stream: Optional[int] = None,
-              device: Union[None, str, Context] = None) -> Any:
+              deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
+              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
-    if window is out_dtype is device is None and tf32 is deterministic is False and type(causal) is bool and diagonal == "bottom-right":
+    if window is out_dtype is device is None and tf32 is deterministic is batch_invariant is False and type(causal) is bool \
+            and diagonal == "bottom-right":
         options = "causal" if causal else ""
     else:
-        options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
+        options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
     if scale is None:
         factor = 0.0
     elif type(scale) is float:
@@ -191,10 +194,10 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                      diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
                      out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-                     deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
-                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0,
+                     rng: Optional[torch.Tensor] = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
-    options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
+    options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
     _tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
              page_table=page_table, out=out, lse=lse)
     _no_stream(stream)
@@ -224,8 +227,10 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
 def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table: Any) -> Any:
     """The most rows of a sequence: what the caller says, else what there is room for."""
     if given is not None:
+        if isinstance(given, torch.Tensor) and not given.dim() and not given.is_floating_point() and given.dtype != torch.bool:
+            given = given.item()
         if not isinstance(given, (int, torch.SymInt)) or isinstance(given, bool):
-            raise invalid(name, repr(given), "an integer: a tensor would have to be copied from the device")
+            raise invalid(name, repr(given), "an integer, or a tensor of one")
         return given
     if starts is not None:
         raise invalid(name, None, f"the most rows that any sequence has: cu_seqlens_{side} lies in device memory")

@@ -8,7 +8,8 @@ import fagen
 
 torch = pytest.importorskip("torch")
 from fagen.flash_attn import (flash_attn_func, flash_attn_kvpacked_func, flash_attn_qkvpacked_func,  # noqa: E402
-                              flash_attn_varlen_func, flash_attn_with_kvcache)
+                              flash_attn_varlen_func, flash_attn_varlen_kvpacked_func, flash_attn_varlen_qkvpacked_func,
+                              flash_attn_with_kvcache)
 
 INT = torch.int32
 
@@ -64,6 +65,36 @@ def test_kvcache(chip):
     each(flash_attn_with_kvcache(Q, pages, pages, cache_seqlens=N, block_table=table, causal=True), K, K)
 
 
+def test_packed_forms_and_rows_in_use(chip):
+    q, kv = normal(1, 24, 4, 64), normal(2, 30, 2, 2, 64)
+    a, b, used = torch.tensor([0, 10, 24], dtype=INT), torch.tensor([0, 14, 30], dtype=INT), torch.tensor([5, 11], dtype=INT)
+    k, v = kv[:, 0], kv[:, 1]
+    wanted = flash_attn_varlen_func(q, k, v, a, b, 14, 16, causal=True)
+    assert flash_attn_varlen_kvpacked_func(q, kv, a, b, 14, 16, causal=True).equal(wanted)
+    assert flash_attn_varlen_kvpacked_func(q, kv, a, b, torch.tensor(14), torch.tensor(16, dtype=INT), causal=True).equal(wanted)
+    out = flash_attn_varlen_func(q, k, v, a, b, 14, 16, seqused_q=torch.tensor([10, 3], dtype=INT), seqused_k=used)
+    right(out[None, 10:13], q[None, 10:13], k[None, 14:25], v[None, 14:25])
+    qkv = normal(3, 24, 3, 4, 64)
+    assert flash_attn_varlen_qkvpacked_func(qkv, a, 14, causal=True).equal(
+        flash_attn_varlen_func(*qkv.unbind(1), a, a, 14, 14, causal=True))
+    pages, table = normal(3, 4, 16, 2, 64), torch.tensor([[2], [1]], dtype=INT)
+    out = flash_attn_varlen_func(q, pages, pages, a, None, 14, 16, causal=True, block_table=table, seqused_k=used)
+    right(out[None, 10:], q[None, 10:], pages[1:2, :11], pages[1:2, :11], right=0)
+
+
+def test_a_window_of_one_number(chip):
+    right(flash_attn_func(Q, K, V, window_size=4), Q, K, V, left=4, right=4)
+    right(fagen.attention(Q, K, V, window=4, causal=True), Q, K, V, left=4, right=0)
+    assert flash_attn_func(Q, K, V, window_size=-1).equal(flash_attn_func(Q, K, V))
+
+
+def test_merge_of_lists(chip):
+    parts = [fagen.attention(Q, k, v, out_dtype="float32", return_lse=True) for k, v in ((K[:, :9], V[:, :9]), (K[:, 9:], V[:, 9:]))]
+    out = fagen.merge([o for o, _ in parts], tuple(lse for _, lse in parts))
+    right(out, Q, K, V)
+    assert out.equal(fagen.merge(torch.stack([o for o, _ in parts]), torch.stack([lse for _, lse in parts])))
+
+
 NOT = [
     ("dropout_p is 1.0", lambda: flash_attn_func(Q, K, V, 1.0)),
     ("softcap is 30.0", lambda: flash_attn_func(Q, K, V, softcap=30.0)),
@@ -71,7 +102,9 @@ NOT = [
     ("k is", lambda: flash_attn_with_kvcache(Q, K, V, Q, Q)),
     ("rotary_cos is", lambda: flash_attn_with_kvcache(Q, K, V, rotary_cos=Q)),
     ("q.requires_grad is True", lambda: flash_attn_with_kvcache(Q.clone().requires_grad_(), K, V)),
-    ("window_size is 5", lambda: flash_attn_func(Q, K, V, window_size=5)),
+    ("window_size is 0.5", lambda: flash_attn_func(Q, K, V, window_size=0.5)),
+    ("cu_seqlens_k and seqused_k are None", lambda: flash_attn_varlen_func(Q[0], K, K, N, None, 3, 33, block_table=N[:, None])),
+    ("max_seqlen_q is tensor(3.)", lambda: flash_attn_varlen_func(Q[0], K[0], K[0], N, N, torch.tensor(3.0), 3)),
     ("cache_seqlens is 34", lambda: flash_attn_with_kvcache(Q, K, V, cache_seqlens=34)),
     ("cache_batch_idx and block_table are both set", lambda: flash_attn_with_kvcache(Q, K, V, cache_batch_idx=N, block_table=N)),
     ("k_cache.strides", lambda: flash_attn_with_kvcache(Q, K.flip(0)[:, ::2], V[:, ::2], cache_seqlens=N, cache_leftpad=N)),

@@ -120,6 +120,10 @@ OPERATORS = [
 ]
 
 
+OPERATORS += [(f"{name}_scaled", (*arguments[:-2], torch.tensor(0.25, dtype=torch.float64), arguments[-1]))
+              for name, arguments in OPERATORS if not name.startswith("merge") and not name.endswith("_out")]
+
+
 @pytest.mark.parametrize("name, arguments", OPERATORS, ids=[row[0] for row in OPERATORS])
 def test_opcheck(chip, name, arguments):
     torch.library.opcheck(getattr(torch.ops.fagen, name).default, arguments)
@@ -142,6 +146,26 @@ def test_compile(chip):
         assert a.equal(b)
     short = compiled(Q[:, :7], K, V)[0]
     assert short.equal(block(Q[:, :7], K, V)[0])
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("learns", [False, True])
+def test_one_graph_serves_every_scale(chip, backend, learns):
+    """Twelve scales: the compiler gives up at the ninth graph."""
+    x = [t[:, :9].float().requires_grad_(learns) for t in (Q, K, V)]
+    calls = [lambda s: fagen.attention(*x, causal=True, scale=s), lambda s: fagen.attention(*x, scale=s / 2, return_lse=True)[0],
+             lambda s: fagen.varlen_attention(*x, seqlens_k=torch.tensor([5, 9], dtype=INT), scale=s)]
+    for call in calls:
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        compiled = torch.compile(call, fullgraph=True, backend=backend, dynamic=True)
+        for i in range(12):
+            out, wanted = compiled(0.05 + 0.1 * i), call(0.05 + 0.1 * i)
+            assert out.equal(wanted)
+            if learns:
+                for have, want in zip(*(torch.autograd.grad(y.sin().sum(), x) for y in (out, wanted))):
+                    assert have.equal(want)
+        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 
 def test_export(chip):
@@ -203,14 +227,16 @@ REFUSED = [
     ("a device", lambda: fagen.attention(Q, K, V, device=3), ["device is 3"]),
     ("a CUDA device", lambda: fagen.attention(Q, K, V, device="tpu"), ['"tpu"']),
     ("out_dtype", lambda: fagen.attention(Q, K, V, out_dtype=torch.int8), ["out_dtype is torch.int8"]),
-    ("another half", lambda: fagen.attention(Q, K, V, out_dtype=torch.bfloat16), ["bfloat16", "float16, that of q, or float32"]),
+    ("another half", lambda: fagen.attention(Q, K, V, out_dtype=torch.bfloat16),
+     ["bfloat16", "float16 (fp16), that of q, or float32 (fp32)"]),
     ("out_dtype beside out", lambda: fagen.attention(Q, K, V, out=Q.clone(), out_dtype="float32"), ["out_dtype is 'float32'"]),
     ("lse without out", lambda: fagen.attention(Q, K, V, lse=torch.zeros(2, 4, 24)), ["out is None"]),
     ("out without lse", lambda: fagen.attention(Q, K, V, out=Q.clone(), return_lse=True), ["lse is None"]),
     ("out of another shape", lambda: fagen.attention(Q, K, V, out=K.clone()), ["out.shape is (2, 33, 2, 64)"]),
     ("out that is an array", lambda: fagen.attention(Q, K, V, out=Q.numpy()), ["out is a numpy.ndarray"]),
-    ("a maximum on the device", lambda: fagen.varlen_attention(Q[0], K[0], V[0], cu_seqlens_q=STARTS, cu_seqlens_k=STARTS,
-                                                               max_seqlen_q=STARTS.max(), max_seqlen_k=24), ["max_seqlen_q is tensor(24"]),
+    ("maxima in a tensor", lambda: fagen.varlen_attention(Q[0], K[0], V[0], cu_seqlens_q=STARTS, cu_seqlens_k=STARTS,
+                                                           max_seqlen_q=STARTS[1:], max_seqlen_k=24),
+     ["max_seqlen_q is tensor([10, 24]", "a tensor of one"]),
     ("no maximum", lambda: fagen.varlen_attention(Q[0], K, V, cu_seqlens_q=STARTS, seqlens_k=LENGTHS), ["max_seqlen_q is None"]),
     ("lengths of int64", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS.long()), ["seqlens_k.dtype is int64"]),
     ("no lengths", lambda: fagen.varlen_attention(Q, K, V), ["are all None"]),

@@ -96,5 +96,64 @@ def test_what_is_not_computed_says_so(chip):
     holes[0, 3:5] = 0
     with torch.no_grad(), pytest.raises(fagen.Unsupported, match="attention_mask has holes"):
         llama(IDS, attention_mask=holes)
-    with torch.no_grad(), pytest.raises(fagen.FagenError, match="accepted"):
-        llama(IDS, position_ids=torch.cat([torch.arange(10), torch.arange(10)])[None].expand(2, -1), use_cache=False)  # two in a row
+    for dtype, shape in ((torch.bool, (2, 1, 20, 20)), (torch.float32, (2, 1, 20, 20))):
+        with torch.no_grad(), pytest.raises(fagen.Unsupported, match="accepted: None, or 2 dimensions"):
+            llama(IDS, attention_mask=torch.ones(shape, dtype=dtype))
+    with torch.no_grad(), pytest.raises(fagen.Unsupported, match="^relative_bias is 1.5; .* not known whether it changes the result"):
+        llama(IDS, relative_bias=1.5)
+    with torch.no_grad(), pytest.raises(fagen.InvalidArgument, match="^cu_seq_lens_k and max_length_k is None; accepted: all of"):
+        llama(IDS, cu_seq_lens_q=torch.tensor([0, 20, 40]), max_length_q=20)
+
+
+PARTS = (7, 1, 12)  # of a row, sequences that are packed
+PLACES = torch.cat([torch.arange(n) for n in PARTS])[None]
+
+
+def alone(model):
+    """The logits of each part of the first row by itself, with eager attention."""
+    model.set_attn_implementation("eager")
+    return torch.cat([model(part).logits for part in IDS[:1].split(PARTS, 1)], 1)
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_packed_rows_do_not_see_each_other(chip, model, use_cache):
+    with torch.no_grad():
+        wanted = alone(model)
+        model.set_attn_implementation(ours.NAME)
+        found = model(IDS[:1], position_ids=PLACES, use_cache=use_cache).logits
+        assert (wanted - found).abs().max() < 1e-5
+        two = model(IDS[:1].expand(2, -1), position_ids=torch.cat([PLACES, torch.arange(20)[None]]), use_cache=use_cache).logits
+        assert (two[0] - wanted[0]).abs().max() < 1e-5 and (two[1] - model(IDS[:1]).logits[0]).abs().max() < 1e-5
+        bounds = torch.tensor([0, 7, 8, 20])
+        for most in (12, torch.tensor(12)):
+            found = model(IDS[:1], position_ids=PLACES, use_cache=use_cache, cu_seq_lens_q=bounds, cu_seq_lens_k=bounds.int(),
+                          max_length_q=most, max_length_k=most).logits
+            assert (wanted - found).abs().max() < 1e-5
+
+
+def test_gradients_of_packed_rows(chip):
+    ours.register()
+    torch.manual_seed(0)
+    model, found = FAMILIES["llama"]().train(), []
+    for call in (alone, lambda model: model(IDS[:1], position_ids=PLACES).logits):
+        model.zero_grad()
+        logits = call(model)
+        logits.square().sum().backward()
+        found.append([p.grad.clone() for p in model.parameters()])
+        model.set_attn_implementation(ours.NAME)
+    for wanted, have in zip(*found):
+        assert (wanted - have).abs().max() <= 1e-4 * max(1, wanted.abs().max())
+
+
+def test_packed_rows_behind_a_cache_are_refused(chip):
+    ours.register()
+    model = FAMILIES["llama"]().eval()
+    model.set_attn_implementation(ours.NAME)
+    with torch.no_grad():
+        cache = model(IDS[:1], use_cache=True).past_key_values
+        with pytest.raises(fagen.Unsupported, match="position_ids begin at 0 again, 3 rows, beside a cache of 23"):
+            model(IDS[:1, :3], position_ids=torch.tensor([[20, 0, 1]]), past_key_values=cache)
+    places = PLACES.clone()
+    assert ours.packing(places).tolist() == [0, 7, 8, 20]
+    places.copy_(torch.arange(20))  # a tensor that was written to is looked at again
+    assert ours.packing(places) is None

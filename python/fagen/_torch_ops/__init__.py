@@ -8,9 +8,9 @@ functions, tangents; transforms; autograd; library; this file.
 """
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Any, Tuple
 
-from . import autograd, backward, dense, fake, merge, transforms, varlen
+from . import autograd, backward, dense, dispatch, fake, merge, transforms, varlen
 from .autograd import Kernel, out_of
 from .functions import Attention, AttentionDropout, VarlenAttention, VarlenAttentionDropout
 from .library import define
@@ -24,7 +24,7 @@ VARLEN = f"{DENSE}, {LENGTHS}, Tensor? page_table, {MAXIMA}"
 MERGE = "Tensor parts, Tensor lses"
 TO = "Tensor(a!) out, Tensor(b!)? lse"
 GRADIENTS = "Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor? grad_lse"
-OPTIONS = "float scale, str options"
+OPTIONS, SCALED_OPTIONS = "Scalar scale, str options", "Tensor scale, str options"
 DROPOUT = "Tensor rng, float dropout_p"
 NONE, ONE, TWO, THREE = "()", "Tensor", "(Tensor, Tensor)", "(Tensor, Tensor, Tensor)"
 
@@ -56,11 +56,19 @@ _CONSTANT: Tuple[Tuple[str, str, str, Kernel, Kernel], ...] = (
     ("merge_lse", f"{MERGE}, str options", TWO, merge.merge_lse, merge.fake_merge_lse),
     ("merge_out", f"{MERGE}, {TO}, str options", NONE, merge.merge_out, fake.written))
 
-define("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_attention, True, autograd.attention,
+
+
+def _both(name: str, arguments: str, *rest: Any) -> None:
+    """An operator, and the one whose scale is a tensor, which a compiled program holds where its scale is no constant."""
+    define(name, arguments, *rest)
+    define(name + dispatch.SCALED, arguments.replace(OPTIONS, SCALED_OPTIONS), *rest)
+
+
+_both("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_attention, True, autograd.attention,
        rule("attention"))
 for _name, _arguments, _results, _kernel, _fake, *_differentiable in _FORWARD:
-    define(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, *_differentiable), rule(_name))
+    _both(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, *_differentiable), rule(_name))
 for _name, _arguments, _kernel in _BACKWARD:
-    define(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel), rule(_name))
+    _both(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel), rule(_name))
 for _name, _arguments, _results, _kernel, _fake in _CONSTANT:
     define(_name, _arguments, _results, _kernel, _fake, False, None, rule(_name) if _results != NONE else None)

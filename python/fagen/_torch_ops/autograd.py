@@ -7,7 +7,7 @@ import torch
 
 from ..errors import GradientUnsupported
 from . import dense, transforms
-from .dispatch import below, functorch, ops, plain, resolved, transformed
+from .dispatch import below, functorch, ops, plain, resolved, traced, transformed
 from .functions import Attention, Backward
 
 Kernel = Callable[..., Any]
@@ -28,6 +28,7 @@ def wanted(q: Any, k: Any, v: Any) -> bool:
 
 
 def attention(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
+    scale = traced(scale)
     if transformed():
         _outside("attention")
         return transforms.Attention.apply(q, k, v, scale, options)[0]
@@ -42,6 +43,7 @@ def forward(name: str, kernel: Kernel, differentiable: Kernel, of_transforms: Ke
     """Of an operator and its kernel; differentiable: what autograd sees instead where it wants gradients; of_transforms: what torch.func
     and forward-mode differentiation see."""
     def call(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+        rest = (*rest[:-2], traced(rest[-2]), rest[-1])
         if transformed():
             _outside(name)
             return of_transforms(q, k, v, *rest)

@@ -10,6 +10,7 @@ from .._attention import context_of
 from .._mask import Options, options_of
 from .._plan import K, LSE, O, Plan, Q, V
 from . import dropout, fake, plans
+from .dispatch import number
 from .dropout import Drop
 from .launch import launch
 
@@ -24,6 +25,7 @@ def call(given: Tuple[Any, ...], rest: Optional[Tuple[Any, ...]], drop: Drop, sc
     """The gradients of q, k and v. given: grad_out, q, k, v, out, lse, grad_lse. rest: the arrays of _varlen.ARRAYS less pages, then the
     two maxima; None of dense batches."""
     grad_out, q, k, v, out, lse, grad_lse = given
+    scale = number(scale)
     grad_out, index = _usable(grad_out), q.get_device()
     lse, grad_lse = lse.contiguous(), None if grad_lse is None else grad_lse.contiguous()
     asked = options_of(options)

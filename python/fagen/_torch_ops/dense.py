@@ -13,6 +13,7 @@ from .._mask import options_of
 from .._plan import K, LSE, O, Plan, Q, V
 from .._view import packed, view
 from . import dropout, fake, no_gradient, outputs, plans
+from .dispatch import number
 from .dropout import Drop
 from .launch import launch, on_device
 from .outputs import Made
@@ -22,6 +23,8 @@ _find = plans.find
 
 def call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str, drop: Drop = None) -> Tuple[Any, Any]:
     """(out, lse); want: a new LSE, where the caller gives none."""
+    if type(scale) is not float:
+        scale = number(scale)
     index = q.get_device()
     key: Tuple[Any, ...] = (q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype, index, k.get_device(),
                             v.get_device(), want, scale, options, contexts.generation)
@@ -57,7 +60,8 @@ def _plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, 
     ctx = context_of(inputs[0], asked.device or None)
     shape, lse_shape = (*q.shape[:3], v.shape[3]), _dense.lse_shape(q)
     result, sums = outputs.views(inputs[0], shape, lse_shape, out, lse, want, asked.out_dtype)
-    plan = _dense.plan(ctx, *inputs, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, inputs[0]))
+    plan = _dense.plan(ctx, *inputs, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, inputs[0]),
+                       asked.batch_invariant)
     dtype = getattr(torch, result.dtype)
     plan.made = Made(shape, dtype, lse_shape, q.device, dtype == q.dtype and tuple(q.shape) == shape and q.stride() == packed(shape))
     return plan

@@ -37,9 +37,27 @@ def resolved(arguments: Sequence[Any]) -> Sequence[Any]:
     return arguments
 
 
+SCALED = "_scaled"  # behind the name of an operator whose scale is a tensor, float64 [] on the CPU
+
+
+def traced(scale: Any) -> Any:
+    """A scale that a compiled program does not fix becomes a tensor, by a product that the compiler can keep as one."""
+    return torch.ones((), dtype=torch.float64) * scale if isinstance(scale, torch.SymFloat) else scale
+
+
+def number(scale: Any) -> float:
+    """The scale of an operator as a number."""
+    return float(scale.item() if isinstance(scale, _Tensor) else scale)
+
+
+def operator(op: Any, arguments: Sequence[Any]) -> Any:
+    """The operator, or the one that takes the tensor that the scale is, the last argument but one."""
+    return getattr(ops, op._qualified_op_name.rpartition("::")[2] + SCALED) if isinstance(arguments[-2], _Tensor) else op
+
+
 def below(op: Any, kernel: Callable[..., Any], *arguments: Any) -> Any:
     """The operator below autograd; its kernel where nothing wants to see the call."""
     if type(arguments[0]) is type(arguments[1]) is type(arguments[2]) is _Tensor and plain():
         return kernel(*resolved(arguments))
     with torch._C._AutoDispatchBelowAutograd():
-        return op.default(*arguments)
+        return operator(op, arguments).default(*arguments)

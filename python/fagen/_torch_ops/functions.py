@@ -10,7 +10,7 @@ from .. import _context as contexts
 from .._mask import options_of, words_of
 from ..errors import GradientUnsupported
 from . import backward, dense, varlen
-from .dispatch import below, functorch, ops
+from .dispatch import below, functorch, operator, ops
 from .vmap import rule
 
 SECOND = ("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with tensors that do not "
@@ -40,14 +40,16 @@ def save_varlen_dropout(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, An
     ctx.maxima, ctx.p = inputs[8:10], inputs[11]
 
 
-def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any, more: Tuple[Any, ...]) -> Tuple[Any, ...]:
+def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any,
+               more: Tuple[Any, ...]) -> Tuple[Any, ...]:
     """Of the inputs that want one."""
     if grad_out is None and grad_lse is None:
         return None, None, None
     if grad_out is None:
         grad_out = torch.zeros_like(saved[3])
     scale, options = ctx.rest
-    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() else op.default
+    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() \
+        else operator(op, (ctx.rest[0], "")).default
     with contexts.within(ctx.chip):
         found = call(grad_out, *saved, grad_lse, *more, scale, _deterministic(options))
     return tuple(x if needs else None for x, needs in zip(found, ctx.needs_input_grad))
@@ -85,7 +87,8 @@ class AttentionDropout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         *saved, rng = ctx.saved_tensors
-        return (*_gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p)), *[None] * 4)
+        found = _gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p))
+        return (*found, *[None] * 4)
 
 
 class VarlenAttention(torch.autograd.Function):
@@ -100,7 +103,8 @@ class VarlenAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays = ctx.saved_tensors
-        found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse, (*arrays, *ctx.maxima))
+        found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse,
+                           (*arrays, *ctx.maxima))
         return (*found, *[None] * 9)
 
 
@@ -117,7 +121,8 @@ class VarlenAttentionDropout(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays, rng = ctx.saved_tensors
         more = (*arrays, *ctx.maxima, rng, ctx.p)
-        found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out, grad_lse, more)
+        found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out,
+                           grad_lse, more)
         return (*found, *[None] * 11)
 
 
@@ -140,4 +145,5 @@ class Backward(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Sequence[Any], op: Any, kernel: Any, *arguments: Any) -> Any:
-        return rule(op._qualified_op_name.rpartition("::")[2], functools.partial(Backward.apply, op, kernel))(info, tuple(in_dims[2:]), *arguments)
+        name = op._qualified_op_name.rpartition("::")[2]
+        return rule(name, functools.partial(Backward.apply, op, kernel))(info, tuple(in_dims[2:]), *arguments)

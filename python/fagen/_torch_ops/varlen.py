@@ -10,6 +10,7 @@ from .._attention import context_of
 from .._mask import options_of
 from .._plan import K, Plan, Q, V
 from . import dropout, fake, no_gradient, outputs, plans
+from .dispatch import number
 from .dropout import Drop
 from .launch import launch
 from .outputs import Made
@@ -18,7 +19,7 @@ from .outputs import Made
 def call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str,
          drop: Drop = None) -> Tuple[Any, Any]:
     """(out, lse); want: a new LSE, where the caller gives none."""
-    index = q.get_device()
+    scale, index = number(scale), q.get_device()
     tensors = [(Q, q), (K, k), (V, v)] + [(w, x) for w, x in zip(_varlen.WORDS.values(), rest) if x is not None] + dropout.tensors_of(drop)
     key = (plans.described(tensors + outputs.given(out, lse)), rest[5:], want, scale, options, plans.where(index), drop and drop[1])
     plan: Any = plans.find(key) or plans.keep(key, _plan(q, k, v, rest, out, lse, want, scale, options, drop))
@@ -35,7 +36,8 @@ def _plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, wan
     ctx = context_of(batch.q, asked.device or None)
     shape, lse_shape = (*q.shape[:-1], v.shape[-1]), _lse_shape(q, rest[0])
     result, sums = outputs.views(batch.q, shape, lse_shape, out, lse, want, asked.out_dtype)
-    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, batch.q))
+    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, batch.q),
+                        asked.batch_invariant)
     plan.made = Made(shape, getattr(torch, result.dtype), lse_shape, q.device, False)
     return plan
 

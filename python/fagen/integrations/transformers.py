@@ -4,15 +4,17 @@
     of_transformers.register()
     model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="fagen")
 
-Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device; holes
-inside a row's mask, packed sequences, blocks, softcap and sinks raise fagen.Unsupported. Gradients are autograd's. Dropout's seed is drawn
-from PyTorch's generator.
+Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device. Packed
+sequences are those of cu_seq_lens_q and cu_seq_lens_k, or of position_ids that begin at 0 again, with an empty cache or none. Holes inside
+a row's mask, masks of 4 dimensions, blocks, softcap, sinks and keywords that are not known raise fagen.Unsupported. Gradients are
+autograd's. Dropout's seed is drawn from PyTorch's generator.
 """
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from .. import torch as _torch
 from .._shapes import unused
@@ -22,6 +24,13 @@ NAME = "fagen"
 # Masks that causal, window and lengths say: the functions of transformers.masking_utils that make them.
 PLAIN = ("causal_mask_function", "bidirectional_mask_function", "sliding_window_overlay.<locals>.inner_mask",
          "sliding_window_bidirectional_overlay.<locals>.inner_mask")
+PACKED = "packed_sequence_mask_function.<locals>.inner_mask"
+REMAPPED = "remap_positions_for_packed_sequence.<locals>.inner_mask"  # positions counted within each sequence, as fagen counts them
+# Keywords of attention that change no result here; a value of None changes none either.
+HARMLESS = {"position_ids", "cache_position", "use_cache", "past_key_values", "past_key_value", "position_embeddings",
+            "output_hidden_states", "output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep", "target_dtype",
+            "layer_idx", "labels",
+            "token_type_ids", "mm_token_type_ids", "implementation", "attn_implementation"}
 FEW = 16  # queries, up to which keys of left-padded sequences are read row by row instead of being copied
 
 
@@ -38,7 +47,11 @@ def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Any
                    mask_function: Optional[Callable[..., Any]] = None, attention_mask: Optional[torch.Tensor] = None,
                    device: Any = None, **_: Any) -> Optional[torch.Tensor]:
     """What the layers get as their mask: None where causal or window says it all, else int32 [b, 1, 1, 3] with, for each sequence, the
-    first key, the number of keys and the number of query rows; without the first where every sequence begins at row 0."""
+    first key, the number of keys and the number of query rows; without the first where every sequence begins at row 0. Of packed rows int32
+    [1, 1, 2, n + 1], twice the first rows of the sequences."""
+    rows = packed_rows(mask_function)
+    if rows is not None:
+        return torch.stack((rows, rows))[None, None]
     plain(mask_function)
     compiling = torch.compiler.is_compiling()
     end = q_offset + q_length - kv_offset  # the row of the last query among the keys
@@ -74,18 +87,63 @@ def plain(mask_function: Optional[Callable[..., Any]]) -> None:
             raise Unsupported(f"mask_function is made of {name}; accepted: causal and sliding-window masks, with padding")
 
 
-def leaves(function: Optional[Callable[..., Any]]) -> List[str]:
-    """The names of the functions that a mask is combined of."""
+def packed_rows(mask_function: Optional[Callable[..., Any]]) -> Optional[torch.Tensor]:
+    """cu_seqlens of a causal or bidirectional mask of packed rows; None of any other. Raises Unsupported while a program is traced."""
+    functions = functions_of(mask_function, ("and_masks.<locals>", REMAPPED))
+    names = [getattr(f, "__qualname__", "") for f in functions]
+    if names.count(PACKED) != 1 or not set(names) <= {PACKED, *PLAIN}:
+        return None
+    if torch.compiler.is_compiling():
+        raise Unsupported("packed position_ids are not looked for in a program that is traced; accepted there: cu_seq_lens_q, "
+                          "cu_seq_lens_k, max_length_q and max_length_k, with a cache")
+    held = functions[names.index(PACKED)].__closure__[0].cell_contents  # [b, s], a number for each sequence
+    return first_rows(torch.cat((torch.ones_like(held[:, :1], dtype=torch.bool), held[:, 1:] != held[:, :-1]), 1))
+
+
+def first_rows(begins: torch.Tensor) -> torch.Tensor:
+    """cu_seqlens, int32 [n + 1], of [b, s], True where a sequence begins."""
+    rows = begins.flatten().nonzero()[:, 0]
+    return torch.cat((rows, rows.new_tensor([begins.numel()]))).to(torch.int32)
+
+
+_packings: Any = WeakTensorKeyDictionary()  # of position_ids, which all layers are given
+
+
+def packing(position_ids: Any) -> Optional[torch.Tensor]:
+    """cu_seqlens of rows whose positions begin at 0 again; None where they do not. Looks at the device once for each tensor; a program that
+    is traced asserts on the device that there is none."""
+    if not isinstance(position_ids, torch.Tensor) or position_ids.dim() != 2 or position_ids.shape[1] < 2:
+        return None
+    again = position_ids[:, 1:] == 0
+    if torch.compiler.is_compiling() or position_ids.is_cuda and torch.cuda.is_current_stream_capturing():
+        torch._assert_async(~again.any(), "fagen: packed position_ids in a program that was traced or captured: pass cu_seq_lens_q")
+        return None
+    if position_ids not in _packings:
+        begins = torch.cat((torch.ones_like(again[:, :1]), again), 1)
+        _packings[position_ids] = (position_ids._version, first_rows(begins) if bool(again.any()) else None)
+    version, found = _packings[position_ids]
+    if version != position_ids._version:
+        del _packings[position_ids]
+        return packing(position_ids)
+    return found  # type: ignore[no-any-return]
+
+
+def functions_of(function: Optional[Callable[..., Any]], around: Tuple[str, ...] = ("and_masks.<locals>",)) -> List[Any]:
+    """The functions that a mask is combined of. around: the names of functions that combine, or wrap, others."""
     if function is None:
         return []
-    name = getattr(function, "__qualname__", repr(function))
-    if not name.startswith("and_masks.<locals>"):
-        return [name]
+    if not getattr(function, "__qualname__", "").startswith(around):
+        return [function]
     inner: List[Any] = []
-    for cell in function.__closure__ or ():
+    for cell in getattr(function, "__closure__", None) or ():
         held = cell.cell_contents
         inner += held if isinstance(held, (tuple, list)) else [held]
-    return [leaf for f in inner if callable(f) for leaf in leaves(f)]
+    return [leaf for f in inner if callable(f) for leaf in functions_of(f, around)]
+
+
+def leaves(function: Optional[Callable[..., Any]]) -> List[str]:
+    """The names of those functions."""
+    return [getattr(f, "__qualname__", repr(f)) for f in functions_of(function)]
 
 
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -96,12 +154,31 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     unused({"softcap": softcap, "s_aux": others.get("s_aux"), "sinks": others.get("sinks"), "position_bias": others.get("position_bias")},
            [None], "it is not computed; attn_implementation=\"eager\" does")
     unused({"output_attentions": others.get("output_attentions") or False}, [False], "no matrix of probabilities is made")
+    lengths = {name: others.pop(name, None) for name in LENGTHS}
+    deterministic = bool(others.pop("deterministic", None) or False)
+    unused({name: x for name, x in others.items() if name not in HARMLESS and name != "output_attentions"}, [None],
+           "it is not known whether it changes the result")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
-    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout)}
+    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout),
+                               "deterministic": deterministic}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    if any(x is not None for x in lengths.values()):
+        return of_lengths(q, k, v, attention_mask, lengths, options), None
+    if attention_mask is not None and attention_mask.dtype == torch.int32 and attention_mask.shape[:3] == (1, 1, 2):
+        return of_rows(q, k, v, attention_mask[0, 0, 0], options), None
+    if attention_mask is None or attention_mask.dtype == torch.int32 and attention_mask.shape[-1] == 2:
+        rows = packing(others.get("position_ids"))
+        if rows is not None and (attention_mask is not None or q.shape[1] != k.shape[1]):
+            raise Unsupported(f"position_ids begin at 0 again, {q.shape[1]} rows, beside a cache of {k.shape[1]}; accepted: packed rows "
+                              "that are all that a growing cache holds, or cu_seq_lens_q and cu_seq_lens_k")
+        if rows is not None:
+            return of_rows(q, k, v, rows, options), None
     if attention_mask is None:
         return _torch.attention(q, k, v, **options), None
+    if attention_mask.dim() == 4 and attention_mask.dtype != torch.int32:
+        raise Unsupported(f"attention_mask is {attention_mask.dtype} {tuple(attention_mask.shape)}; accepted: None, or 2 dimensions "
+                          "[b, sk] of padding: a mask of one's own for each query and key is not computed")
     if attention_mask.dim() != 4 or attention_mask.dtype != torch.int32 or attention_mask.shape[1:3] != (1, 1):
         raise InvalidArgument(f"attention_mask is {attention_mask.dtype} {tuple(attention_mask.shape)}; accepted: None, or what the mask "
                               f"function of \"{NAME}\" makes of a 2-dimensional mask")
@@ -118,6 +195,33 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
         place = torch.arange(q.shape[1], device=q.device)
         out = torch.where((place < rows[:, None])[:, :, None, None], out, 0)
     return out, None
+
+
+LENGTHS = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")
+
+
+def of_rows(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: torch.Tensor, options: Dict[str, Any]) -> torch.Tensor:
+    """Packed rows of [b, s, h, d], whose keys are the same rows."""
+    return packed(q, k, v, (rows, rows, q.shape[0] * q.shape[1], q.shape[0] * q.shape[1]), options)
+
+
+def of_lengths(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attention_mask: Optional[torch.Tensor], given: Dict[str, Any],
+               options: Dict[str, Any]) -> torch.Tensor:
+    """Packed rows by what the caller says of them. Raises InvalidArgument for a part of it, or beside a mask of padding."""
+    missing = [name for name, x in given.items() if x is None]
+    if missing:
+        raise InvalidArgument(f"{' and '.join(missing)} is None; accepted: all of {', '.join(LENGTHS)}, or none")
+    if attention_mask is not None and attention_mask.shape[:3] != (1, 1, 2):
+        raise InvalidArgument("attention_mask is set beside cu_seq_lens_q; accepted: one of them")
+    return packed(q, k, v, tuple(given[name] for name in LENGTHS), options)
+
+
+def packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Tuple[Any, ...], options: Dict[str, Any]) -> torch.Tensor:
+    b, s = q.shape[:2]
+    cu_q, cu_k, most_q, most_k = lengths
+    out = _torch.varlen_attention(*(x.flatten(0, 1) for x in (q, k, v)), cu_seqlens_q=cu_q.to(torch.int32),
+                                  cu_seqlens_k=cu_k.to(torch.int32), max_seqlen_q=most_q, max_seqlen_k=most_k, **options)
+    return out.unflatten(0, (b, s))  # type: ignore[no-any-return]
 
 
 def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torch.Tensor, keys: torch.Tensor, rows: torch.Tensor,
