@@ -8,6 +8,7 @@
 local parts = {
   include "work/order.cu",
   include "work/deal.cu",
+  include "work/queue.cu",
   include "work/parts.cu",
 }
 
