@@ -25,7 +25,7 @@ class Cudnn(peers.Sdpa):
         super().__init__("cudnn", "CUDNN_ATTENTION")
 
     def ready(self, q, k, v, causal):
-        """What the backward takes of a forward, in front of and behind the flag."""
+        """What the backward takes of a forward, before and after the flag."""
         made = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False)
         out, lse, first_q, first_k, sq, sk, seed, offset, _ = made
         return aten._scaled_dot_product_cudnn_attention_backward, (out, lse, seed, offset, None, first_q, first_k, sq, sk, 0.0, causal)
@@ -53,7 +53,7 @@ class Cudnn(peers.Sdpa):
         def summed(i):
             grad_q, *of_keys = whole(i).tensors
             return Gradients(grad_q, *(t.unflatten(-2, (-1, group)).sum(-2) for t in of_keys))
-        summed.note = "K and V expanded beforehand, their gradients summed behind it"
+        summed.note = "K and V expanded beforehand, their gradients summed after it"
         return summed
 
 

@@ -23,7 +23,7 @@ def parse(argv=None):
 
 
 def kind_of(c):
-    """Classes of shapes: rows of a KV group together behind keys, lengths that differ, lengths that do not."""
+    """Classes of shapes: rows of a KV group together over keys, lengths that differ, lengths that do not."""
     rows = c.sq * (c.hq // c.hkv)
     if c.sq == c.sk:
         return "sq = sk, groups" if c.hq != c.hkv else "sq = sk"

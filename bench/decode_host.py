@@ -47,7 +47,7 @@ class Layer:
 
 
 def replays(lab, in_pages, count, checked, seconds=None):
-    """One graph of a launch per layer, replayed with other lengths each time, copied in front of it on the device. Each of `checked`
+    """One graph of a launch per layer, replayed with other lengths each time, copied before it on the device. Each of `checked`
     replays, evenly spaced and the borders among them, is held against the reference."""
     rng = random.Random(7)
     drawn = decode_cases.changing(count, SEQUENCES, LONGEST, PAGE, rng)

@@ -83,7 +83,7 @@ def ask(fagen, problem, arch, family):
     doc = json.loads(out.stdout)
     if out.returncode:
         raise SystemExit(f"{' '.join(words)}: {doc['error']['message']}")
-    return {c["config"]: c["seconds"] for c in doc["configs"]}
+    return {c["recorded"]: c["seconds"] for c in doc["configs"]}
 
 
 def tunables(config):

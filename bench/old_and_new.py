@@ -24,7 +24,7 @@ import cells
 def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("old", help="the folder of the old templates, or the old library")
-    p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries behind long keys; backward: gradients")
+    p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries over long keys; backward: gradients")
     p.add_argument("--new", help="likewise of the new; this tree's library and its templates without it")
     p.add_argument("--only", help="cells whose name holds this")
     p.add_argument("--rounds", type=int, default=9)

@@ -22,7 +22,7 @@ class Pairs:
 
     def hide_(self, scores, at=0, group=1):
         """Fills scores [..., rows, keys], of queries from `at` on and the first keys, with -inf where a pair is hidden; returns them. group:
-        rows of each query, one behind the other."""
+        rows of each query, one after the other."""
         import torch
         if self.lo is None and self.hi is None:
             return scores

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prompts beside their peers on one GPU in one run: sequences of their own lengths, chunks behind caches, mixed batches; in CUDA graphs,
+"""Prompts beside their peers on one GPU in one run: sequences of their own lengths, chunks of prompts, mixed batches; in CUDA graphs,
 interleaved, as decode.py does it.
 
 Sections, all of them where none is named:
     packed     16k and 64k tokens of prompts end to end, of equal, uniform and log-uniform lengths
-    chunks     512 to 8k new tokens behind 8k to 128k of cache, contiguous and in pages
+    chunks     512 to 8k new tokens after 8k to 128k of cache, contiguous and in pages
     mixed      chunks beside the tokens of others in one launch, and in two
     dense      48 dense batches of lengths that are no power of two, with the 95 % interval of each ratio
     bits       one sequence in 200 batches: the same bits each time, where the flag asks for them?

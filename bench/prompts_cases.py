@@ -1,4 +1,4 @@
-"""The cases of prompts.py, as data: prompts, chunks of them behind caches, mixed batches, dense ragged lengths. Knows no GPU.
+"""The cases of prompts.py, as data: prompts, chunks of them after cached prefixes, mixed batches, dense ragged lengths. Knows no GPU.
 
 Every case is bf16; all but the dense ones are causal. Lengths follow from the seeds that stand here.
 """
@@ -68,7 +68,7 @@ PACKED = [Packed(d, *HEADS[d], tokens, drawn, seed) for seed, (d, tokens, drawn)
 
 @dataclass(frozen=True)
 class Chunk(Named):
-    """New tokens of one sequence behind those that its cache has."""
+    """New tokens of one sequence after those that its cache has."""
     d: int
     hq: int
     hkv: int
@@ -89,8 +89,8 @@ PAGE_SIZES = (16, 64)
 
 @dataclass(frozen=True)
 class Mixed(Named):
-    """A step of an engine: users that get a token each, whose caches are log-uniform up to the longest, and chunks of prompts behind
-    caches likewise. The tokens come first."""
+    """A step of an engine: users that get a token each, whose caches are log-uniform up to the longest, and chunks of prompts after
+    cached prefixes likewise. The tokens come first."""
     d: int
     hq: int
     hkv: int

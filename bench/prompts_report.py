@@ -143,7 +143,7 @@ def invariant_lines(rows):
 
 
 KINDS = {"packed": ("Prompts of different lengths end to end", packed_table, packed_lines),
-         "chunks": ("Chunks of prompts behind caches", chunks_table, forms_lines),
+         "chunks": ("Chunks of prompts after cached prefixes", chunks_table, forms_lines),
          "mixed": ("Chunks beside the tokens of others", mixed_table, mixed_lines),
          "dense": ("Dense batches of lengths that are no power of two", dense_table, dense_lines),
          "bits": ("One sequence in many batches, with the flag that asks for the same bits", bits_table, None),

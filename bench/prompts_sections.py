@@ -73,7 +73,7 @@ def forms(sizes):
 
 
 def chunks(lab, case, seconds, sizes):
-    """A chunk behind its cache, contiguous and in pages of each size."""
+    """A chunk after its cached prefix, contiguous and in pages of each size."""
     x = Batch(lab, case.lengths(), case.hq, case.hkv, case.d)
     row = {**case.dict(), "forms": [label for label, _ in forms(sizes)]}
 
@@ -96,7 +96,7 @@ def in_pages(lab, x, label, size):
 
 
 def apart(lab, x, users, label, size):
-    """(name, kind, make): the same batch in two launches, tokens and chunks, one behind the other."""
+    """(name, kind, make): the same batch in two launches, tokens and chunks, one after the other."""
     def args_of(first, last, keys):
         q, out, first_q, sq, lengths, sk = x.part(first, last)
         held = [q, out, first_q, lengths]

@@ -112,7 +112,7 @@ def layernorm(x, w, b, out, means, scales, cols, eps, B: tl.constexpr):
 
 @triton.jit
 def layernorm_backward(dy, x, w, means, scales, dx, dw, db, locks, cols, GROUPS: tl.constexpr, B: tl.constexpr):
-    """dx of a row; its share of dw and db goes to one of a few rows, each behind a lock."""
+    """dx of a row; its share of dw and db goes to one of a few rows, each under a lock."""
     row = tl.program_id(0)
     c = tl.arange(0, B)
     inside = c < cols

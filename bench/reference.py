@@ -22,7 +22,7 @@ def number(x, digits=5):
 
 def read(lines, report):
     """{problem: {config: record}}, in the order of the first record of each, with the newest one's values and the report's level."""
-    levels = {(p["problem"], c["config"]): c["level"] for p in report["problems"] for c in p["candidates"] if c["verified"] and c.get("level")}
+    levels = {(p["problem"], c["recorded"]): c["level"] for p in report["problems"] for c in p["candidates"] if c["verified"] and c.get("level")}
     problems = {}
     for line in lines:
         r = json.loads(line)

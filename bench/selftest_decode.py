@@ -188,7 +188,7 @@ class Output:
 
 
 class Graph:
-    """Stands for graphs.Graph: replaying writes the output anew."""
+    """Stands for graphs.Graph: replaying writes the output again."""
 
     def __init__(self, run, sets, lasts):
         self.run, self.out, self.calls = run, run(0), 40

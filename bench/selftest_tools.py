@@ -424,7 +424,7 @@ class Reference(unittest.TestCase):
     def test_the_place_of_the_first_and_the_level_of_the_report(self):
         lines = [self.record("f:a=1", 9e-6), self.record("f:a=2", 8e-6), self.record("f:a=1", 7e-6, quality="steady"), self.record("f:a=3", 1e-6, verified=False),
                  self.record("f:a=4", 1e-6)]
-        report = {"problems": [{"problem": "bf16,d=64", "candidates": [{"config": f"f:a={k}", "verified": True, "level": 1e-6 * (10 + k)} for k in (1, 2, 3)]}]}
+        report = {"problems": [{"problem": "bf16,d=64", "candidates": [{"config": f"f:a={k}", "recorded": f"f:a={k}", "verified": True, "level": 1e-6 * (10 + k)} for k in (1, 2, 3)]}]}
         rows = list(reference.table("Box", reference.read([json.dumps(r) for r in lines], report)))
         self.assertEqual([r.split("\t")[:2] for r in rows if r[0].isdigit()], [["1", "11"], ["2", "12"]], "a=3 is not verified, a=4 is in no report")
         self.assertEqual(rows[1:3], ["product\tBox", "chip\tNVIDIA A"])

@@ -15,7 +15,7 @@
 static void discard(fa_store *s, const fa_root *r, int dir, const char *name, const char *why)
 {
     const char *trouble;
-    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled anew: %s", r->path, FA_FORMAT_DIR, name, name, why);
+    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled again: %s", r->path, FA_FORMAT_DIR, name, name, why);
     if (!r->writable || unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return;
     int quarantine = fa_trusted_dir(r->v1, "quarantine", true, &trouble);

@@ -17,6 +17,6 @@ typedef struct fa_flat_value {
     double number;     /* of INTEGER and REAL */
 } fa_flat_value;
 
-/* The member at *p, behind '{' or ','. *p is then at the ',' behind it or at the end of the line. False: not a flat line. */
+/* The member at *p, after '{' or ','. *p is then at the ',' after it or at the end of the line. False: not a flat line. */
 bool fa_flat_next(const char **p, const char **name, size_t *n_name, fa_flat_value *out);
 #endif

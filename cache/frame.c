@@ -12,7 +12,7 @@ typedef struct header {
     uint32_t version, ptx;
     uint64_t key_lo, key_hi;
     char arch[16];
-    uint64_t metadata_size, image_size, log_size; /* in this order behind the header, then the checksum */
+    uint64_t metadata_size, image_size, log_size; /* in this order after the header, then the checksum */
 } header;
 _Static_assert(sizeof(header) == 72, "no padding");
 

@@ -70,7 +70,7 @@ static item next(const char **p, const char *end)
     return it;
 }
 
-/* Behind the head; NULL: it is no journal. */
+/* After the head; NULL: it is no journal. */
 static const char *begin(const char *text, size_t n, fa_area *area)
 {
     char word[16];

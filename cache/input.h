@@ -4,6 +4,6 @@
 #include <fagen.h>
 #include <stddef.h>
 
-/* Reads a regular file of at most cap bytes, else `large`. *out is heap with a NUL behind it; NULL on failure. */
+/* Reads a regular file of at most cap bytes, else `large`. *out is heap with a NUL after it; NULL on failure. */
 fa_status fa_input_read(const char *path, size_t cap, fa_status large, char **out, size_t *n);
 #endif

@@ -15,7 +15,7 @@ typedef struct fa_wait fa_wait;
  *
  * Where another process has the lock for longer than w->most, w->over is set and the line is written without it, with an empty line before
  * it. It is neither lost nor mixed with another: the kernel puts the bytes of one write() under O_APPEND together at the file's end, and a
- * holder that is stopped is before its write or behind it. Network file systems do not promise that; there the lock is what keeps writers
+ * holder that is stopped is before its write or after it. Network file systems do not promise that; there the lock is what keeps writers
  * apart, and two appends at the same moment may be one. */
 bool fa_jsonl_append(int dir, const char *file, const char *line, size_t n, fa_wait *w, const char **trouble);
 

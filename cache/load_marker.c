@@ -126,7 +126,7 @@ static void set_aside(fa_store *s, const fa_root *r, fa_key k)
             close(fd);
     }
     fa_store_advise(s, FA_CAUSE_QUARANTINE,
-                    "a process died while it loaded the kernel %.32s: set aside in %s/%s/quarantine, and compiled anew", name, r->path,
+                    "a process died while it loaded the kernel %.32s: set aside in %s/%s/quarantine, and compiled again", name, r->path,
                     FA_FORMAT_DIR);
     int open[] = { kernels, dir, quarantine };
     for (int i = 0; i < 3; i++)

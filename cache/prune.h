@@ -1,4 +1,4 @@
-/* prune: removing compiled kernels from the root that takes new files. Always safe: what is missing is compiled anew. */
+/* prune: removing compiled kernels from the root that takes new files. Always safe: what is missing is compiled again. */
 #ifndef FA_CACHE_PRUNE_H
 #define FA_CACHE_PRUNE_H
 #include "scan.h"

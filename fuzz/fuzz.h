@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                              \
     } while (0)
 
-/* A copy that ends where the input ends, so that reading on is seen, or with a NUL behind it. Free it. */
+/* A copy that ends where the input ends, so that reading on is seen, or with a NUL after it. Free it. */
 static inline char *fuzz_copy(const uint8_t *data, size_t size, int with_nul)
 {
     char *s = malloc(size + (with_nul ? 1 : 0) + !size);

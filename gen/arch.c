@@ -36,6 +36,13 @@ static const fa_arch rows[] = {
       .mma16_flop = 512, .mma_tf32_flop = 256, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
       .smem_bytes_clk = 128, .l2_gbs = 4500, .hbm_gbs = 1008,
       .source = "programming guide; Ada white paper (165 TFLOP/s fp16 with fp32 accumulation, 1008 GB/s); l2_gbs: estimate" },
+    { .name = "sm_89", .chip = "L40S", .cc = 89,
+      .smem_block = 99 * KIB, .smem_sm = 100 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 24, .sm_count = 142, .l2_bytes = 96 * MIB, .clock_ghz = 2.52,
+      .mma16_flop = 1024, .mma_tf32_flop = 512, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 4500, .hbm_gbs = 864,
+      .source = "programming guide; L40S data sheet (362 TFLOP/s fp16 with fp32 accumulation, 183 TF32, 864 GB/s; 96 MB L2); "
+                "l2_gbs: estimate" },
     { .name = "sm_90a", .chip = "H200 SXM", .cc = 90,
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 60 * MIB, .clock_ghz = 1.755,
@@ -85,14 +92,24 @@ static const fa_arch rows[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* Products a person may name, by the row's name, or by its chip where an architecture has several rows. The row describes the chip in its
- * `chip` field, its siblings differ in SMs and clocks. */
+/* Products a person may name, and the row's chip. */
 static const struct {
-    const char *alias, *name;
+    const char *alias, *chip;
 } aliases[] = {
-    { "a100", "sm_80" },   { "rtx3090", "sm_86" },   { "3090", "sm_86" },    { "orin", "sm_87" },   { "rtx4090", "sm_89" },
-    { "4090", "sm_89" },   { "l40s", "sm_89" },      { "h100", "H100 SXM" }, { "h200", "sm_90a" },  { "b200", "sm_100a" },
-    { "b300", "sm_103a" }, { "rtx5090", "sm_120a" }, { "5090", "sm_120a" },  { "gb10", "sm_121a" },
+    { "a100", "A100 SXM 80GB" },
+    { "rtx3090", "GeForce RTX 3090" },
+    { "3090", "GeForce RTX 3090" },
+    { "orin", "Jetson AGX Orin 64GB" },
+    { "rtx4090", "GeForce RTX 4090" },
+    { "4090", "GeForce RTX 4090" },
+    { "l40s", "L40S" },
+    { "h100", "H100 SXM" },
+    { "h200", "H200 SXM" },
+    { "b200", "B200" },
+    { "b300", "B300" },
+    { "rtx5090", "GeForce RTX 5090" },
+    { "5090", "GeForce RTX 5090" },
+    { "gb10", "GB10" },
 };
 
 size_t fa_arch_count(void)
@@ -111,7 +128,7 @@ const fa_arch *fa_arch_find(const char *name)
         return NULL;
     for (size_t i = 0; i < COUNT(aliases); i++)
         if (!strcasecmp(name, aliases[i].alias))
-            name = aliases[i].name;
+            name = aliases[i].chip;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (!strcasecmp(name, rows[i].chip))
             return &rows[i];
@@ -124,6 +141,14 @@ const fa_arch *fa_arch_find(const char *name)
             return &rows[i];
     }
     return NULL;
+}
+
+const fa_arch *fa_arch_product(size_t i, const char **name)
+{
+    if (i >= COUNT(aliases))
+        return NULL;
+    *name = aliases[i].alias;
+    return fa_arch_find(aliases[i].chip);
 }
 
 const char *fa_arch_names(void)

@@ -52,6 +52,8 @@ const fa_arch *fa_arch_at(size_t i);
 /* "sm_80", "80", "sm_90" (finds sm_90a), "h200", "h100", "a100" ...; NULL when unknown. A name of an architecture with several rows is that
  * of the first: what the model was fitted on. */
 const fa_arch *fa_arch_find(const char *name);
+/* The i-th product that a person may name, "a100", and the row that it is; NULL past the last. */
+const fa_arch *fa_arch_product(size_t i, const char **name);
 /* The names, comma separated, for messages. */
 const char *fa_arch_names(void);
 /* The row of the compute capability major.minor, NULL when unknown; of several the one whose product the device's name has ("NVIDIA H100

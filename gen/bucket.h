@@ -8,7 +8,7 @@
 typedef enum fa_batch_kind {
     FA_BATCH_ANY,     /* few query rows, more queries than keys, or no lengths */
     FA_BATCH_PROMPTS, /* sq = sk: whole prompts */
-    FA_BATCH_CHUNKS,  /* sq < sk, fewer sequences than FA_BATCH_LEAST: chunks of prompts behind caches */
+    FA_BATCH_CHUNKS,  /* sq < sk, fewer sequences than FA_BATCH_LEAST: chunks of prompts after cached prefixes */
     FA_BATCH_MIXED,   /* sq < sk, more sequences: chunks beside single tokens of others */
     FA_BATCH_KINDS
 } fa_batch_kind;
@@ -23,7 +23,7 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
-/* Whether a dense forward problem may have fewer row tiles than fill a chip, behind more keys than queries and so many that cutting tiles
+/* Whether a dense forward problem may have fewer row tiles than fill a chip, over more keys than queries and so many that cutting tiles
  * into parts pays: such parts lie in a workspace. Equal for all problems of a bucket. */
 bool fa_problem_splits(const fa_problem *p);
 

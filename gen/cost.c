@@ -93,17 +93,17 @@ static const char *bound(const fa_cost *c)
 }
 
 /* How often the step is launched; of a family with one work for all its steps, they. */
-static fa_turns turns_of(const job *j, const fa_step *s)
+static fa_repeats repeats_of(const job *j, const fa_step *s)
 {
-    fa_turns turns = { .units = 1, .members = 1, .launches = j->works > 1 ? 1 : j->source.steps };
+    fa_repeats repeats = { .units = 1, .members = 1, .launches = j->works > 1 ? 1 : j->source.steps };
     fa_sizes sizes = fa_sizes_of(j->on.problem, j->on.arch->sm_count);
     int64_t units = sizes.of[FA_EXTENT_UNITS], members = sizes.of[FA_EXTENT_MEMBERS];
     if (!fa_step_chunked(s) || units < 1 || members < 1)
-        return turns;
+        return repeats;
     fa_portion at = fa_workspace_portion(&j->source.workspace, &sizes);
-    turns.units = (double)((units + at.units - 1) / at.units);
-    turns.members = (double)((members + at.members - 1) / at.members);
-    return turns;
+    repeats.units = (double)((units + at.units - 1) / at.units);
+    repeats.members = (double)((members + at.members - 1) / at.members);
+    return repeats;
 }
 
 /* What the config costs, of which the family told its steps and its work. */
@@ -115,7 +115,7 @@ static fa_status price(const job *j, int regs, fa_cost *out)
         const fa_work *w = &j->work[i];
         fa_cost step;
         int per_thread = regs > 0 ? regs : w->regs > 0 ? (int)w->regs : j->source.min_regs;
-        fa_status st = fa_price_step(&j->on, j->family->name, &j->source.step[i], w, per_thread, turns_of(j, &j->source.step[i]), &step);
+        fa_status st = fa_price_step(&j->on, j->family->name, &j->source.step[i], w, per_thread, repeats_of(j, &j->source.step[i]), &step);
         if (st != FA_OK)
             return st;
         add(out, &step, &longest);

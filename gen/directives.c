@@ -21,7 +21,7 @@ typedef struct scan {
 
 typedef struct refused {
     const char *word;
-    bool directive; /* behind '#'; else anywhere */
+    bool directive; /* after '#'; else anywhere */
     const char *why;
 } refused;
 
@@ -96,7 +96,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
 }
 
-/* Blanks and comments of a line; with lines, those behind it too. False: what comes next is no such thing. */
+/* Blanks and comments of a line; with lines, those after it too. False: what comes next is no such thing. */
 static bool skip_blank(scan *t, bool lines)
 {
     char c = peek(t);
@@ -138,7 +138,7 @@ static void read_word(scan *t, char word[WORD])
     word[n] = 0;
 }
 
-/* A string or character behind its first quote: to the other one, or the end of its line. */
+/* A string or character after its first quote: to the other one, or the end of its line. */
 static void skip_quoted(scan *t, char quote)
 {
     for (char c; (c = peek(t)) && c != '\n' && c != '\r'; step(t)) {
@@ -151,7 +151,7 @@ static void skip_quoted(scan *t, char quote)
     }
 }
 
-/* A raw string behind its first quote: lines in it are not continued. */
+/* A raw string after its first quote: lines in it are not continued. */
 static void skip_raw(scan *t)
 {
     char close[20] = ")";
@@ -192,7 +192,7 @@ static fa_status refuse(const scan *at, const char *sign, const char *word, bool
     return FA_OK;
 }
 
-/* Behind '#line': what it says holds from the next line on. */
+/* After '#line': what it says holds from the next line on. */
 static void relocate(scan *t)
 {
     char *end;

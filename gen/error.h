@@ -7,10 +7,10 @@
  * first allocates; where that fails, the message names the status, and says that memory ran out. */
 fa_status fa_fail(fa_status st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts context in front of the message that is there: "while tuning X: <message>". Returns st; FA_OK changes nothing. */
+/* Puts context before the message that is there: "while tuning X: <message>". Returns st; FA_OK changes nothing. */
 fa_status fa_wrap(fa_status st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* This thread's message before a call in which something may fail and be mended: a public function keeps it, and settles with its
+/* This thread's message before a call in which something may fail and be mended: a public function keeps it, and ends with its
  * status. FA_OK brings the message back, any other status leaves the new one. */
 typedef struct fa_message {
     char text[2048];

@@ -6,33 +6,33 @@
 
 /* X(name, word, word in the shape of a tensor, what it is). Tensors of queries and of keys are [batch, sequence, head, width] whether
  * sequences are dense, packed or in pages: only what their first two dimensions count differs. */
-#define FA_EXTENTS(X)                                                                                                     \
-    X(B, "b", "b", "batch")                                                                                               \
-    X(SQ, "sq", "sq", "query length, or the longest")                                                                     \
-    X(SK, "sk", "sk", "key length, or the longest")                                                                       \
-    X(HQ, "hq", "hq", "query heads")                                                                                      \
-    X(HKV, "hkv", "hkv", "key/value heads")                                                                               \
-    X(D, "d", "d", "head_dim of Q and K")                                                                                 \
-    X(DV, "dv", "dv", "head_dim of V and O")                                                                              \
-    X(ROWS, "rows", "rows", "query rows of a group of heads: sq * hq / hkv")                                              \
-    X(TOTAL_Q, "total_q", "total_q", "query rows of all sequences: b * sq where not packed")                              \
-    X(TOTAL_K, "total_k", "total_k", "keys of all sequences: b * sk where not packed")                                    \
-    X(SMS, "sms", "sms", "SMs of the chip")                                                                               \
-    X(BATCH_Q, "batch_q", "b", "first dimension of tensors of queries: b, or 1 where packed")                             \
-    X(ROWS_Q, "rows_q", "sq", "their second: sq, or total_q where packed")                                                \
-    X(BATCH_K, "batch_k", "b", "first dimension of tensors of keys: b, 1 where packed, or the pages")                     \
-    X(ROWS_K, "rows_k", "sk", "their second: sk, total_k where packed, or the tokens of a page")                          \
-    X(BOUNDS, "bounds", "b + 1", "firsts of packed sequences, and the end of the last")                                   \
-    X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next")              \
-    X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                                      \
-    X(PROMPTS, "prompts", "prompts", "1 where sequences may have more than FA_FEW_ROWS query rows of a group, else 0")    \
-    X(ENTRIES, "entries", "entries", "entries of a sequence's row of the page table: pages of the longest")               \
-    X(PARTS, "parts", "parts", "partial results that a merge is given")                                                   \
-    X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                      \
-    X(UNITS, "units", "units", "pairs of a sequence and a KV head: all of them, or as many as are done at a time")        \
-    X(MEMBERS, "members", "members", "query heads of a group: all of them, or as many as are done at a time")             \
-    X(SLICED, "sliced", "sliced", "1 where a group is done in several slices of its members, else 0")                     \
-    X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch behind the other's") \
+#define FA_EXTENTS(X)                                                                                                    \
+    X(B, "b", "b", "batch")                                                                                              \
+    X(SQ, "sq", "sq", "query length, or the longest")                                                                    \
+    X(SK, "sk", "sk", "key length, or the longest")                                                                      \
+    X(HQ, "hq", "hq", "query heads")                                                                                     \
+    X(HKV, "hkv", "hkv", "key/value heads")                                                                              \
+    X(D, "d", "d", "head_dim of Q and K")                                                                                \
+    X(DV, "dv", "dv", "head_dim of V and O")                                                                             \
+    X(ROWS, "rows", "rows", "query rows of a group of heads: sq * hq / hkv")                                             \
+    X(TOTAL_Q, "total_q", "total_q", "query rows of all sequences: b * sq where not packed")                             \
+    X(TOTAL_K, "total_k", "total_k", "keys of all sequences: b * sk where not packed")                                   \
+    X(SMS, "sms", "sms", "SMs of the chip")                                                                              \
+    X(BATCH_Q, "batch_q", "b", "first dimension of tensors of queries: b, or 1 where packed")                            \
+    X(ROWS_Q, "rows_q", "sq", "their second: sq, or total_q where packed")                                               \
+    X(BATCH_K, "batch_k", "b", "first dimension of tensors of keys: b, 1 where packed, or the pages")                    \
+    X(ROWS_K, "rows_k", "sk", "their second: sk, total_k where packed, or the tokens of a page")                         \
+    X(BOUNDS, "bounds", "b + 1", "firsts of packed sequences, and the end of the last")                                  \
+    X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next")             \
+    X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                                     \
+    X(PROMPTS, "prompts", "prompts", "1 where sequences may have more than FA_FEW_ROWS query rows of a group, else 0")   \
+    X(ENTRIES, "entries", "entries", "entries of a sequence's row of the page table: pages of the longest")              \
+    X(PARTS, "parts", "parts", "partial results that a merge is given")                                                  \
+    X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                     \
+    X(UNITS, "units", "units", "pairs of a sequence and a KV head: all of them, or as many as are done at a time")       \
+    X(MEMBERS, "members", "members", "query heads of a group: all of them, or as many as are done at a time")            \
+    X(SLICED, "sliced", "sliced", "1 where a group is done in several slices of its members, else 0")                    \
+    X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch after the other's") \
     X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")
 
 typedef enum fa_extent {

@@ -28,7 +28,7 @@ fa_gen_work fa_gen_worked(const fa_gen *g);
 /* The families in a fixed order: those listed by default first, of these the lower `rank`, then by name. */
 size_t fa_gen_families(const fa_gen *g);
 const char *fa_gen_family(const fa_gen *g, size_t i);
-/* So many are listed without being named; those behind them are kept for comparison. */
+/* So many are listed without being named; those after them are kept for comparison. */
 size_t fa_gen_defaults(const fa_gen *g);
 int32_t fa_gen_operation(const fa_gen *g, size_t i); /* fa_op of the i-th; -1: there is none */
 /* The family that the others of an operation are held against: the device's oracle and the baseline of times. NULL where none says

@@ -11,7 +11,8 @@ struct fa_point;
 typedef struct fa_traffic {
     double read_q, read_k, read_v, read_sp; /* sp: intermediates that travel through memory: S, P; FlashAttention-1: O, m, l */
     double write_o, write_lse, write_sp;
-    double held; /* memory held beside Q, K, V, O: S, P, LSE */
+    double read_out, write_grads; /* of a backward pass: O, dO and what is a number for each row of them; dQ, dK, dV */
+    double held;                  /* memory held beside Q, K, V, O: S, P, LSE */
 } fa_traffic;
 double fa_traffic_read(const fa_traffic *t);
 double fa_traffic_write(const fa_traffic *t);
@@ -37,7 +38,8 @@ fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band);
 /* Q outer loop. rows = br of the tile; pack as in fa_step; K and V rows are read once per tile, exactly those that some
  * row of the tile sees: what the kernels do and what the simulator counts. */
 fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, int lse);
-/* SRAM of one tile with Q, K, V and S resident, in bytes, fp32 or 2-byte elements as the dtype says. */
+/* SRAM of one tile with Q, K, V and S resident, of a backward pass with Q, dO, K, V, P and dS, in bytes, fp32 or 2-byte elements as the
+ * dtype says. */
 double fa_model_tile_sram(const fa_problem *p, int br, int bc);
 
 /* The same by the names that work() of a family knows: of all steps together, or of one pass: docs/templates.md. */

@@ -46,7 +46,7 @@ typedef struct fa_operand {
     size_t at;     /* in fa_args: of the fa_tensor, or of the pointer */
     /* of a pointer: in fa_args, its three strides sb, sh, ss, all 0 = packed; 0: it is always packed */
     size_t strides_at;
-    /* in fa_args: elements from one part to the next, of the fa_args.parts that there are, 0 = each packed and one behind the other; 0: it
+    /* in fa_args: elements from one part to the next, of the fa_args.parts that there are, 0 = each packed and one after the other; 0: it
        is one tensor. The first extent counts all parts */
     size_t parts_at;
     /* of a pointer of two dimensions, the second of which is elements from one row to the next, 0 where one row is that of all: fa_extent
@@ -116,7 +116,7 @@ const fa_operation *fa_operation_row(size_t i); /* in the order of their numbers
 /* One more operation beside those of fagen.h, for tests and experiments: op is a number of its own. The row outlives the process's use of
  * it. Call it before any other function; it is not thread-safe. False where the table is full or the number taken. */
 bool fa_operation_add(const fa_operation *row);
-/* One more operand of an operation of fagen.h, behind the others, for tests and experiments, on the same terms. Its field is one of fa_args
+/* One more operand of an operation of fagen.h, after the others, for tests and experiments, on the same terms. Its field is one of fa_args
  * that the operation does not read otherwise. False where there are FA_OPERANDS_MAX, or the operation has one of its name or field. */
 bool fa_operand_add(int32_t op, const fa_operand *row);
 
@@ -147,7 +147,7 @@ static inline bool fa_operation_has_keys(const fa_operation *op)
     return any;
 }
 
-/* Its dimensions in packed order, filled up with ones behind the last: of a strided operand batch, sequence, head, width. */
+/* Its dimensions in packed order, filled up with ones after the last: of a strided operand batch, sequence, head, width. */
 typedef struct fa_dims {
     int64_t of[4];
 } fa_dims;

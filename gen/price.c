@@ -18,7 +18,7 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
-/* Of what row tiles of one head read again; from packed and unpacked rows behind 2k to 26k keys on an H100, 0.5 to 0.8. */
+/* Of what row tiles of one head read again; from packed and unpacked rows over 2k to 26k keys on an H100, 0.5 to 0.8. */
 #define MEET 0.75
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 1.5
@@ -60,8 +60,10 @@ static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, 
 }
 
 /* K and V of the heads at work come from HBM once as far as they fit the L2. Beyond it they come again for each row tile, but for the share
- * that tiles which walk a head side by side meet in the L2. */
-static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, bool shares)
+ * that tiles which walk a head side by side meet in the L2. Few tiles that are cut into parts all walk at once, and meet all of it: on an
+ * H100 two and three tiles of a head took as long as one of twice the rows. */
+static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, double cuts,
+                        bool shares)
 {
     const fa_traffic *t = &cost->traffic;
     if (!shares)
@@ -73,7 +75,7 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
-    double hit = fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    double hit = cuts > 1 ? 1 : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 
@@ -125,18 +127,18 @@ static double last_round(double n, double sms, double longest, double shortest)
 }
 
 /* Clocks of the chip for blocks of scores, and how long each unit is busy. */
-static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_turns in)
+static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_repeats in)
 {
     const fa_problem *p = x->problem;
     const fa_arch *a = x->arch;
     bool pack = fa_step_packs(s);
     double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (pack ? p->hkv : p->hq);
-    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows), turns = in.units * in.members;
+    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows), repeats = in.units * in.members;
 
     /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
     double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
-    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / turns / a->sm_count)));
+    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / repeats / a->sm_count)));
     double warps = sharing * s->threads / 32 / SCHEDULERS;
     double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
     double other = fmax(exps, issue);
@@ -159,7 +161,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.longest = equal ? each : fmin(group / in.members * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each : 0;
         tiles = blocks;
-    } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one behind the other */
+    } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
         tile *= tiles;
         tiles = 1;
         v.longest = v.shortest = v.all;
@@ -173,12 +175,12 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.shortest = equal ? v.longest : v.shortest / w->cuts;
     }
 
-    /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
+    /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Launch after launch. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
-    double turn = owners * tiles / turns, shortest = v.shortest * block + tile;
-    double clocks = v.longest == v.shortest ? turns * ceil(turn / a->sm_count) * longest
-                                            : fmax(mean, turns * fmax(first_sm(turn, a->sm_count, sharing, longest, shortest),
-                                                                      last_round(turn, a->sm_count, longest, shortest)));
+    double tiles_each = owners * tiles / repeats, shortest = v.shortest * block + tile;
+    double clocks = v.longest == v.shortest ? repeats * ceil(tiles_each / a->sm_count) * longest
+                                            : fmax(mean, repeats * fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
+                                                                        last_round(tiles_each, a->sm_count, longest, shortest)));
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 
@@ -190,7 +192,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     return clocks / clock;
 }
 
-fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, fa_turns in, fa_cost *out)
+fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, fa_repeats in, fa_cost *out)
 {
     const fa_problem *p = x->problem;
     const fa_arch *a = x->arch;
@@ -222,7 +224,7 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     double fed = fmin(1, SM_SPARE * (double)out->grid / (in.units * in.members) / a->sm_count); /* an idle SM asks for no bytes */
     double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
-    out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
+    out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->cuts, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
     double stream = fmax(out->t_l2, out->t_hbm);
     seconds = w->cols > 0 ? corner(seconds, stream) : stream / w->efficiency + w->latency / (a->clock_ghz * 1e9);
     out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * in.launches * in.units * in.members + seconds;

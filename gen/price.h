@@ -31,10 +31,10 @@ typedef struct fa_pricing {
 
 /* How often a step is launched: a portion of the units at a time, and of each group's members (fa_workspace_portion); launches: steps that
  * are priced as this one. */
-typedef struct fa_turns {
+typedef struct fa_repeats {
     double units, members, launches;
-} fa_turns;
+} fa_repeats;
 
-/* All turns of the step by itself; bound, flops and intensity are left to the caller. regs: per thread. family: for messages. */
-fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, fa_turns in, fa_cost *out);
+/* All launches of the step by itself; bound, flops and intensity are left to the caller. regs: per thread. family: for messages. */
+fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, fa_repeats in, fa_cost *out);
 #endif

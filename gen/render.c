@@ -33,7 +33,7 @@ static void set_texts(lua_State *L, int env, const job *j)
 {
     char problem[160], config[512];
     fa_problem_print_key(problem, sizeof problem, j->p);
-    fa_config_print(config, sizeof config, j->c);
+    fa_family_config_print(config, sizeof config, j->family, j->c);
     lua_pushstring(L, FA_VERSION_STRING);
     lua_setfield(L, env, "version");
     lua_pushstring(L, problem);

@@ -48,7 +48,7 @@ static wide edge_sum(const fa_row_tiles *t, edge e, int64_t from, int64_t to, in
 }
 
 typedef struct total {
-    wide rows, keys, pairs, blocks, turns;
+    wide rows, keys, pairs, blocks, row_blocks;
     int64_t longest, shortest, first, end;
 } total;
 
@@ -64,7 +64,7 @@ static void add(total *sum, const fa_row_tiles *t, int64_t n, edge lo, edge hi, 
     sum->keys += keys;
     sum->pairs += n * keys;
     sum->blocks += blocks;
-    sum->turns += n * blocks;
+    sum->row_blocks += n * blocks;
     int64_t ends[2]; /* the least and the most blocks of a tile */
     if (lo.follows && hi.follows) {
         /* As the ends stay equally far apart, a tile has as many blocks as any other, or one more. */
@@ -120,7 +120,7 @@ fa_row_tiles_sum fa_row_tiles_count(const fa_row_tiles *t)
         .blocks = (double)sum.blocks,
         .longest = (double)sum.longest,
         .shortest = rows > 0 ? (double)sum.shortest : INFINITY,
-        .turns = (double)sum.turns,
+        .row_blocks = (double)sum.row_blocks,
         .first = sum.end > sum.first ? sum.first : 0,
         .end = sum.end > sum.first ? sum.end : 0,
     };

@@ -4,7 +4,7 @@
 #include "model.h"
 
 /* The tiles that the rows of one head are cut into: br rows each, the last one the rest. Where rows are packed, `group` query heads share a
- * query, one row behind the other. bc: keys of a block. All but sq and sk at least 1; the band as fa_band_of() gives it, lo <= hi. */
+ * query, one row after the other. bc: keys of a block. All but sq and sk at least 1; the band as fa_band_of() gives it, lo <= hi. */
 typedef struct fa_row_tiles {
     int64_t sq, sk, group, br, bc;
     fa_band band;
@@ -17,7 +17,7 @@ typedef struct fa_row_tiles_sum {
     double keys;                      /* once per tile */
     double pairs;                     /* rows times keys of each tile */
     double blocks, longest, shortest; /* of all tiles, of the tile that has the most, and the least: INFINITY where there is no tile */
-    double turns;                     /* rows times blocks of each tile */
+    double row_blocks;                /* rows times blocks of each tile */
     int64_t first, end;               /* keys that any row sees, end excluded; equal where there are none */
 } fa_row_tiles_sum;
 fa_row_tiles_sum fa_row_tiles_count(const fa_row_tiles *t);

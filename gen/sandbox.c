@@ -14,7 +14,7 @@
 #define CHURN_BYTES ((size_t)512 << 20) /* allocated in one run, freed or not: bounds the time spent inside copies */
 #define BLOCK_BYTES ((size_t)16 << 20)  /* of one block */
 #define STRING_BYTES ((size_t)4 << 20)  /* of one string: bounds what a single instruction can compare, convert or copy */
-#define STRING_HEAD 64                  /* what Lua keeps in front of the bytes of a string, and the zero behind them: not more */
+#define STRING_HEAD 64                  /* what Lua keeps before the bytes of a string, and the zero after them: not more */
 #define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
 #define STEPS_PER_BYTE 4                /* of text that is compiled */
 #define STEPS_PER_BYTE_KEPT 1           /* of text that was compiled before: of what it makes when it runs */
@@ -28,7 +28,7 @@
 #define CPU_NS_PER_INSTRUCTION 200
 #define LOOK_NS 10000000 /* between two readings of that clock, which is a system call */
 
-/* Behind that stands a limit by the clock on the wall. A gap between two looks counts for no more than GAP_NS: a process that was
+/* Beside that there is a limit by the clock on the wall. A gap between two looks counts for no more than GAP_NS: a process that was
  * stopped, or a machine that slept, is not late. */
 #define WALL_NS 30000000000
 #define GAP_NS 1000000000

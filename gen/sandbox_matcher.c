@@ -20,7 +20,7 @@ void fa_matcher_step(fa_matcher *m, size_t n)
 
 /* --- one character --- */
 
-/* Behind the item at p: a character, an escaped one, or a set. */
+/* After the item at p: a character, an escaped one, or a set. */
 static const char *item_end(fa_matcher *m, const char *p)
 {
     if (*p == '%') {
@@ -153,7 +153,7 @@ static const char *match_closed(fa_matcher *m, const char *s, const char *p)
     return end;
 }
 
-/* Behind the text from s that is balanced between p[0] and p[1]; NULL where there is none. */
+/* After the text from s that is balanced between p[0] and p[1]; NULL where there is none. */
 static const char *balanced(fa_matcher *m, const char *s, const char *p)
 {
     if (p + 1 >= m->pattern_end)

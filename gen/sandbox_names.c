@@ -54,7 +54,7 @@ static double work_of_concat(lua_State *L)
     return 1 + PER_VALUE * fmax(length_of(L, 1), fmin(lua_tonumber(L, 4), VALUES_MOST)) + bytes_of(L, 2);
 }
 
-/* insert(t, v) and remove(t) move nothing; with a place, what is behind it. */
+/* insert(t, v) and remove(t) move nothing; with a place, what is after it. */
 static double moved(lua_State *L, double from)
 {
     double n = length_of(L, 1);

@@ -34,7 +34,7 @@ typedef struct fa_step {
     int32_t per_sm;  /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
     int32_t cluster; /* blocks of a thread block cluster; 1 = none */
     int32_t counter; /* 1: the kernel takes a word of global memory to count with (fa_values) */
-    int32_t pdl;     /* 1: it waits itself for what is in front of it in the stream, and may be launched before that has ended */
+    int32_t pdl;     /* 1: it waits itself for what precedes it in the stream, and may be launched before that has ended */
     int32_t n_maps;
     fa_map map[FA_STEP_MAPS];
 } fa_step;

@@ -310,7 +310,7 @@ static int needs(lua_State *L)
         bool may_lack = n && at[n - 1] == '?';
         lua_pushlstring(L, at, n < 80 ? n : 80);
         if ((*at != 'c' && *at != 'l') || letter < 3 || at[1] != '.' || letter + may_lack != n)
-            return luaL_error(L, "needs \"%s\"; accepted: names such as c.bc and l.run, with a ? behind what may be absent: l.pack?",
+            return luaL_error(L, "needs \"%s\"; accepted: names such as c.bc and l.run, with a ? after what may be absent: l.pack?",
                               lua_tostring(L, -1));
         if (!push_need(L, at, letter))
             return luaL_error(L, "needs %s, where there is no %s", lua_tostring(L, -2), *at == 'c' ? "config" : "layout");

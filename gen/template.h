@@ -11,7 +11,7 @@ typedef struct fa_output {
     fa_text text, lined;
     int at_file, at_line;     /* the template line written last */
     int view_file, view_line; /* where the compiler believes the next line of `lined` comes from */
-    int indent;               /* columns in front of each line that is no directive */
+    int indent;               /* columns before each line that is no directive */
     bool blank;               /* the line written last is blank */
     bool continued, comment;  /* the text so far ends within a backslash-continued line, within a block comment */
     bool closed;              /* takes no text: writing is an error */

@@ -11,12 +11,12 @@
 
 double fa_traffic_read(const fa_traffic *t)
 {
-    return t->read_q + t->read_k + t->read_v + t->read_sp;
+    return t->read_q + t->read_k + t->read_v + t->read_sp + t->read_out;
 }
 
 double fa_traffic_write(const fa_traffic *t)
 {
-    return t->write_o + t->write_lse + t->write_sp;
+    return t->write_o + t->write_lse + t->write_sp + t->write_grads;
 }
 
 double fa_traffic_total(const fa_traffic *t)
@@ -58,12 +58,12 @@ fa_traffic fa_model_naive(const fa_problem *p)
 
 /* What the row tiles of all heads see (row_tiles.h). */
 typedef struct seen {
-    double rows;    /* of tiles that see a key: the others read nothing */
-    double keys;    /* once per tile */
-    double pairs;   /* rows times keys of each tile */
-    double turns;   /* rows times blocks of bc keys of each tile */
-    double columns; /* keys that any row sees, per head */
-    double all;     /* rows of all tiles */
+    double rows;       /* of tiles that see a key: the others read nothing */
+    double keys;       /* once per tile */
+    double pairs;      /* rows times keys of each tile */
+    double row_blocks; /* rows times blocks of bc keys of each tile */
+    double columns;    /* keys that any row sees, per head */
+    double all;        /* rows of all tiles */
 } seen;
 
 static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band band)
@@ -74,7 +74,7 @@ static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band 
     return (seen){ .rows = heads * t.rows,
                    .keys = heads * t.keys,
                    .pairs = heads * t.pairs,
-                   .turns = heads * t.turns,
+                   .row_blocks = heads * t.row_blocks,
                    .columns = heads * (double)(t.end - t.first),
                    .all = heads * (double)(tiles.sq * tiles.group) };
 }
@@ -110,6 +110,8 @@ fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b)
                          .write_o = a->write_o + b->write_o,
                          .write_lse = a->write_lse + b->write_lse,
                          .write_sp = a->write_sp + b->write_sp,
+                         .read_out = a->read_out + b->read_out,
+                         .write_grads = a->write_grads + b->write_grads,
                          .held = a->held + b->held };
 }
 
@@ -126,17 +128,17 @@ fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band)
 {
     seen s = see(p, br, bc, false, band);
     double e = fa_dtype_bytes(p->dtype), partial = 4 * p->dv, ml = 2 * 4;
-    fa_traffic t = { .read_q = s.turns * p->d * e,
+    fa_traffic t = { .read_q = s.row_blocks * p->d * e,
                      .read_k = s.columns * p->d * e,
                      .read_v = s.columns * p->dv * e,
-                     .read_sp = s.turns * (partial + ml),
-                     .write_sp = (s.turns + s.all) * ml,
+                     .read_sp = s.row_blocks * (partial + ml),
+                     .write_sp = (s.row_blocks + s.all) * ml,
                      .held = s.all * ml };
     if (fa_dtype_bytes(p->o_dtype) == 4) {
-        t.write_o = (s.turns + s.all) * partial;
+        t.write_o = (s.row_blocks + s.all) * partial;
     } else { /* the partial O lies beside O, which is written at the end */
         t.read_sp += s.all * partial;
-        t.write_sp += (s.turns + s.all) * partial;
+        t.write_sp += (s.row_blocks + s.all) * partial;
         t.write_o = s.all * p->dv * fa_dtype_bytes(p->o_dtype);
         t.held += s.all * partial;
     }
@@ -218,5 +220,7 @@ const fa_algorithm *fa_algorithm_row(size_t i)
 
 double fa_model_tile_sram(const fa_problem *p, int br, int bc)
 {
-    return ((double)br * p->d + (double)bc * p->d + (double)bc * p->dv + (double)br * bc) * fa_dtype_bytes(p->dtype);
+    bool backward = p->op == FA_BACKWARD;
+    double rows = (double)br * (p->d + (backward ? p->dv : 0)), keys = (double)bc * (p->d + p->dv), scores = (double)br * bc;
+    return (rows + keys + (backward ? 2 : 1) * scores) * fa_dtype_bytes(p->dtype);
 }

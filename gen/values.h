@@ -12,7 +12,7 @@
 #define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
 
 /* X(type in C, type in CUDA, name, who takes it, comment): all but addresses and strides of operands and buffers. 8-byte ones first.
- * Who takes it, of the families that list no values: FIRST: they do, in front of strides; ALL: they do; NAMED: they do not, it is taken by
+ * Who takes it, of the families that list no values: FIRST: they do, before strides; ALL: they do; NAMED: they do not, it is taken by
  * its name alone. */
 #define FA_SCALARS(X)                                                                                                             \
     X(uint64_t, void *, workspace, FIRST, "scratch in global memory, or null")                                                    \

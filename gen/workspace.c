@@ -1,4 +1,4 @@
-/* workspace: buffers parsed, printed and laid out one behind the other. */
+/* workspace: buffers parsed, printed and laid out one after the other. */
 #include "workspace.h"
 #include "error.h"
 #include <stdio.h>

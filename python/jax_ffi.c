@@ -150,7 +150,7 @@ static size_t bytes_of(const xla_buffer *b)
     return n;
 }
 
-/* Dimensions in front of [s, h, d] are batches, as jax.vmap makes them. */
+/* Dimensions before [s, h, d] are batches, as jax.vmap makes them. */
 static int32_t batches(const xla_buffer *x)
 {
     int64_t n = 1;

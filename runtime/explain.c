@@ -184,14 +184,14 @@ static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const a
     fa_job job;
     const fa_plan_key key = fa_plan_key_of(p);
     bool asked = a->plan && fa_background_look(ctx->background, &key, &job);
-    const fa_plan *lender = !a->plan || !a->hit ? a->plan : a->plan->lender;
+    const fa_plan *fallback = !a->plan || !a->hit ? a->plan : a->plan->fallback;
     if (!a->plan) {
         tell_miss(t, ctx);
-    } else if (!lender) {
+    } else if (!fallback) {
         fa_text_fmt(t, "table      hit: prepared%s\n",
-                    asked && job.state == FA_JOB_DONE ? " behind launches, which the nearest kernel ran until then" : "");
+                    asked && job.state == FA_JOB_DONE ? " in the background, while launches ran the nearest kernel" : "");
     } else {
-        fa_problem_print(line, sizeof line, &lender->problem);
+        fa_problem_print(line, sizeof line, &fallback->problem);
         fa_text_fmt(t, "table      nearest: the kernel above, prepared for %s, runs until the better one is ready\n", line);
         tell_better(t, ctx, p, asked ? &job : NULL);
     }

@@ -56,7 +56,7 @@
  * Each forward launch is given another offset, and its backward launch the same one. With dropout = 0 rng is not looked at, and kernels are
  * those without. dropout is no part of a problem: one kernel serves every probability.
  *
- * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
+ * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads again.
  *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
  *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
  * off = sk - sq is that of each sequence's own lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are
@@ -136,8 +136,8 @@ typedef enum fa_op {
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
-/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC, FA_BACKWARD that one, lengths, dropout and strides of
- * lse; others are FA_UNSUPPORTED, as are FA_FEATURE_BATCH_INVARIANT and FA_FEATURE_DROPOUT together. */
+/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC. FA_BACKWARD takes that one, lengths, dropout and strides
+ * of lse; others are FA_UNSUPPORTED, as are FA_FEATURE_BATCH_INVARIANT and FA_FEATURE_DROPOUT together. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
     FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
@@ -258,8 +258,8 @@ typedef struct fa_args {
     int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated, from 1 */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
     /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
-     * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
-     * sq] packed, i * part_lse_stride behind part_lse. A stride of 0: the packed parts lie one behind the other. Rows of different parts
+     * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements after part.ptr, and [b, hq,
+     * sq] packed, i * part_lse_stride after part_lse. With a stride of 0 the packed parts lie one after the other. Rows of different parts
      * share no bytes. o may take the place of one part, with its address, type and strides, and a packed lse that of one part_lse; any
      * other overlap is refused. Rows whose LSE is -inf may be read. */
     int32_t parts;      /* 0 to 2^20; 0 is legal: O = 0, LSE = -inf */
@@ -311,7 +311,7 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
  *
  * What is checked: fa_create() looks at the head, at the checksum of the tables, and at every number and offset in them. It refuses
  * (FA_INVALID, with bundle, row or image, field, value and what is accepted) a bundle of another format, a damaged one, one with a field
- * that this library does not know, and one whose kernels take other parameters than this library passes. The remedy is to emit it anew.
+ * that this library does not know, and one whose kernels take other parameters than this library passes. The remedy is to emit it again.
  * An image is held against its checksum when it is first used. A checksum is no signature: whatever made a bundle decides what runs.
  *
  * Formats: this library reads bundles of the format below. In one of an earlier fagen, a field that came later is 0 and means what was
@@ -357,7 +357,7 @@ typedef enum fa_on_miss {
  * - The first launch of a stream allocates it, and one that needs more: a miss. Other launches allocate nothing and take no lock. They ask
  *   the driver for the stream's number and whether it is captured. What grows gets at most 64 MiB more than it needs.
  * - Of a stream it is memory of the device's pool, in the stream's order (cuMemAllocAsync): growing waits for nothing, and the old one is
- *   freed behind the stream's launches. A device without memory pools waits for the stream there.
+ *   freed after the stream's launches. A device without memory pools waits for the stream there.
  * - Of a capture it is memory beside the graph, which is legal in any mode of capture, and never FA_CAPTURE: the graph gets no memory
  *   nodes, so that it may be cloned, updated, instantiated and be a child as ever. Its address stays in every replay, on any stream. The
  *   context holds it until the graph and all that was made of it are destroyed, and gives it to a later capture then. Two graphs
@@ -366,7 +366,7 @@ typedef enum fa_on_miss {
  * - Its counters are zeroed when it is allocated, and after a launch that failed.
  * - FA_NOMEM where there are no such bytes: the message names them, nothing is launched, and no slower kernel takes the place.
  * - fa_workspace_held() tells the bytes, fa_workspace_release() frees them, fa_destroy() too. CUDA contexts that it lent in are kept until
- *   then. A stream that is destroyed leaves its own behind: call fa_workspace_release() before, or for all streams now and then.
+ *   then. That of a destroyed stream stays allocated: call fa_workspace_release() before, or for all streams now and then.
  * FA_WORKSPACE_CALLER: the context allocates none. Plain launches of few rows or few tiles run a kernel that needs none: fa_explain() tells
  * its time and that of the kernel which a workspace would bring, and so does the log, at the first such launch or fa_supported() of a
  * class. For all other kernels that need one, a launch without is FA_INVALID. */
@@ -385,7 +385,7 @@ typedef struct fa_options {
     int32_t sram_budget;             /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
     const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
     int32_t bundle_only;             /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
-    int32_t in_order;                /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
+    int32_t in_order;                /* 1: a kernel begins when all before it in the stream has ended; 0: see fa_launch() */
     int64_t cache_limit;             /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
     int32_t on_miss;                 /* fa_on_miss */
     /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
@@ -465,8 +465,8 @@ FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size
 /* The bytes of device memory that the context holds to lend, of all streams and graphs. Thread-safe. */
 FA_API fa_status fa_workspace_held(fa_context *ctx, size_t *bytes);
 
-/* Frees the workspace that the context lends to *stream, in the current CUDA context, behind the work of the stream: the call to make
- * before a stream is destroyed. A later launch on it allocates anew. FA_CAPTURE while the stream is captured. stream NULL: those of all
+/* Frees the workspace that the context lends to *stream, in the current CUDA context, after the work of the stream: the call to make
+ * before a stream is destroyed. A later launch on it allocates again. FA_CAPTURE while the stream is captured. stream NULL: those of all
  * streams and of graphs that are destroyed; waits for the work of the CUDA contexts that they are of, and is not legal while a stream of
  * these is captured. What a launch of another thread has at the moment, and what a graph may still use, stays. Thread-safe. */
 FA_API fa_status fa_workspace_release(fa_context *ctx, const fa_stream *stream);
@@ -475,8 +475,8 @@ FA_API fa_status fa_workspace_release(fa_context *ctx, const fa_stream *stream);
  * Each call reads all of args, and of the host memory that they lead to: one struct may be changed in place between launches. A call that
  * differs from the thread's last in addresses alone is cheaper: of these it is checked whether they are NULL, aligned, and apart.
  * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
- * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain()
- * says so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
+ * From sm_90 on the kernel may begin before what precedes it in the stream has ended (programmatic dependent launch, fa_explain()
+ * says so): it waits itself before it touches memory, and nothing changes for what comes after it, unless that is launched in the same
  * way, and then has to wait likewise. The option in_order turns that off. */
 FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
 

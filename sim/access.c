@@ -213,7 +213,7 @@ static sim_step atom_element(sim_warp *w, const sim_insn *i, uint32_t m, int e)
             return STEP_FAULT;
         vague |= (uint32_t)old_undefined << l;
         if (s == SP_SHARED) {
-            b->tally.c.shared_read += size, b->tally.c.shared_write += size;
+            b->counts.c.shared_read += size, b->counts.c.shared_write += size;
         } else {
             sim_memory_mark(where, a - where->base, size);
             if (b->launch->options.open_stores && (operands >> l & 1 || (old_undefined && i->sub != ATOM_EXCH)))

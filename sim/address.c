@@ -6,7 +6,7 @@
 
 static int row_of(sim_block *b, const sim_alloc *a)
 {
-    sim_tally *t = &b->tally;
+    sim_counts *t = &b->counts;
     for (int k = 0; k < t->c.tensors; k++)
         if (t->row[k] == a)
             return k;
@@ -27,8 +27,8 @@ void sim_count_global(sim_block *b, const sim_alloc *a, uint64_t read, uint64_t 
         b->cached = (sim_alloc *)(uintptr_t)a;
         b->cached_row = row_of(b, a);
     }
-    b->tally.c.global_read += read, b->tally.c.global_write += write;
-    b->tally.c.tensor[b->cached_row].read += read, b->tally.c.tensor[b->cached_row].write += write;
+    b->counts.c.global_read += read, b->counts.c.global_write += write;
+    b->counts.c.tensor[b->cached_row].read += read, b->counts.c.tensor[b->cached_row].write += write;
 }
 
 uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **which)
@@ -113,7 +113,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
             w->shadow.met |= sim_shared_holes(o, (uint32_t)(p - o->shared), size) != 0;
         else if (b->checked && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size))
             return false;
-        b->tally.c.shared_read += size;
+        b->counts.c.shared_read += size;
         break;
     case SP_LOCAL:
         if (!(p = local(w, i, lane, address, size)))
@@ -172,7 +172,7 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
             else if (!sim_shared_write_of(o, w, i, lane, (uint32_t)(p - o->shared), size, from))
                 return false;
         }
-        b->tally.c.shared_write += size;
+        b->counts.c.shared_write += size;
         break;
     case SP_LOCAL:
         if (!(p = local(w, i, lane, address, size)))

@@ -12,16 +12,16 @@
         }                                                                                                                  \
     }
 /* A NaN that f32 arithmetic gives is 0x7fffffff, whatever NaN went in (PTX ISA, "Floating-Point Instructions"). */
-static inline float settled(float x)
+static inline float canonical_nan(float x)
 {
     return x != x ? sim_f32(0x7FFFFFFF) : x;
 }
 /* Z flushes subnormal inputs and results in the second form. */
 #define OP32(name, expr_z) OP(name, expr_z(NOTHING)) OP(name##_ftz, expr_z(sim_ftz))
-#define ADD(Z) d->f[l] = settled(Z(Z(a->f[l]) + Z(b->f[l])))
-#define SUB(Z) d->f[l] = settled(Z(Z(a->f[l]) - Z(b->f[l])))
-#define MUL(Z) d->f[l] = settled(Z(Z(a->f[l]) * Z(b->f[l])))
-#define FMA(Z) d->f[l] = settled(Z(__builtin_fmaf(Z(a->f[l]), Z(b->f[l]), Z(c->f[l]))))
+#define ADD(Z) d->f[l] = canonical_nan(Z(Z(a->f[l]) + Z(b->f[l])))
+#define SUB(Z) d->f[l] = canonical_nan(Z(Z(a->f[l]) - Z(b->f[l])))
+#define MUL(Z) d->f[l] = canonical_nan(Z(Z(a->f[l]) * Z(b->f[l])))
+#define FMA(Z) d->f[l] = canonical_nan(Z(__builtin_fmaf(Z(a->f[l]), Z(b->f[l]), Z(c->f[l]))))
 #define DIV(Z) d->f[l] = Z(Z(a->f[l]) / Z(b->f[l]))
 #define RCP(Z) d->f[l] = Z(1.0f / Z(a->f[l]))
 #define SQRT(Z) d->f[l] = Z(sqrtf(Z(a->f[l])))

@@ -69,7 +69,7 @@ sim_step sim_run_copy(sim_warp *w, const sim_insn *i, uint32_t m)
                 return STEP_FAULT;
         }
         at[l] = (uint32_t)(p - b->shared);
-        b->tally.c.shared_write += n;
+        b->counts.c.shared_write += n;
         if (b->checked && !sim_shared_begin(w, i, (int)l, at[l], n))
             return STEP_FAULT;
         sim_copy *c = add(w, i);

@@ -52,7 +52,7 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
                          b->count, b->line);
     if (b->seen & bit)
         return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "warp %u comes to barrier %u twice before it completes", w->index, id);
-    k->tally.c.barriers++;
+    k->counts.c.barriers++;
     if (base) {
         uint32_t open = w->shadow.slots ? sim_undefined(w, i, 3) & m : 0, p = sim_pred(w, i, 3) & m & ~open;
         if (open && !b->vague)

@@ -92,8 +92,8 @@ static bool span(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, ui
                   (unsigned long long)at, align);
         return false;
     }
-    if (at + bytes > b->tally.c.shared_peak)
-        b->tally.c.shared_peak = at + bytes;
+    if (at + bytes > b->counts.c.shared_peak)
+        b->counts.c.shared_peak = at + bytes;
     c->shared = (uint32_t)at, c->bytes = (uint32_t)bytes;
     return true;
 }
@@ -101,8 +101,8 @@ static bool span(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, ui
 static void count(sim_block *b, uint32_t read, uint32_t write)
 {
     uint32_t passes = (read + write + 127) / 128;
-    b->tally.c.shared_read += read, b->tally.c.shared_write += write;
-    b->tally.c.shared_wavefronts += passes, b->tally.c.shared_ideal += passes;
+    b->counts.c.shared_read += read, b->counts.c.shared_write += write;
+    b->counts.c.shared_wavefronts += passes, b->counts.c.shared_ideal += passes;
 }
 
 /* From the issuer's own shared memory: c->global is an address there, and becomes an offset. */

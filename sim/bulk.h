@@ -38,7 +38,7 @@ typedef struct sim_bulk {
     sim_mbarrier *mbarrier; /* of the same block; NULL: a store */
     uint64_t phase;         /* of the mbarrier, at issue */
     uint32_t group;
-    uint8_t *taken; /* the source's bytes, read but not yet written; with open stores, which of them are undefined behind them */
+    uint8_t *taken; /* the source's bytes, read but not yet written; with open stores, which of them are undefined after them */
 } sim_bulk;
 
 /* Lands what is on its way to this mbarrier. false: reported. */

@@ -45,7 +45,7 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(PROXY_FENCE, "proxy-fence", ERROR, 0, LAUNCH_FAILED,                                                                                 \
       "wgmma or a bulk copy meets what a thread stored, without a `fence.proxy.async` on the way from the store to it")                    \
     X(PROXY_FENCE_LATE, "proxy-fence-late", OFF, 0, LAUNCH_FAILED,                                                                         \
-      "the same, where the only `fence.proxy.async` on the way is the reader's, behind the barrier")                                       \
+      "the same, where the only `fence.proxy.async` on the way is the reader's, after the barrier")                                        \
     X(DESCRIPTOR, "descriptor", ERROR, 1, LAUNCH_FAILED, "a wgmma's descriptor has bits outside of its fields, or differs between lanes")  \
     X(WARP_GROUP, "warp-group", ERROR, 1, LAUNCH_FAILED,                                                                                   \
       "the four warps of a group do not execute the same wgmma and `setmaxnreg`, in the same order, with the same descriptors")            \

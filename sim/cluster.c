@@ -219,15 +219,15 @@ static bool turn(sim_block *b, sim_warp *w)
     return !should_stop(b->launch, b->steps) || (too_long(b, w), false);
 }
 
-static void settle(sim_cluster *c, bool finished) /* what its blocks have run */
+static void add_up(sim_cluster *c, bool finished) /* what its blocks have run */
 {
     for (uint32_t r = 0; r < c->blocks; r++) {
         sim_block *b = c->block[r];
         __atomic_fetch_add(&c->launch->steps, b->steps, __ATOMIC_RELAXED);
-        b->tally.c.instructions += (uint64_t)b->steps;
+        b->counts.c.instructions += (uint64_t)b->steps;
         b->steps = 0;
         if (finished)
-            b->tally.c.blocks++, b->tally.c.warps += b->warps;
+            b->counts.c.blocks++, b->counts.c.warps += b->warps;
         else
             sim_bulk_drop(b);
     }
@@ -272,7 +272,7 @@ static int run(sim_cluster *c, uint64_t linear)
 static int run_cluster(sim_cluster *c, uint64_t linear)
 {
     int r = run(c, linear);
-    settle(c, !r);
+    add_up(c, !r);
     return r;
 }
 
@@ -280,8 +280,8 @@ static int run_cluster(sim_cluster *c, uint64_t linear)
 
 static void merge(sim_launch *l, const sim_block *b)
 {
-    const sim_counters *c = &b->tally.c;
-    sim_counters *t = &l->tally.c;
+    const sim_counters *c = &b->counts.c;
+    sim_counters *t = &l->counts.c;
     t->blocks += c->blocks, t->warps += c->warps, t->instructions += c->instructions, t->barriers += c->barriers;
     t->matrix += b->by_class[C_MATRIX], t->shuffle += b->by_class[C_SHUFFLE], t->special += b->by_class[C_SPECIAL];
     t->memory += b->by_class[C_MEMORY], t->control += b->by_class[C_CONTROL], t->other += b->by_class[C_OTHER];
@@ -391,7 +391,7 @@ CUresult sim_launch_run(sim_launch *l)
     work(l);
     while (n)
         pthread_join(thread[--n], NULL);
-    l->tally.c.launches = 1;
+    l->counts.c.launches = 1;
     sim_order_close(l);
     sim_report_close(l);
     return l->result;

@@ -53,7 +53,7 @@ sim_step sim_run_cluster_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
         for (uint32_t x = 0; x < c->actors; x++)
             if (w->fenced[x] > c->open[x])
                 c->open[x] = w->fenced[x];
-    w->block->tally.c.barriers++;
+    w->block->counts.c.barriers++;
     c->progress++;
     sim_cluster_barrier_settle(c);
     return STEP_NEXT;

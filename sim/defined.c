@@ -118,20 +118,20 @@ static void logic(const step *s)
 {
     const sim_insn *i = s->i;
     uint32_t any = s->any;
-    if (i->sub <= LOGIC_OR) { /* a false operand of an and, a true one of an or settles it */
+    if (i->sub <= LOGIC_OR) { /* a false operand of an and, a true one of an or decides it */
         uint32_t flip = i->sub == LOGIC_AND ? SIM_ALL : 0, x = sim_pred(s->w, i, 1) ^ flip, y = sim_pred(s->w, i, 2) ^ flip;
         any &= ~((x & ~sim_undefined(s->w, i, 1)) | (y & ~sim_undefined(s->w, i, 2)));
     }
     sim_undefined_set(s->w, i, 0, any, s->m, s->from);
 }
 
-static void compare(const step *s) /* and the last operand, a predicate, which may settle it as above */
+static void compare(const step *s) /* and the last operand, a predicate, which may decide it as above */
 {
     const sim_insn *i = s->i;
     int last = i->args - 1;
-    uint32_t c = sim_pred(s->w, i, last), settled = ~sim_undefined(s->w, i, last) & (i->sub == LOGIC_AND ? ~c : i->sub == LOGIC_OR ? c : 0);
+    uint32_t c = sim_pred(s->w, i, last), decided = ~sim_undefined(s->w, i, last) & (i->sub == LOGIC_AND ? ~c : i->sub == LOGIC_OR ? c : 0);
     step open = *s;
-    open.any &= ~settled;
+    open.any &= ~decided;
     propagate(&open);
 }
 

@@ -14,7 +14,7 @@ enum { SLOT_PRED = 1 << 29, SLOT_WIDE = 1 << 30, SLOT_NUMBER = SLOT_PRED - 1 }; 
 
 /* Of a warp: room, and its state at the start of a block. */
 size_t sim_defined_bytes(const sim_program *p, size_t file);
-uint8_t *sim_defined_prepare(sim_warp *w, uint8_t *at, size_t file); /* returns what is behind its room */
+uint8_t *sim_defined_prepare(sim_warp *w, uint8_t *at, size_t file); /* returns what is after its room */
 void sim_defined_start(sim_warp *w);
 
 /* Before an instruction that the lanes m execute, in a warp with undefined registers: reports what may not be undefined, and follows the

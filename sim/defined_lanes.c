@@ -15,7 +15,7 @@ void sim_defined_shuffle(sim_warp *w, const sim_insn *i, uint32_t m, const uint3
     sim_undefined_set(w, i, 1, 0, m, NULL);
 }
 
-/* A lane that is certain settles an any or an all, two that differ settle a uni. */
+/* A lane that is certain decides an any or an all, two that differ decide a uni. */
 void sim_defined_vote(sim_warp *w, const sim_insn *i, uint32_t group)
 {
     uint32_t open = sim_undefined(w, i, 1) & group, p = sim_pred(w, i, 1) & group & ~open, not = group & ~p & ~open;
@@ -26,8 +26,8 @@ void sim_defined_vote(sim_warp *w, const sim_insn *i, uint32_t group)
         sim_undefined_put(w, i, 0, bits, group, group, &origin);
         return;
     }
-    bool settled = i->sub == VOTE_ALL ? not != 0 : i->sub == VOTE_ANY ? p != 0 : p && not ;
-    sim_undefined_set(w, i, 0, open && !settled ? group : 0, group, &origin);
+    bool decided = i->sub == VOTE_ALL ? not != 0 : i->sub == VOTE_ANY ? p != 0 : p && not ;
+    sim_undefined_set(w, i, 0, open && !decided ? group : 0, group, &origin);
 }
 
 void sim_defined_match(sim_warp *w, const sim_insn *i, uint32_t group)
@@ -48,7 +48,7 @@ void sim_defined_match(sim_warp *w, const sim_insn *i, uint32_t group)
 void sim_defined_redux(sim_warp *w, const sim_insn *i, uint32_t group)
 {
     const sim_vec *a = sim_arg(w, i, 1);
-    uint32_t open = 0, settled = 0;
+    uint32_t open = 0, decided = 0;
     uint64_t bits[SIM_LANES];
     sim_origin origin = *sim_undefined_origin(w, i, 1);
     bool bitwise = i->sub == ATOM_AND || i->sub == ATOM_OR || i->sub == ATOM_XOR;
@@ -56,9 +56,9 @@ void sim_defined_redux(sim_warp *w, const sim_insn *i, uint32_t group)
     {
         uint32_t u = (uint32_t)sim_undefined_in(w, i, 1, l);
         open |= u;
-        settled |= i->sub == ATOM_AND ? ~a->u[l] & ~u : i->sub == ATOM_OR ? a->u[l] & ~u : 0;
+        decided |= i->sub == ATOM_AND ? ~a->u[l] & ~u : i->sub == ATOM_OR ? a->u[l] & ~u : 0;
     }
-    FOR_LANES(l, group) bits[l] = bitwise ? open & ~settled : open ? SIM_ALL : 0;
+    FOR_LANES(l, group) bits[l] = bitwise ? open & ~decided : open ? SIM_ALL : 0;
     if (i->arg[0] != SIM_NO_ARG)
         sim_undefined_put(w, i, 0, bits, group, group, &origin);
 }

@@ -32,10 +32,10 @@ typedef struct sim_arch {
 } sim_arch;
 const sim_arch *sim_arch_find(const char *name);
 
-typedef struct sim_tally {
+typedef struct sim_counts {
     sim_counters c;
     const sim_alloc *row[SIM_TENSORS];
-} sim_tally;
+} sim_counts;
 
 typedef struct sim_launch {
     const sim_program *program;
@@ -44,7 +44,7 @@ typedef struct sim_launch {
     bool (*whose)(uint64_t address, char *to, size_t room); /* names the device of an address; false: it is of none */
     uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
     bool explicit_cluster;
-    bool pdl; /* may begin before what is in front of it in the stream has ended */
+    bool pdl; /* may begin before what precedes it in the stream has ended */
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;
@@ -58,7 +58,7 @@ typedef struct sim_launch {
     CUresult result;
     char *report;            /* SIM_DETAIL bytes */
     struct sim_order *order; /* of grid_order.c; NULL: not followed */
-    sim_tally tally;
+    sim_counts counts;
 } sim_launch;
 
 typedef struct sim_copy { /* a cp.async of one lane, not waited for yet */
@@ -110,7 +110,7 @@ struct sim_warp {
     uint32_t pc, active, join;
     uint32_t lanes, carry; /* lanes: those that exist; carry: CC.CF */
     uint32_t left;         /* lanes that have exited */
-    uint32_t after;        /* lanes that have waited for what is in front of the launch */
+    uint32_t after;        /* lanes that have waited for what precedes the launch */
     sim_entry stack[SIM_STACK];
     int depth;
     sim_activity state;
@@ -206,7 +206,7 @@ typedef struct sim_block {
     int cached_row;
     int64_t steps;
     uint64_t by_class[C_COUNT];
-    sim_tally tally;
+    sim_counts counts;
     void *arena;
     bool small; /* the arena */
 } sim_block;

@@ -88,7 +88,7 @@ static void order(sim_flow_graph *w)
     uint32_t *stack = sim_ptx_alloc(w->p, (n + 1) * sizeof *stack), *at = sim_ptx_alloc(w->p, (n + 1) * sizeof *at);
     w->order = sim_ptx_alloc(w->p, (n + 1) * sizeof *w->order);
     for (uint32_t s = n;
-         s-- > 0;) { /* the entry last, so that it comes first; those that only unreached blocks lead to come in front of nothing */
+         s-- > 0;) { /* the entry last, so that it comes first; those that only unreached blocks lead to come before nothing */
         if (seen[s] || (s && w->b[s].nbefore))
             continue;
         seen[s] = 1, stack[depth] = s, at[depth++] = 0;

@@ -20,7 +20,7 @@ typedef struct sim_flow_graph {
     sim_program *prog;
     sim_basic_block *b;
     uint32_t n, *of; /* blocks; the block of each instruction */
-    uint32_t *order; /* the blocks so that most come after those in front of them: reverse postorder, then the unreached */
+    uint32_t *order; /* the blocks so that most come after those before them: reverse postorder, then the unreached */
     size_t words;    /* of a set of registers */
     uint64_t *live_in, *live_out, *sure_in;
 } sim_flow_graph;

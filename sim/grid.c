@@ -1,4 +1,4 @@
-/* grid: launches that may begin before what is in front of them has ended, and must wait before they touch global memory. */
+/* grid: launches that may begin before what precedes them has ended, and must wait before they touch global memory. */
 #include "exec.h"
 #include "run.h"
 #include <stdio.h>
@@ -32,7 +32,7 @@ bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
         return true;
     return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
                                    "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin "
-                                   "before what is in front of it has ended");
+                                   "before what precedes it has ended");
 }
 
 bool sim_grid_end(sim_block *b)
@@ -44,9 +44,9 @@ bool sim_grid_end(sim_block *b)
             return true;
     char text[512];
     snprintf(text, sizeof text,
-             "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it "
+             "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what precedes it "
              "has ended: "
-             "what comes behind waits for this launch alone",
+             "what comes after it waits for this launch alone",
              b->id[0], b->id[1], b->id[2], b->program->name);
     return sim_report_block(b, SIM_CHECK_GRID_WAIT, text) != STEP_FAULT;
 }

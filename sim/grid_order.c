@@ -192,8 +192,8 @@ static bool conflict(sim_warp *w, const sim_insn *i, int lane, uint64_t address,
     return sim_fault(w, i, lane, SIM_CHECK_RACE_GLOBAL, "race in global memory: warp %u %s %s, which %s has %s with %s", w->index,
                      writes ? "writes" : "reads", where, who, wrote ? "written" : "read",
                      near   ? "no barrier between the two"
-                     : seen ? "no order between the two: a release was met, but a fence of gpu scope behind that is missing"
-                            : "no order between the two: a fence and a flag, or an atomic operation, behind the one, or their reading in "
+                     : seen ? "no order between the two: a release was met, but a fence of gpu scope after it is missing"
+                            : "no order between the two: a fence and a flag, or an atomic operation, after the one, or their reading in "
                               "front of the other, is missing") != STEP_FAULT;
 }
 

@@ -1,6 +1,6 @@
 /* grid_order: what orders the accesses of a launch's blocks to global memory. A block publishes what it knows by a release: a fence of gpu
- * scope and a strong write behind it, or a write with .release. Another block takes that over by an acquire: a strong read that
- * meets the value, or a later one of atomic operations on it, and a fence behind the read, or a read with .acquire. Strong are atomics and
+ * scope and a strong write after it, or a write with .release. Another block takes that over by an acquire: a strong read that
+ * meets the value, or a later one of atomic operations on it, and a fence after the read, or a read with .acquire. Strong are atomics and
  * volatile, relaxed, acquire and release accesses. Inside a block, and a cluster, barriers hand on what was published and taken over.
  *
  * A launch is followed whose program has strong accesses to global memory. Then every byte of global memory that the launch touches has

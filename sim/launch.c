@@ -294,7 +294,7 @@ static CUresult run_launch(const sim_node *n)
     l->explicit_cluster = n->explicit_cluster, l->pdl = n->pdl;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
     CUresult r = sim_launch_run(l);
-    add_counters(&l->tally.c);
+    add_counters(&l->counts.c);
     if (r)
         sim_tell(r, "%s", l->report[0] ? l->report : "out of host memory");
     free(l);

@@ -53,7 +53,7 @@ sim_step sim_run_ldmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     }
     if (w->shadow.met)
         sim_defined_ldmatrix(w, i, at);
-    w->block->tally.c.shared_read += 128u * (uint32_t)n;
+    w->block->counts.c.shared_read += 128u * (uint32_t)n;
     return STEP_NEXT;
 }
 
@@ -85,7 +85,7 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
             return STEP_FAULT;
     if (w->shadow.slots)
         sim_defined_stmatrix(w, i, at);
-    w->block->tally.c.shared_write += 128u * (uint32_t)n;
+    w->block->counts.c.shared_write += 128u * (uint32_t)n;
     return STEP_NEXT;
 }
 

@@ -84,7 +84,7 @@ sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_bloc
 }
 
 /* ends the phase if nothing is missing any more */
-static void settle(sim_block *k, sim_mbarrier *b)
+static void end_phase(sim_block *k, sim_mbarrier *b)
 {
     if (b->pending || b->tx)
         return;
@@ -107,7 +107,7 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_block *k,
     sim_clock_release(w, b->open);
     b->pending -= count;
     k->cluster->progress++;
-    settle(k, b);
+    end_phase(k, b);
     return true;
 }
 
@@ -121,7 +121,7 @@ bool sim_mbarrier_tx(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim
         return false;
     }
     k->cluster->progress++;
-    settle(k, b);
+    end_phase(k, b);
     return true;
 }
 

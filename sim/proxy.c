@@ -63,7 +63,7 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         if (sim_fault(w, i, lane, late ? SIM_CHECK_PROXY_FENCE_LATE : SIM_CHECK_PROXY_FENCE,
                       "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing "
                       "between the store and the barrier%s",
-                      writes ? "writes" : "reads", who, k * 4, late ? ", and made by the reader only, behind it" : "") == STEP_FAULT)
+                      writes ? "writes" : "reads", who, k * 4, late ? ", and made by the reader only, after it" : "") == STEP_FAULT)
             return false;
         if (late)
             seen = wrote;

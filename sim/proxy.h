@@ -19,7 +19,7 @@ bool sim_proxy_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uin
  * read by the warp at that time. Holds nest. */
 void sim_proxy_hold(sim_block *b, uint32_t at, uint32_t n);
 void sim_proxy_drop(sim_warp *w, uint32_t at, uint32_t n);
-/* The end of a hold that counts as no read: the one at its start is recorded, which is in front of all that waits for this end. */
+/* The end of a hold that counts as no read: the one at its start is recorded, which precedes all that waits for this end. */
 void sim_proxy_let(sim_block *b, uint32_t at, uint32_t n);
 /* The drop of a wgmma: a read by the warp group, at the time that group_time[] has. */
 void sim_proxy_drop_group(sim_block *b, uint32_t group, uint32_t at, uint32_t n);

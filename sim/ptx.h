@@ -82,7 +82,7 @@ typedef struct ptx_function {
 typedef struct ptx_device {
     const char *name, *at;
     uint32_t line;
-} ptx_device; /* a function with a body; at: behind .func */
+} ptx_device; /* a function with a body; at: after .func */
 enum { PTX_CALLS = 16 };
 
 typedef struct ptx_parser ptx_parser;
@@ -136,7 +136,7 @@ sim_variable sim_ptx_room(ptx_parser *p, ptx_function *f, sim_variable v); /* in
 void sim_ptx_constants(ptx_parser *p, const sim_variable *v);              /* one more in .const */
 /* ptx_call.c */
 void sim_call_scan(ptx_parser *p);                                               /* before the text is read */
-void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start); /* behind its opcode */
+void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start); /* after its opcode */
 
 /* decode.c: raw instructions to sim_insn, whose arguments are still registers (see flow.c). */
 void sim_decode(ptx_parser *p, ptx_function *f);

@@ -18,7 +18,7 @@ typedef struct formal {
     uint32_t local;
 } formal; /* reg -1: a .param; local: 1 + where it lives */
 
-/* Notes where the functions begin that have a body: they may stand behind the kernels that call them. */
+/* Notes where the functions begin that have a body: they may stand after the kernels that call them. */
 void sim_call_scan(ptx_parser *p)
 {
     const char *at = p->at;

@@ -276,7 +276,7 @@ void sim_report_close(sim_launch *l)
     for (uint32_t k = 0; l->finding && k < l->findings; k++) {
         sim_finding *f = &l->finding[k];
         if (severity(l, f->check) == SIM_WARNING) {
-            l->tally.c.warnings++;
+            l->counts.c.warnings++;
             if (f->text)
                 warn(f);
         } else if (told < most) {

@@ -54,8 +54,8 @@ uint8_t *sim_shared_of(sim_block *o, sim_warp *w, const sim_insn *i, int lane, u
                   (unsigned long long)at);
         return NULL;
     }
-    if (at + size > o->tally.c.shared_peak)
-        o->tally.c.shared_peak = at + size;
+    if (at + size > o->counts.c.shared_peak)
+        o->counts.c.shared_peak = at + size;
     if (o != w->block && o->visit)
         o->visit[w->actor] = (struct sim_visit){ w->clock[w->actor], i };
     return o->shared + at;
@@ -330,7 +330,7 @@ void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t
                     worst = count[u & (groups - 1)];
             }
         }
-        b->tally.c.shared_wavefronts += worst;
-        b->tally.c.shared_ideal++;
+        b->counts.c.shared_wavefronts += worst;
+        b->counts.c.shared_ideal++;
     }
 }

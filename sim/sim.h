@@ -53,7 +53,7 @@ typedef struct sim_counters {
 
 /* archs: "sm_80" or a list, "sm_80,sm_90a": one device each, at most 8. Each list has a simulator of its own, with its own devices and
  * memory: the same list gives the same table, which lives for ever. NULL: an arch is unknown, or there are 16 simulators; sim_report() says
- * so. A child of fork() begins without a simulator: it opens one anew. Each device has 80 GB of sparse memory: only touched pages cost.
+ * so. A child of fork() begins without a simulator: it opens a new one. Each device has 80 GB of sparse memory: only touched pages cost.
  * Thread-safe.
  *
  * Simulators differ in what cuDeviceGet, cuDeviceGetCount, cuCtxGetCurrent and cuCtxGetDevice answer: a context of another one is not

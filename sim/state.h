@@ -54,6 +54,9 @@ typedef struct sim_stream {
     CUstreamCaptureStatus capture;
     sim_graph *graph;
     uint64_t number, capturing; /* of no other stream, of no other capture of the process */
+    CUstreamCaptureMode mode;   /* of the capture, */
+    const void *thread;         /* the thread that began it, */
+    struct sim_stream *next;    /* and the next stream that is captured */
 } sim_stream;
 typedef struct sim_event {
     double at;
@@ -110,6 +113,10 @@ CUresult sim_context_device(int simulator, CUdevice *device);
 
 /* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
 CUresult sim_submit(CUstream stream, sim_node *n);
+
+/* At the start of an entry that allocates or frees: refused beside a capture of this thread, or of another one, whose mode and the
+ * thread's own forbid it, and the capture is invalidated (CUDA driver API, cuThreadExchangeStreamCaptureMode). */
+CUresult sim_unsafe(void);
 
 /* At the start of an entry: holds the lock until the function returns, and forgets what was told of a call before. */
 int sim_lock(void);

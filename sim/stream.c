@@ -102,12 +102,42 @@ CUresult sim_cuStreamCreate(CUstream *to, unsigned flags)
     *to = (CUstream)(void *)s;
     return CUDA_SUCCESS;
 }
+
+/* --- captures --- */
+
+static sim_stream *captured;
+static _Thread_local CUstreamCaptureMode own_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+static void capture_ends(const sim_stream *s)
+{
+    for (sim_stream **at = &captured; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            return;
+        }
+}
+
+CUresult sim_unsafe(void)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (sim_stream *s = captured; s; s = s->next) {
+        bool forbids = s->thread == &own_mode ? own_mode != CU_STREAM_CAPTURE_MODE_RELAXED && s->mode != CU_STREAM_CAPTURE_MODE_RELAXED
+                                              : own_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && s->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        if (!forbids)
+            continue;
+        s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+        r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return r;
+}
+
 CUresult sim_cuStreamDestroy(CUstream stream)
 {
     SIM_LOCKED;
     if (!sim_live(stream, H_STREAM))
         return CUDA_ERROR_INVALID_HANDLE;
     sim_stream *s = (sim_stream *)(void *)stream;
+    capture_ends(s);
     if (s->graph)
         sim_unregister(s->graph);
     drop(s->graph);
@@ -182,16 +212,18 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
     if (!(s->graph = calloc(1, sizeof *s->graph)) || !sim_register(s->graph, H_CAPTURED))
         return free(s->graph), s->graph = NULL, CUDA_ERROR_OUT_OF_MEMORY;
     s->capturing = ++numbers;
+    s->mode = mode;
+    s->thread = &own_mode;
+    s->next = captured;
+    captured = s;
     s->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
 }
-/* No call is unsafe beside the capture of another thread here: the mode is kept, and changes nothing. */
 CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-    static _Thread_local CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_GLOBAL;
     SIM_NEED(mode && *mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
-    CUstreamCaptureMode before = own;
-    own = *mode;
+    CUstreamCaptureMode before = own_mode;
+    own_mode = *mode;
     *mode = before;
     return CUDA_SUCCESS;
 }
@@ -206,6 +238,7 @@ CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *to)
     *to = NULL;
     if (!s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE)
         return CUDA_ERROR_ILLEGAL_STATE;
+    capture_ends(s);
     sim_unregister(s->graph);
     bool lost = s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED || !sim_register(s->graph, H_GRAPH);
     s->capture = CU_STREAM_CAPTURE_STATUS_NONE;

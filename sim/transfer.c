@@ -16,7 +16,7 @@ CUresult sim_cuMemAlloc(CUdeviceptr *p, size_t n)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d);
-    if (r)
+    if (r || (r = sim_unsafe()))
         return r;
     SIM_NEED(p && n);
     sim_alloc *a = sim_memory_new(&d->memory, n, NULL);
@@ -33,7 +33,10 @@ CUresult sim_cuMemFree(CUdeviceptr p)
     if (!p)
         return CUDA_SUCCESS;
     sim_device *d, *owner = sim_device_at(p);
-    CUresult r = sim_current(&d) ? CUDA_SUCCESS : sim_device_own(d, p);
+    CUresult r = sim_unsafe();
+    if (r)
+        return r;
+    r = sim_current(&d) ? CUDA_SUCCESS : sim_device_own(d, p);
     if (r || (owner && !sim_memory_free(&owner->memory, p)))
         return r;
     return sim_tell(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation's address", (unsigned long long)p);

@@ -350,7 +350,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
         return STEP_FAULT;
     if (w->shadow.met || w->shadow.slots)
         sim_defined_wgmma(w, i, shared ? &o->in.a : NULL, &o->in.b, scale);
-    b->tally.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
+    b->counts.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
     uint32_t number = p->first + p->ops - 1;
     sim_vec *at[MOST];
     for (uint32_t k = 0; k < regs; k++)

@@ -3,7 +3,7 @@
 #define FA_TESTS_BUNDLE_MAKER_H
 #include "runtime/bundle/set.h"
 
-enum { MAKER_ROWS = 5, MAKER_IMAGE = 70 }; /* no multiple of 8: zeros stand behind the images */
+enum { MAKER_ROWS = 5, MAKER_IMAGE = 70 }; /* no multiple of 8: zeros stand after the images */
 
 /* One row of a bundle; its image has 32 threads more than the one before, which is how a launch tells it. */
 typedef struct maker_item {

@@ -42,24 +42,33 @@ def fagen(command, *words, cache, problem=PROBLEM):
     return subprocess.run([command, "explore", *problem, "-q", *words], env=environment, check=True, capture_output=True).stdout
 
 
-def keep_records(cache, rows):
-    """Measured times of some configs, as the tuner leaves them."""
+def keep_records(cache, document, rows, weak, wrong):
+    """Measured times of some configs, as the tuner leaves them; the shortest, of `weak`, of few samples; and `wrong`, which failed."""
     folder = cache / "v1" / "records" / "chip"
     folder.mkdir(parents=True, mode=0o700)
     for path in (cache, cache / "v1", cache / "v1" / "records"):
         path.chmod(0o700)
     shape = "bf16,d=128,dv=128,mask=causal,o=bf16,align=16"
     with open(folder / (shape + ".jsonl"), "w", encoding="utf-8") as file:
-        for i, row in enumerate(rows):
-            record = {"problem": shape + ",b=1,hq=4,hkv=4,sq=1024,sk=1024", "config": row["config"], "outcome": "ok", "how": "measured",
-                      "seconds": (100 - i) * 1e-6, "spread": 0.004, "count": 31, "regs": 200, "spills": 0, "smem": int(row["smem"]), "verified": True,
+        for i, row in enumerate([*rows, weak, wrong]):
+            record = {"problem": shape + ",b=1,hq=4,hkv=4,sq=1024,sk=1024", "config": recorded(document, row["config"]), "outcome": "wrong" if row is wrong else "ok", "how": "measured",
+                      "seconds": 0 if row is wrong else (100 - i) * 1e-6, "quality": "few-samples" if row is weak else "steady", "spread": 0.004, "count": 31, "regs": 200, "spills": 0, "smem": int(row["smem"]), "verified": True,
                       "chip": CHIP, "arch": "sm_80", "why": "", "version": "test", "compiler": "nvrtc", "driver": "cuda",
                       "date": f"2026-01-01T00:00:{i:02}Z", "source": "0" * 32}
             file.write(json.dumps(record) + "\n")
 
 
 def tunables(row):
-    return {name: int(value) for name, value in (field.split("=") for field in row["config"].split(":")[1].split(","))}
+    fields = (field.split("=") for field in row["config"].split(":")[1].split(","))
+    return {name: int(value) if value.lstrip("-").isdigit() else value for name, value in fields}
+
+
+def recorded(document, config):
+    """The config with numbers for all values, as records have it."""
+    family, values = config.split(":")
+    tunables = {t["name"]: t for f in document["families"] if f["name"] == family for t in f["tunables"]}
+    number = lambda name, value: tunables[name]["values"][tunables[name]["names"].index(value)] if value in tunables[name]["names"] else value
+    return family + ":" + ",".join(f"{name}={number(name, value)}" for name, value in (field.split("=") for field in values.split(",")))
 
 
 def place(tile):
@@ -71,7 +80,7 @@ def best_of_tiles(rows, column, **held):
     best = {}
     for row in rows:
         values = tunables(row)
-        if row[column] and all(values[name] == value for name, value in held.items()):
+        if row[column] and row["rejected"] != "yes" and all(values[name] == value for name, value in held.items()):
             tile = values["br"], values["bc"]
             best[tile] = min(best.get(tile, float("inf")), float(row[column]))
     return best
@@ -266,6 +275,20 @@ return !document.getElementById('tip').hidden && r.left >= 0 && r.right <= inner
     browser.devtools("Emulation.setEmulatedMedia", media="")
 
 
+def check_leader(browser, row, clock):
+    """The head, the first row of the table, the bright end of the map's bar and the chosen tile tell of the same config."""
+    time = browser.js("return document.querySelector('#facts dd').textContent")
+    table = browser.js("""const heads = [...document.querySelectorAll('#table th')].map((e) => e.textContent.replace(/ [↑↓]$/, '').trim());
+return document.querySelector('#table tbody tr').children[heads.indexOf(arguments[0])].textContent;""", clock)
+    bar = browser.js("return document.querySelector('#legend .ramp').lastChild.textContent")
+    star = browser.js("return [...document.querySelectorAll('.cell')].filter((e) => e.textContent.includes('★')).map((e) => [e.dataset.y, e.dataset.x].join())")
+    tile = tunables(row)["br"], tunables(row)["bc"]
+    check(float(time.split()[0]) == float(f"{float(row[clock + '_us']):.4g}"), f"{clock}: the head says {time}, not {row[clock + '_us']}")
+    check(table == time, f"{clock}: the head says {time}, the table {table}")
+    check(bar == time + " faster", f"{clock}: the head says {time}, the bar {bar}")
+    check(star == [",".join(map(str, place(tile)))], f"{clock}: the star is at {star}, not {tile}")
+
+
 def check_measured_page(browser, url, rows):
     browser.open(url)
     check(browser.js("return document.getElementById('tiles-source').textContent").startswith("measured Times of " + CHIP), "whose times they are")
@@ -273,9 +296,11 @@ def check_measured_page(browser, url, rows):
     check_map(browser, best_of_tiles(rows, "measured_us"), "measured")
     labels = [c["label"] for c in browser.js(CELLS)]
     check(any("not measured" in label for label in labels), "tiles without a time do not say so")
-    check("3 configs" in browser.js("return document.getElementById('convergence-source').textContent"), "what converged")
+    check("4 configs" in browser.js("return document.getElementById('convergence-source').textContent"), "what converged")
+    check_leader(browser, min((r for r in rows if r["measured_us"] and r["quality"] != "few-samples"), key=lambda r: float(r["measured_us"])), "measured")
     browser.click("input[name=clock][value=model]")
     check_map(browser, best_of_tiles(rows, "model_us"), "the model's clock")
+    check_leader(browser, min((r for r in rows if r["rejected"] != "yes"), key=lambda r: float(r["model_us"])), "model")
     check(browser.complaints() == [], "measured: the console says something")
 
 
@@ -311,7 +336,7 @@ def main():
     text = fagen(command, *simulate, "--csv", "-", "-o", work / "model.html", cache=empty)
     document = json.loads(fagen(command, *simulate, "--json", cache=empty))
     rows = read(text)
-    keep_records(kept, rows[:40:16])
+    keep_records(kept, document, rows[1:40:16], rows[-1], rows[0])
     measured = read(fagen(command, "--simulate", "0", "--csv", "-", "-o", work / "measured.html", cache=kept))
     fagen(command, "--simulate", "0", "-o", work / "streamed.html", cache=empty, problem=CACHE)
     browser = Browser(downloads)

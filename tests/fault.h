@@ -1,4 +1,4 @@
-/* fault: the n-th call of this thread fails. Linking fault.c puts its own I/O calls and allocators in front of libc's, for all of the
+/* fault: the n-th call of this thread fails. Linking fault.c puts its own I/O calls and allocators before libc's, for all of the
  * program; what other threads do, and what is done while nothing is armed, goes through unchanged. */
 #ifndef FA_TEST_FAULT_H
 #define FA_TEST_FAULT_H

@@ -122,7 +122,7 @@ static const mutation mutations[] = {
       "naive" },
     { "D with O's strides for dO", D, "row * p.grad_o_ss + head", "row * p.o_ss + head", 0, "plain" },
     { "D with dO's heads for O", D, "head * p.o_sh", "head * p.grad_o_sh", 0, "plain" },
-    { "D of rows behind the last", D, "if (!real || lane != 0) return;", "if (lane != 0) return;", 0, "padded packed" },
+    { "D of rows after the last", D, "if (!real || lane != 0) return;", "if (lane != 0) return;", 0, "padded packed" },
 
     /* where tensors lie */
     { "dO with the batches of Q", Q, "return batch * p.grad_o_sb;", "return batch * p.q_sb;", 0, "wide" },
@@ -142,7 +142,7 @@ static const mutation mutations[] = {
 
     /* which queries */
     { "first query one late", R, "max(0, j - sequence.diag_hi())", "max(0, j - sequence.diag_hi() + 1)", 0, "causal" },
-    { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
+    { "queries before the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
     { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
       "window" },
     { "queries of the last key of the tile", F, "row_lo = $(pr.first_query(\"key0\"))", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
@@ -151,7 +151,7 @@ static const mutation mutations[] = {
     /* P and dS */
     { "LSE in base 2", F, "\"finite_lse(lse)\", \"LOG2E\"", "\"finite_lse(lse) * LOG2E\", \"LOG2E\"", 0, "plain" },
     { "P in base e of a power of 2", F, "\"finite_lse(lse)\", \"LOG2E\"", "\"finite_lse(lse)\"", 0, "plain" },
-    { "rows behind the last have P", F, "const bool real = row < sequence.sq();", "const bool real = true;", 0, "plain packed" },
+    { "rows after the last have P", F, "const bool real = row < sequence.sq();", "const bool real = true;", 0, "plain packed" },
     { "Q for dO", F, "smem + SMEM_GRAD_O, smem + SMEM_V, x, y", "smem + SMEM_Q, smem + SMEM_V, x, y", 0, "plain" },
     { "rows y + 8 i", F, "rows + tile_offset<N>(y + 16 * i, c)", "rows + tile_offset<N>(y + 8 * i, c)", 0, "plain" },
 
@@ -179,7 +179,7 @@ static const mutation mutations[] = {
     { "K and V are not waited for", F, "    cp_async_commit();\n    cp_async_wait<0>();\n    __syncthreads();", "    __syncthreads();", 0,
       "plain" },
     { "hidden keys are loaded for dQ", F, "block * BC, range.key_lo, range.key_hi", "block * BC, 0, sequence.sk() - 1", 0, "topleft left" },
-    { "queries behind the last are loaded", F, "const int last = sequence.sq() - 1 - row0;", "const int last = BR;", 0, "plain packed" },
+    { "queries after the last are loaded", F, "const int last = sequence.sq() - 1 - row0;", "const int last = BR;", 0, "plain packed" },
 
     /* naive */
     { "P above 1", X, "min.NaN.f32 %0, %1, 0f00000000;", "mov.f32 %0, %1;", 0, "far mma_far" },
@@ -257,7 +257,7 @@ static const mutation mutations[] = {
       "mma_topleft mma_window" },
     { "mma: the next head's queries from where the last ended", M, "next_head++;\n        begin_head();", "next_head++;", 0, "mma" },
     { "mma: rows of dO as far apart as of Q", M, "piece_v, p.grad_o_ss", "piece_v, p.grad_o_ss / 2", 0, "mma" },
-    { "mma: queries behind the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
+    { "mma: queries after the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
 
     /* mma: queries of an iteration in parts */
     { "part: pairs of the first for all", M, "STAGE_PAIRS + r * 8", "STAGE_PAIRS", 0, "spill_causal mma_causal" },
@@ -279,7 +279,7 @@ static const mutation mutations[] = {
     { "spill: the iteration's queries for the part's", M, "head - first_head, from", "head - first_head, row", 1, "spill_causal" },
     { "spill: 8 queries on", T, "(p.sk + 15) / 16 * (SCORES / 16);  // 16", "(p.sk + 15) / 16 * (SCORES / 32);  // 16", 0, "spill" },
     { "spill: a tile less of the queries", T, "row + n * 16 < sq", "row + n * 16 + 16 < sq", 0, "spill" },
-    { "spill: tiles behind the last key", T, " && key + m * 16 < sk) to", ") to", 0, "spill_causal" },
+    { "spill: tiles after the last key", T, " && key + m * 16 < sk) to", ") to", 0, "spill_causal" },
     { "spill: members from the first in every launch, of dK and dV", M, "kv_head * p.group + p.member;", "kv_head * p.group;", 0,
       "spill_slices" },
     { "spill: members from the first in every launch, of dQ", L, "+ p.member + member)", "+ member)", 0, "spill_slices" },
@@ -310,9 +310,9 @@ static const mutation mutations[] = {
       "spill_window" },
     { "spill: a block by the first 16 rows", L, "sees = sees || tiles[m]", "sees = sees || tiles[0]", 0, "spill_causal" },
     { "spill: the tiles of this block again", L, "    advance();\n    stage", "    stage", 0, "spill" },
-    { "spill: no tiles behind a block that is left out", L,
+    { "spill: no tiles after a block that is left out", L,
       "for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, block + 1);", "", 0, "spill_left" },
-    { "spill: tiles behind the last for all", RANGES, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
+    { "spill: tiles after the last for all", RANGES, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
     { "spill: the next block of K for this one", L, "    stage ^= 1;\n", "", 0, "spill" },
     { "spill: K is not waited for", L, "    cp_async_wait<0>();\n", "", 0, "spill" },
     { "spill: a barrier less for a block of K", L, "    __syncthreads();  // K", "    // K", 0, "spill" },

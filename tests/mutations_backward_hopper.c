@@ -119,8 +119,8 @@ const mutation hopper_mutations[] = {
     { "add: D where LSE lies", A, "load_columns(columns, rows + BR * 4);", "load_columns(columns, rows);", 0, "add" },
 
     /* where tiles lie */
-    { "Q and dO in front of the first query of their maps", Q, "return query - max(0, -p.diag_hi);", "return query;", 0, "blind" },
-    { "K in front of the first key of its map", Q, "return key - p.key_base;", "return key;", 0, "left" },
+    { "Q and dO before the first query of their maps", Q, "return query - max(0, -p.diag_hi);", "return query;", 0, "blind" },
+    { "K before the first key of its map", Q, "return key - p.key_base;", "return key;", 0, "left" },
     { "another head than the unit's", C, "unit / p.hkv, unit % p.hkv}", "unit / p.hkv, unit / p.hkv % p.hkv}", 0, "one" },
     { "another sequence than the unit's", C, "unit / p.hkv, unit % p.hkv}", "0, unit % p.hkv}", 0, "one" },
     { "units from the first in every launch", C, "const int unit = p.unit + local;", "const int unit = local;", 0, "units" },
@@ -140,7 +140,7 @@ const mutation hopper_mutations[] = {
     { "the last group begins at the first head", ORDER, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
     { "the first tile of each head alone", ORDER, "in_group / few};", "0};", 0, "order" },
     { "the first tile of each head of the last group alone", ORDER, "in_group / last};", "0};", 0, "order" },
-    { "the heads in front of the last group are no whole groups", ORDER, "/ few * few;", ";", 0, "order" },
+    { "the heads before the last group are no whole groups", ORDER, "/ few * few;", ";", 0, "order" },
     { "tiles of a group as of the launch", ORDER, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
 
     /* sums of dK and dV from slice to slice */
@@ -173,7 +173,7 @@ const mutation hopper_mutations[] = {
     /* which queries and keys */
     { "queries of the last key of the tile", RANGES, "first = first_query(sequence, key), last",
       "first = first_query(sequence, key + keys - 1), last", 0, "turns" },
-    { "a warpgroup behind the last key has queries", RANGES, "last = key < sequence.sk() ? $(", "last = true ? $(", 0, "pair" },
+    { "a warpgroup after the last key has queries", RANGES, "last = key < sequence.sk() ? $(", "last = true ? $(", 0, "pair" },
     { "the diagonal one on", "hide.cu", "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) + 1;", 0,
       "turns" },
     { "the diagonal one back", "hide.cu", "hi = sequence.diag_hi() - (key - row);", "hi = sequence.diag_hi() - (key - row) - 1;", 0,
@@ -189,10 +189,10 @@ const mutation hopper_mutations[] = {
     { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */
-    { "boxes of K behind the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
+    { "boxes of K after the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
     { "boxes of Q lie as those of K", K, "(box * BR * ROW + in_box) / 16", "(box * 64 * ROW + in_box) / 16", 0, "twins_128" },
     { "an odd eight of columns is left out", K, "(COLUMNS + 15) / 16", "COLUMNS / 16", 0, "odd" },
-    { "S begins anew with its second product", K, "if (i == 0)\n      wgmma_dots_first", "if (i < 2)\n      wgmma_dots_first", 0, "one" },
+    { "S begins again with its second product", K, "if (i == 0)\n      wgmma_dots_first", "if (i < 2)\n      wgmma_dots_first", 0, "one" },
     { "S is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 0, "one" },
     { "dV of sixteen queries over and over", K, "across_rows(BR * ROW) + i * 16 * ROW / 16", "across_rows(BR * ROW)", 0, "one" },
     { "boxes of dO lie as those of V", K, "others + across_rows(BR * ROW)", "others + across_rows(64 * ROW)", 0, "twins_128" },
@@ -213,7 +213,7 @@ const mutation hopper_mutations[] = {
     { "dQ without the scale", G, "dq, $(pr.grad_scale), p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
     { "lanes keep the block that they should give", GATHER, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },
     { "rows past the last are stored", C, "const bool real = row < rows;", "const bool real = true;", 0, "one" },
-    { "columns behind the last four blocks are left out", C, "int n = N / 16 * 4; n < N / 4", "int n = N / 4; n < N / 4", 0, "odd" },
+    { "columns after the last four blocks are left out", C, "int n = N / 16 * 4; n < N / 4", "int n = N / 4; n < N / 4", 0, "odd" },
     { "every second column is not scaled", C, "sum[4 * n + 2 * h + 1] * scale);", "sum[4 * n + 2 * h + 1]);", 0, "one" },
     { "columns of fp32 in another order", C, "n * 8 + 2 * t + e, sum", "n * 8 + t + 4 * e, sum", 0, "fp32" },
 
@@ -227,7 +227,7 @@ const mutation hopper_mutations[] = {
     { "add: matrices of dS mixed up", H, "[%0], {%1, %2, %3, %4};\" ::\"r\"(to), \"r\"(x0)",
       "[%0], {%1, %3, %2, %4};\" ::\"r\"(to), \"r\"(x0)", 0, "add" },
     { "stores of dS half over one another", K, "i % 16 * 128", "i % 16 * 64", 0, "one" },
-    { "a tile of dS behind the last query", K, "      if (tile > 0 && block * BR + tile * 64 >= p.sq) continue;\n", "", 0, "rows_128" },
+    { "a tile of dS after the last query", K, "      if (tile > 0 && block * BR + tile * 64 >= p.sq) continue;\n", "", 0, "rows_128" },
     { "dS of the next block over this one", K, "    to += BR / 64 * next_tile(p);\n", "", 0, "one" },
     { "dS of the second head over the first", T, "if (block == blocks.lo) grad_s.begin(", "if (item == 0) grad_s.begin(", 0, "twins" },
     { "dS of twins without the head's number", T, "block = blocks.lo, member++;", "block = blocks.lo;", 0, "twins" },
@@ -273,7 +273,7 @@ const mutation hopper_mutations[] = {
     { "nobody has the first turn", K, "  if (wg == 1) turn_pass(wg);\n", "", 0, "turns" },
     { "a warpgroup that lets blocks pass takes no turn", W, "      turn_wait(wg);\n      turn_pass(wg);\n", "", 0, "turns" },
     { "blocks of the other warpgroup are not let pass", W, "      skip(own.lo - blocks.lo);\n", "", 0, "turns" },
-    { "blocks behind the own are not let pass", W, "      skip(blocks.hi - own.hi);\n", "", 0, "window" },
+    { "blocks after the own are not let pass", W, "      skip(blocks.hi - own.hi);\n", "", 0, "window" },
     { "the last products are not waited for", W, "      wgmma_wait<0>(dv);\n      wgmma_wait<0>(dk);\n", "", 0, "one" },
 
     /* twins */
@@ -370,9 +370,9 @@ const mutation hopper_mutations[] = {
     { "held: rows of the first warp for all", K, "const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, swizzle",
       "const int row = threadIdx.x % 16, swizzle", 0, "held" },
     { "held: eight columns twice", K, " + threadIdx.x % 32 / 16;", ";", 0, "held" },
-    { "held: boxes behind the first are the first", K, "tile + 16 * i / BOX * 64 * ROW + row", "tile + row", 0, "held_boxes" },
+    { "held: boxes after the first are the first", K, "tile + 16 * i / BOX * 64 * ROW + row", "tile + row", 0, "held_boxes" },
     { "held: sixteen columns over and over", K, "wgmma_dots(x, rows + 4 * i, bi)", "wgmma_dots(x, rows, bi)", 0, "held" },
-    { "held: boxes of Q behind the first are the first", K, "+ (i * 16 / BOX * BR * ROW + i * 16", "+ (i * 16", 0, "held_boxes" },
+    { "held: boxes of Q after the first are the first", K, "+ (i * 16 / BOX * BR * ROW + i * 16", "+ (i * 16", 0, "held_boxes" },
     { "held: S is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 1, "held" },
     { "held: K of the first warpgroup for both", W, "hold_rows(k, smem + wg * K_TILE);", "hold_rows(k, smem);", 0, "held_turns" },
     { "held: K for V", W, "hold_rows(v, smem + SMEM_V + wg * V_TILE);", "hold_rows(v, smem + wg * V_TILE);", 0, "held" },
@@ -427,11 +427,11 @@ const mutation hopper_mutations[] = {
     { "add: the last turn is not passed", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);", "    wgmma_wait<0>(last);", 0, "add" },
 
     /* dQ that is added up: products and sums */
-    { "add: a block on behind the zeros", A, "if (item > 1) grad_q.next", "if (item > 0) grad_q.next", 0, "add" },
-    { "add: a block on behind the only one", A, "if (items > 1) grad_q.next", "if (items > 0) grad_q.next", 0, "add_one" },
+    { "add: a block on after the zeros", A, "if (item > 1) grad_q.next", "if (item > 0) grad_q.next", 0, "add" },
+    { "add: a block on after the only one", A, "if (items > 1) grad_q.next", "if (items > 0) grad_q.next", 0, "add_one" },
     { "add: no block on", A, "      if (item > 1) grad_q.next(p, blocks);\n", "", 0, "add" },
-    { "add: no block on in front of the last but one", A, "    if (items > 2) grad_q.next(p, blocks);\n", "", 0, "add" },
-    { "add: no block on in front of the last", A, "    if (items > 1) grad_q.next(p, blocks);\n", "", 0, "add" },
+    { "add: no block on before the last but one", A, "    if (items > 2) grad_q.next(p, blocks);\n", "", 0, "add" },
+    { "add: no block on before the last", A, "    if (items > 1) grad_q.next(p, blocks);\n", "", 0, "add" },
     { "add: dQ of the last block but one before it is there", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);\n", "    turn_pass(wg);\n",
       0, "add" },
     { "add: dQ before it is there", A, "wgmma_wait<1>(dq);", "wgmma_wait<2>(dq);", 0, "add_boxes" },
@@ -462,11 +462,11 @@ const mutation hopper_mutations[] = {
     { "add: elements of a sum in another order", A, "x[4 * n], x[4 * n + 1], x[4 * n + 2]", "x[4 * n], x[4 * n + 2], x[4 * n + 1]", 0,
       "add" },
 
-    /* dQ that is added up: zeros in front, gradients behind */
+    /* dQ that is added up: zeros first, gradients after */
     { "sums are not zeroed", D, "sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);", ";", 0, "add" },
     { "sums past the last block are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "$(l.delta_pad // 64)", 0, "add" },
     { "sums of the first block alone are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "1", 0, "add" },
-    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0,
+    { "sums of a tile of rows one block after the first ones", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0,
       "add_causal" },
     { "sums of the first batch are zeroed for all", D, "(long long)(sequence.$(number) * p.hq + head) * blocks", "(long long)head * blocks",
       0, "add" },

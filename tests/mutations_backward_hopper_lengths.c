@@ -83,7 +83,7 @@ const scene hopper_lengths_scenes[] = {
 
 const mutation hopper_lengths_mutations[] = {
     /* which rows are of others */
-    { "keys in front of a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window pair_window" },
+    { "keys before a window count as seen", RANGES, "{$(pr.first_own_key) - block * BC", "{-block * BC", 0, "window pair_window" },
     { "a block that ends a row too far is all its own", RANGES, "end >= BC", "end >= BC - 1", 0, "rows_63" },
     { "queries past those that see a key count", RANGES, "$(pr.last_own_query()) + 1", "sequence.sk() + 1 + sequence.sq()", 0,
       "packed none" },
@@ -95,10 +95,10 @@ const mutation hopper_lengths_mutations[] = {
 
     /* zeros */
     { "rows in front stay", X, "  clear_rows<ROWS, N>(tile, 0, min(first, ROWS), lane);\n", "", 0, "window" },
-    { "rows behind stay", X, "  clear_rows<ROWS, N>(tile, max(end, 0), ROWS, lane);\n", "", 0, "none packed" },
+    { "rows past the end stay", X, "  clear_rows<ROWS, N>(tile, max(end, 0), ROWS, lane);\n", "", 0, "none packed" },
     { "the first row of others stays", X, "max(end, 0), ROWS", "max(end, 0) + 1, ROWS", 0, "none packed" },
     { "the last own row becomes zeros", X, "max(end, 0), ROWS", "max(end - 1, 0), ROWS", 0, "none" },
-    { "the row in front of the first stays", X, "min(first, ROWS), lane", "min(first, ROWS) - 1, lane", 0, "window" },
+    { "the row before the first stays", X, "min(first, ROWS), lane", "min(first, ROWS) - 1, lane", 0, "window" },
     { "the first own row becomes zeros", X, "min(first, ROWS), lane", "min(first + 1, ROWS), lane", 0, "window" },
     { "zeros in the first box alone", Z, "box < N; box++", "box < 1; box++", 0, "add_causal rows_128" },
     { "a lane clears half", Z, "at += 32 * 16)", "at += 64 * 16)", 0, "none packed" },

@@ -141,7 +141,7 @@ const mutation hopper_mutations[] = {
     { "one mbarrier for K and for V", BARRIERS, "return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }",
       "return barrier(smem, STAGES_K + stage); }", 0, "one" },
 
-    /* what is in front of the launch */
+    /* what is before the launch */
     { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 0, "one" },
     { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
     { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
@@ -198,7 +198,7 @@ const mutation hopper_mutations[] = {
     { "the tile at hand is taken for the next", T, "    after.slot.next();\n", "", 0, "two_q" },
     { "begun though it has no key", Z, "begun = after.loaded_lo <= after.loaded_hi && !after.idle() && trailing",
       "begun = !after.idle() && trailing", 0, "ahead_blind" },
-    { "begun behind the blocks that are loaded", RANGES, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
+    { "begun after the blocks that are loaded", RANGES, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)",
       "max(own.block_hi, loaded.block_lo)", 0, "ahead_beyond" },
     { "a warpgroup without rows keeps its Q", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma",
       "      q.next();\n#pragma", 0, "idle" },

@@ -34,11 +34,11 @@ static const scene scenes[] = {
     { "mixed", "bf16,d=64,mask=window,features=lengths,b=3,hq=4,hkv=1", "mixed_" MMA(1), 16, 70, WINDOW, RAGGED(keys) },
     { "naive_bwd", "fp32,d=24" BWD, "naive_bwd:tile=64", 50, 70, WINDOW, PLAIN },
     { "ffma_bwd", "fp32,d=24" BWD, "flash_bwd_ffma:br=32,bc=32", 50, 70, WINDOW, PLAIN },
-    { "anew", "bf16,d=32" BWD, MMA_BWD(32, 2, 0, 0), 90, 80, WINDOW, PLAIN },
+    { "recomputed", "bf16,d=32" BWD, MMA_BWD(32, 2, 0, 0), 90, 80, WINDOW, PLAIN },
     { "spill", "fp16,d=32" BWD, MMA_BWD(32, 2, 0, 1), 90, 80, WINDOW, PLAIN },
     { "twins", "bf16,d=32" BWD, MMA_BWD(64, 4, 1, 0), 90, 80, WINDOW, PLAIN },
     { "ffma_far", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", "flash_bwd_ffma:br=32,bc=32", 90, 70, NONE, FAR },
-    { "anew_far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA_BWD(32, 2, 0, 0), 90, 100, NONE, FAR },
+    { "recomputed_far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA_BWD(32, 2, 0, 0), 90, 100, NONE, FAR },
     { "spill_far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA_BWD(32, 2, 0, 1), 90, 100, NONE, FAR },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
@@ -64,7 +64,7 @@ static const scene on_hopper[] = {
 #define L "layouts.lua"
 #define TELL "told[layouts[layout].told](layouts[layout], x, value, behind)"
 #define OF_BASE_2 "ffma mma packed mixed"
-#define MMA_BWDS "anew spill twins"
+#define MMA_BWDS "recomputed spill twins"
 #define HOPPER_BWDS "single twins add"
 #define DECODES "decode_mma dots decode_wgmma"
 
@@ -74,13 +74,13 @@ static const mutation mutations[] = {
     { "the first key is not seen", H, "\"%s >= %s &&", "\"%s > %s &&", 0, "naive tiled flash1 naive_bwd ffma_bwd" },
     { "the last key is hidden", H, "\"%s > %s ||", "\"%s >= %s ||", 0, "tiled " OF_BASE_2 " " MMA_BWDS },
     { "the first key is hidden", H, "|| %s < %s\"", "|| %s <= %s\"", 0, "tiled " OF_BASE_2 " " MMA_BWDS },
-    { "keys of the block before", H, " - block * BC, hi", " - block * BC - BC, hi", 0, "ffma mma packed anew" },
+    { "keys of the block before", H, " - block * BC, hi", " - block * BC - BC, hi", 0, "ffma mma packed recomputed" },
 
     { "a score without the scale", S, "product .. \" * p.scale\"", "product", 0, "naive tiled flash1 naive_bwd" },
     { "an exponent with the maximum added", S, "\"fmaf(%s, %s, -%s)\"", "\"fmaf(%s, %s, %s)\"", 0, OF_BASE_2 " ffma_bwd " MMA_BWDS },
     { "an exponent without the scale", S, "):format(product, unit, shift)", "):format(product, \"1.f\", shift)", 0,
       OF_BASE_2 " ffma_bwd " MMA_BWDS },
-    { "P above 1", S, "probability_exp2(%s", "exp2_approx(%s", 0, "ffma_far anew_far spill_far" },
+    { "P above 1", S, "probability_exp2(%s", "exp2_approx(%s", 0, "ffma_far recomputed_far spill_far" },
     { "LSE without the sum", S, "m .. \" + logf(\" .. l .. \")\"", "m", 0, "naive tiled flash1" },
     { "LSE in base 2", S, " * 0.693147180559945309f", "", 0, OF_BASE_2 },
     { "LSE without the maximum", S, "):format(m, unit, l)", "):format(\"0.f\", unit, l)", 0, OF_BASE_2 },
@@ -109,8 +109,8 @@ static const mutation mutations[] = {
     { "mma: quads of the first sequence", L, "where.batch * p.hq + where.head", "where.head", 0, "mma" },
     { "packed: quads of the group's first head", L, "p.hq + own.head", "p.hq + where.head", 0, "packed" },
     { "packed: a query's upper half for all", L, "query % 16 >= 8", "query % 16 >= 16", 0, "packed" },
-    { "dQ: the other row of a thread", L, "warp_row + m * 16 + h * 8 + g", "warp_row + m * 16 + g", 0, "anew" },
-    { "dQ: quads of the first eight keys", L, "\"key + n * 8 + 2 * t + e\"", "\"key + 2 * t + e\"", 0, "anew" },
+    { "dQ: the other row of a thread", L, "warp_row + m * 16 + h * 8 + g", "warp_row + m * 16 + g", 0, "recomputed" },
+    { "dQ: quads of the first eight keys", L, "\"key + n * 8 + 2 * t + e\"", "\"key + 2 * t + e\"", 0, "recomputed" },
     { "dK: the other key of a thread", L, "j = g + m * 16 + e / 2 * 8", "j = g + m * 16", 0, MMA_BWDS },
     { "dK: queries of the first block of eight", L, "i = 2 * t + n * 8 + e % 2", "i = 2 * t + e % 2", 0, MMA_BWDS },
     { "dK: quads of the warp's first keys", L, "\"key + m * 16 + g\"", "\"key + g\"", 0, "twins" },

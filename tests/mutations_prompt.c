@@ -81,10 +81,10 @@ static const scene scenes[] = {
 static const mutation mutations[] = {
     /* which tile comes next */
     { "row tiles rounded down", RANGES, "(row_count(p, sequence) + BR - 1) / BR", "row_count(p, sequence) / BR", 0, "causal" },
-    { "sequences behind the first 32 are not counted", O, "i < p.b; i += 32)", "i < min(p.b, 32); i += 32)", 0, "many" },
+    { "sequences after the first 32 are not counted", O, "i < p.b; i += 32)", "i < min(p.b, 32); i += 32)", 0, "many" },
     { "the first 32 again and again", O, "gather(__shfl_sync(~0u, own().number, 31) + 1);", "gather(0);", 0, "many many_none" },
     { "one sequence is left out between 32 and 32", O, "own().number, 31) + 1)", "own().number, 31) + 2)", 0, "many many_none" },
-    { "tiles in front of the 32 are forgotten", O, "      n.begin = n.end(heads());\n", "", 0, "many many_none" },
+    { "tiles before the 32 are forgotten", O, "      n.begin = n.end(heads());\n", "", 0, "many many_none" },
     { "the next 32 go on in the section of those before", O, "    keep(Found{-1, 0, 0});\n", "", 0, "many many_none" },
     { "a levels one step too high", O, "max(min(lowest + tiles - level, tiles), 0)", "max(min(lowest + tiles - level - 1, tiles), 0)", 0,
       "causal" },
@@ -100,7 +100,7 @@ static const mutation mutations[] = {
     { "the tiles above stay in their number", O, "    n -= s.above;\n", "", 0, "causal" },
     { "tiles of two levels", O, "levels.from(s.level) - levels.from(s.level + 1);", "levels.from(s.level);", 0, "causal" },
     { "sums leave out the nearest lane", O, "if (threadIdx.x % 32 >= (u32)d) upto", "if (threadIdx.x % 32 > (u32)d) upto", 0, "causal" },
-    { "the sequence behind the one", O, "__ballot_sync(~0u, upto > n)", "__ballot_sync(~0u, upto >= n)", 0, "causal" },
+    { "the sequence after the one", O, "__ballot_sync(~0u, upto > n)", "__ballot_sync(~0u, upto >= n)", 0, "causal" },
     { "numbers of lanes for those of sequences", O, "w.batch = __shfl_sync(~0u, own().number, lane);", "w.batch = lane;", 0, "many" },
     { "the row of another levels", O, "__shfl_sync(~0u, levels.lowest, lane)) * BR", "__shfl_sync(~0u, levels.lowest, 0)) * BR", 0,
       "causal" },

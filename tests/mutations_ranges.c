@@ -35,8 +35,8 @@ const scene ranges_scenes[] = {
       10, 145, LENGTHS(30, 0, pages) },
     { "naive_bwd", "fp32,d=24,mask=window,op=backward,b=1,hq=2,hkv=1", "naive_bwd:tile=64", 150, 300, WINDOW(40, 9) },
     { "ffma_bwd", "fp32,d=32,mask=window,op=backward,b=1,hq=2,hkv=1", "flash_bwd_ffma:br=16,bc=16", 90, 90, WINDOW(17, 5) },
-    { "anew", "fp16,d=40,mask=window,op=backward,b=1,hq=2,hkv=1", BWD "q_br=64,dq=0", 90, 110, WINDOW(40, 25) },
-    { "anew_blind", "bf16,d=64,mask=window,op=backward,b=1,hq=2,hkv=2", BWD "q_br=32,dq=0", 40, 90, TOP_LEFT(20, 5) },
+    { "recomputed", "fp16,d=40,mask=window,op=backward,b=1,hq=2,hkv=1", BWD "q_br=64,dq=0", 90, 110, WINDOW(40, 25) },
+    { "recomputed_blind", "bf16,d=64,mask=window,op=backward,b=1,hq=2,hkv=2", BWD "q_br=32,dq=0", 40, 90, TOP_LEFT(20, 5) },
     { "spill", "fp16,d=40,mask=window,op=backward,b=1,hq=2,hkv=1", BWD "q_br=64,dq=1", 90, 110, WINDOW(17, 5) },
     { NULL, NULL, NULL, 0, 0, WINDOW(0, 0) },
 };
@@ -66,7 +66,7 @@ const scene ranges_hopper_scenes[] = {
 
 #define R "ranges.cu"
 #define FORWARD "ffma mma elements dots decode mixed"
-#define ALL "naive tiled flash1 ffma mma elements dots decode mixed naive_bwd ffma_bwd anew spill"
+#define ALL "naive tiled flash1 ffma mma elements dots decode mixed naive_bwd ffma_bwd recomputed spill"
 
 /* What both lists put into the keys of a tile's rows. */
 #define CUT_RIGHT \
@@ -86,12 +86,12 @@ const scene ranges_hopper_scenes[] = {
 #define OWN_KEYS "all keys count as some query's", R, "return (\"last_key(sequence, %s - 1)\")", "return (\"sequence.sk() - 1\")"
 
 const mutation ranges_mutations[] = {
-    { CUT_RIGHT, 0, FORWARD " anew" },
-    { CUT_LEFT, 0, FORWARD " anew" },
+    { CUT_RIGHT, 0, FORWARD " recomputed" },
+    { CUT_LEFT, 0, FORWARD " recomputed" },
     { FIRST, 0, ALL },
     { LAST, 0, ALL },
-    { FORGOTTEN_RIGHT, 0, "elements dots decode anew" },
-    { FORGOTTEN_LEFT, 0, "elements dots decode anew" },
+    { FORGOTTEN_RIGHT, 0, "elements dots decode recomputed" },
+    { FORGOTTEN_LEFT, 0, "elements dots decode recomputed" },
     { "the loop of whole blocks one too far", R, "block > max($(range).full_lo, $(range).block_lo - 1)",
       "block >= max($(range).full_lo, $(range).block_lo - 1)", 0, "ffma mma mixed" },
     { "blocks that the left edge cuts are left out", R, "    for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});\n", "",
@@ -99,8 +99,8 @@ const mutation ranges_mutations[] = {
     { TURNS, 0, "dots decode" },
     { LAST_RUN, 0, "mma_pages decode_pages" },
     { FIRST_RUN, 0, "mma_pages decode_pages" },
-    { QUERIES, 0, "ffma_bwd anew spill" },
-    { OWN_KEYS, 0, "anew_blind" },
+    { QUERIES, 0, "ffma_bwd recomputed spill" },
+    { OWN_KEYS, 0, "recomputed_blind" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
@@ -111,8 +111,8 @@ const mutation ranges_hopper_mutations[] = {
     { LAST, 0, "wgmma decode_wgmma mixed_wgmma bwd bwd_twins" },
     { FORGOTTEN_RIGHT, 0, "decode_wgmma" },
     { FORGOTTEN_LEFT, 0, "decode_wgmma" },
-    { "a block behind the whole ones counts as whole", R, "block < %s.full_hi &&", "block <= %s.full_hi &&", 0, "wgmma mixed_wgmma" },
-    { "a block in front of the whole ones counts as whole", R, "&& block > %s.full_lo", "&& block >= %s.full_lo", 0, "wgmma mixed_wgmma" },
+    { "a block after the whole ones counts as whole", R, "block < %s.full_hi &&", "block <= %s.full_hi &&", 0, "wgmma mixed_wgmma" },
+    { "a block before the whole ones counts as whole", R, "&& block > %s.full_lo", "&& block >= %s.full_lo", 0, "wgmma mixed_wgmma" },
     { TURNS, 0, "decode_wgmma" },
     { LAST_RUN, 0, "wgmma_pages" },
     { FIRST_RUN, 0, "wgmma_pages" },

@@ -48,8 +48,8 @@ const scene work_scenes[] = {
       10, 144, NONE, PLAIN },
     { "naive", "fp32,d=24,mask=none," BWD, "naive_bwd:tile=64", 90, 100, NONE, PLAIN },
     { "ffma", "fp32,d=24,mask=none," BWD, "flash_bwd_ffma:br=32,bc=32", 50, 70, NONE, PLAIN },
-    { "anew", "bf16,d=32,mask=none," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
-    { "anew_causal", "bf16,d=32,mask=causal," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
+    { "recomputed", "bf16,d=32,mask=none," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
+    { "recomputed_causal", "bf16,d=32,mask=causal," BWD, BWD_MMA(0), 90, 100, NONE, PLAIN },
     { "spill", "bf16,d=32,mask=none," BWD, BWD_MMA(1), 90, 100, NONE, PLAIN },
     { "spill_causal", "bf16,d=32,mask=causal," BWD, BWD_MMA(1), 90, 100, NONE, PLAIN },
     { "one", "bf16,d=64,mask=causal," BWD, BWD_WGMMA("bc=64,schedule=0,dq=0,ds_bufs=0,q_stages=3"), 200, 150, NONE, PLAIN },
@@ -65,7 +65,7 @@ const scene work_scenes[] = {
 #define QUEUES "rounds drawn drawn_lengths split_drawn one add"
 #define ROUNDS "mma_lengths mixed rounds rounds_lengths split split_rounds"
 #define DRAWN "drawn drawn_lengths split_drawn one add"
-#define BWDS "naive ffma anew spill one add"
+#define BWDS "naive ffma recomputed spill one add"
 
 const mutation work_mutations[] = {
     { "every other round is left out", D, "round * %s", "2 * round * %s", 0, ROUNDS },
@@ -81,8 +81,9 @@ const mutation work_mutations[] = {
     { "the first head for all", O, "\"%s / %s %% %s\"", "\"0 * (%s / %s %% %s)\"", 0, BWDS },
     { "the first sequence for all", O, "\"%s / %s / %s\"", "\"0 * (%s / %s / %s)\"", 0, BWDS },
     { "tiles of keys for one head less", O, "tile = $(wk.block) / heads_of_launch, place",
-      "tile = $(wk.block) / (heads_of_launch - 1), place", 0, "anew_causal spill_causal" },
-    { "the last tile of queries is left out", O, "p.tiles - 1 - $(wk.block)", "p.tiles - 2 - $(wk.block)", 0, "anew_causal spill_causal" },
+      "tile = $(wk.block) / (heads_of_launch - 1), place", 0, "recomputed_causal spill_causal" },
+    { "the last tile of queries is left out", O, "p.tiles - 1 - $(wk.block)", "p.tiles - 2 - $(wk.block)", 0,
+      "recomputed_causal spill_causal" },
     { "the counter of parts wraps one late", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0,
       "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last part but one adds up", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s - 1) == (u32)%s - 2", 0,
@@ -101,6 +102,6 @@ const mutation work_mutations[] = {
     { "the second column of a part's rows is the first", P, "make_float2($(of[1]), $(of[2]))", "make_float2($(of[1]), $(of[1]))", 0,
       "mma_parts wgmma_parts split split_rounds" },
     { "heads of keys side by side", O, "place = $(wk.block) % heads_of_launch;\n//|     else", "place = $(wk.block) % 2;\n//|     else", 0,
-      "anew_causal spill_causal" },
+      "recomputed_causal spill_causal" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

@@ -350,8 +350,8 @@ Test(bundle_blob, heads_that_do_not_fit_are_refused)
         const char *says;
     } rows[] = {
         { 0, 0, false, "its magic is " },
-        { 8, 2, false, "its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew" },
-        { 8, 4, false, "its format is 4; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew" },
+        { 8, 2, false, "its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it again" },
+        { 8, 4, false, "its format is 4; accepted by fagen " FA_VERSION_STRING ": 3: emit it again" },
         { TABLES_AT, 65, false, "it has 65 tables; accepted: 0 to 64" },
         { TABLES_AT, -1, true, "its tables end at " },
         { TABLES_AT, 1, true, "table 5: " },
@@ -397,7 +397,7 @@ Test(bundle_blob, formats_of_before_are_refused)
     const fa_bundle *list[] = { (const fa_bundle *)(const void *)&before, NULL };
     fa_bundle_set s;
     expect_status(fa_bundle_set_open(&s, list),
-                  "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew");
+                  "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it again");
     fa_bundle_set_close(&s);
 }
 

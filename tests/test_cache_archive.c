@@ -399,7 +399,7 @@ SPOIL(h_sum)
     b[*size - 1] ^= 1;
 }
 
-/* Faults that a right checksum does not excuse; it is made anew where seal is set. */
+/* Faults that a right checksum does not excuse; it is made again where seal is set. */
 static const struct {
     const char *name, *says;
     void (*spoil)(char *b, size_t *size);

@@ -133,7 +133,7 @@ Test(cache_bounds, a_line_that_comes_twice_is_kept_once)
     cr_expect(n.lines == 2 && n.lines_there == 4, "%zu new, %zu there", n.lines, n.lines_there);
 }
 
-/* The limit is held, but the folders are not counted anew for each kernel. */
+/* The limit is held, but the folders are not counted again for each kernel. */
 Test(cache_bounds, kernels_under_a_limit)
 {
     enum { KERNELS = 600, BODY = 1000 };

@@ -1,5 +1,5 @@
 /* Each call that the cache makes fails, by its name: the first ones, and some of those after them, with several errors in turn. Whoever
- * asked may give up; nobody crashes, leaves memory or a descriptor behind, or leaves something that reads as another kernel; and the
+ * asked may give up; nobody crashes, leaves memory or a descriptor, or leaves something that reads as another kernel; and the
  * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
  * Allocations all fail, one by one. FAGEN_TEST_FULL=1: calls too, each with every error. */
 #include "cache/archive.h"

@@ -1,4 +1,4 @@
-/* Everything that may happen to the file of a kernel: seen, compiled anew, repaired.
+/* Everything that may happen to the file of a kernel: seen, compiled again, repaired.
  *
  * FAGEN_TEST_FULL=1: every bit of the file of an attention kernel, some two millions, instead of a small kernel's. */
 #include "gen/problem.h"
@@ -38,7 +38,7 @@ static void clear(const char *path)
 static void mended(fa_store *s, fa_compiler *c, const char *what, size_t n)
 {
     int before = fake->compiles[1];
-    cr_assert_eq(fake_build(s, c, 1), 1, "%s %zu: not compiled anew", what, n);
+    cr_assert_eq(fake_build(s, c, 1), 1, "%s %zu: not compiled again", what, n);
     cr_assert_eq(fake_build(s, c, 1), 0, "%s %zu: not repaired", what, n);
     cr_assert_eq(fake->compiles[1], before + 1);
 }
@@ -62,7 +62,7 @@ Test(cache_damage, of_each_bit_and_at_each_length)
         spill(path, whole, cut);
         mended(s, c, "cut at", cut);
     }
-    fprintf(stderr, "%zu bits and %zu lengths: each compiled anew and repaired\n", 8 * n, n);
+    fprintf(stderr, "%zu bits and %zu lengths: each compiled again and repaired\n", 8 * n, n);
     free(whole);
     fa_compiler_close(c);
     fa_store_close(s);

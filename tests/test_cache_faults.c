@@ -102,7 +102,7 @@ static void begin_damaged(void)
     spill(inner, "x", 1);
 }
 
-/* An import that died: one of two kernels is there, and a line with another's behind it; one that died later has foreign copies to remove.
+/* An import that died: one of two kernels is there, and a line with another's after it; one that died later has foreign copies to remove.
  */
 static void begin_dead_import(void)
 {

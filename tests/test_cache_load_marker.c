@@ -78,7 +78,7 @@ Test(cache_load_marker, dead_loader_means_quarantine)
     cr_assert_eq(entry_hit(s, 2, 100), 1);
     cr_assert(!exists(mark_of(1)));
     cr_assert(exists(below("v1/quarantine/%s.fak", hex_of(1))));
-    cr_assert(entry_put(s, 1, 100) && entry_hit(s, 1, 100) == 1, "compiled anew");
+    cr_assert(entry_put(s, 1, 100) && entry_hit(s, 1, 100) == 1, "compiled again");
     fa_store_close(s);
     s = fa_store_open(scratch, tell, NULL);
     cr_assert_eq(tellings, 1, "told once");

@@ -231,7 +231,7 @@ Test(cache_lookup, the_winner_is_that_of_the_rule)
 
 /* ---- lines that are read without the whole parser ---- */
 
-/* A blank behind the line is JSON all the same, and none of ours: the whole parser reads it. */
+/* A blank after the line is JSON all the same, and none of ours: the whole parser reads it. */
 static void same(const char *line)
 {
     fa_record a, b;

@@ -35,17 +35,29 @@ static const json_t *cell(const json_t *doc, const char *part, size_t row, const
     return json_array_get(json_array_get(json_object_get(doc, part), row), column(doc, part, name) + (strcmp(part, "configs") ? 1 : 2));
 }
 
-static char *config_text(const json_t *doc, size_t row, char *out, size_t n)
+/* named: as commands say it; else with numbers for all values, as records have it. */
+static char *config_in(const json_t *doc, size_t row, bool named, char *out, size_t n)
 {
     const json_t *r = json_array_get(json_object_get(doc, "configs"), row);
     const json_t *f = json_array_get(json_object_get(doc, "families"), (size_t)json_integer_value(json_array_get(r, 0)));
     const json_t *tunables = json_object_get(f, "tunables");
     size_t at = (size_t)snprintf(out, n, "%s", json_string_value(json_object_get(f, "name")));
-    for (size_t i = 0; i < json_array_size(tunables); i++)
-        at += (size_t)snprintf(out + at, n - at, "%s%s=%lld", i ? "," : ":",
-                               json_string_value(json_object_get(json_array_get(tunables, i), "name")),
-                               (long long)json_integer_value(json_array_get(json_array_get(r, 1), i)));
+    for (size_t i = 0; i < json_array_size(tunables); i++) {
+        const json_t *t = json_array_get(tunables, i), *values = json_object_get(t, "values");
+        long long value = json_integer_value(json_array_get(json_array_get(r, 1), i));
+        const char *name = NULL;
+        for (size_t k = 0; named && k < json_array_size(values); k++)
+            if (json_integer_value(json_array_get(values, k)) == value)
+                name = json_string_value(json_array_get(json_object_get(t, "names"), k));
+        at += (size_t)snprintf(out + at, n - at, "%s%s=", i ? "," : ":", json_string_value(json_object_get(t, "name")));
+        at += (size_t)(name ? snprintf(out + at, n - at, "%s", name) : snprintf(out + at, n - at, "%lld", value));
+    }
     return out;
+}
+
+static char *config_text(const json_t *doc, size_t row, char *out, size_t n)
+{
+    return config_in(doc, row, true, out, n);
 }
 
 /* The configs, their order and their figures are those of `fagen space`. */
@@ -219,6 +231,61 @@ Test(cli_explore, records)
     cr_expect(strstr(csv.out, "\"</script><b>\"\"quoted, with a comma\"\"\""));
     cli_result_free(&page);
     cli_result_free(&csv);
+}
+
+/* What a record rejects leads nothing: neither what is told, nor the best of the length. */
+Test(cli_explore, what_a_record_rejects)
+{
+    char text[512], again[512], words[700], numbers[512];
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    config_text(doc, 0, text, sizeof text);
+    config_in(doc, 0, false, numbers, sizeof numbers);
+    json_decref(doc);
+    cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o x.html");
+    const char *line = strstr(r.out, "model      ");
+    cr_assert(line);
+    snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n"), line);
+    cli_result_free(&r);
+    keep("Chip A", numbers, true, FA_MEASURED, FA_BAD_RESULT, 0, "2026-01-01T00:00:00Z");
+    r = cli_run("explore " PROBLEM " --simulate 0 -o x.html");
+    cr_expect(!strstr(r.out, words) && strstr(r.out, "model      "), "%s", r.out);
+    cli_result_free(&r);
+    doc = cli_json("explore " PROBLEM " --simulate 0 --json --chip 'Chip A'", 0);
+    cr_expect_str_eq(config_text(doc, 0, again, sizeof again), text); /* it keeps its place in the list */
+    cr_assert_eq(json_array_size(json_object_get(doc, "records")), 1);
+    cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "rejected")), "yes");
+    size_t i;
+    json_t *l;
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
+        bool own = json_integer_value(json_object_get(l, "sk")) == 1024;
+        cr_expect(!own || strcmp(json_string_value(json_object_get(l, "config")), text), "%s leads", text);
+    }
+    json_decref(doc);
+}
+
+/* Gradients: naive attention, bytes and products are those of the backward pass; what the kernels hold is their workspace. */
+Test(cli_explore, gradients)
+{
+    json_t *doc = cli_json("explore --op backward -d 64 -n 1024 -b 1 --heads 4 --arch sm_80 --simulate 0 --json", 0), *l;
+    json_t *model = cli_json("model --op backward -d 64 -n 1024 -b 1 --heads 4 --arch sm_80 --json", 0);
+    const json_t *naive = json_object_get(doc, "naive"), *paper = json_object_get(json_object_get(model, "traffic"), "naive");
+    cr_expect_str_eq(json_string_value(json_object_get(doc, "tensors")), "Q, K, V, O, dO, dQ, dK and dV");
+    cr_expect_eq(json_number_value(json_object_get(doc, "tensor_bytes")), 8.0 * 4 * 1024 * 64 * 2);
+    cr_expect_eq(json_integer_value(json_object_get(doc, "products")), 5);
+    cr_expect_eq(json_number_value(json_object_get(naive, "bytes")), json_number_value(json_object_get(paper, "total")));
+    cr_expect_eq(json_number_value(json_object_get(naive, "held")), json_number_value(json_object_get(paper, "held")));
+    /* no pass is faster than its bytes through HBM */
+    cr_expect_gt(json_number_value(json_object_get(naive, "model_us")), 1e6 * json_number_value(json_object_get(paper, "total")) / 2039e9);
+    size_t i;
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
+        double sk = json_number_value(json_object_get(l, "sk"));
+        cr_expect_geq(json_number_value(json_object_get(l, "held")), 4 * 4 * sk, "D of each row"); /* 4 heads, fp32 */
+        cr_expect_eq(json_number_value(json_object_get(l, "tensors")), 8 * 4 * sk * 64 * 2);
+    }
+    json_decref(doc);
+    json_decref(model);
 }
 
 /* Times that ship with the command: where nothing was tuned, for the chip that they were taken on, at a shape that was measured, and
@@ -433,7 +500,7 @@ Test(cli_explore, measured_times_lead)
     cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 3);
     for (i = 0; i < 3; i++) { /* the tiles with a time: of each the config that has it */
         size_t row = (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), i), 0));
-        config_text(doc, row, text, sizeof text);
+        config_in(doc, row, false, text, sizeof text);
         seen |= !strcmp(text, best)                              ? 1
                 : !strcmp(text, FAMILY "64,bc=64,warps=4" REST)  ? 2
                 : !strcmp(text, FAMILY "128,bc=64,warps=4" REST) ? 4
@@ -457,7 +524,8 @@ Test(cli_explore, measured_times_lead)
     json_decref(doc);
     doc = cli_json("explore " PROBLEM " --simulate 1 --json -q", 0);
     cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 1);
-    config_text(doc, (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), 0), 0)), text, sizeof text);
+    config_in(doc, (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), 0), 0)), false, text,
+              sizeof text);
     cr_expect_str_eq(text, best);
     json_decref(doc);
 }

@@ -41,7 +41,7 @@ Test(cli_family, space)
         char words[300];
         snprintf(words, sizeof words, ON "space " PROBLEM "--json --why rowwise:%s", spelling[i]);
         json_t *doc = cli_json(words, 0);
-        cr_expect_str_eq(string(doc, "config"), "rowwise:span=32,chunk=8,walk=1,guests=1");
+        cr_expect_str_eq(string(doc, "config"), BACKWARD);
         cr_expect(json_is_true(json_object_get(doc, "fits")));
         json_decref(doc);
     }
@@ -67,16 +67,16 @@ Test(cli_family, explore)
     json_decref(doc);
 }
 
-/* The document has the numbers of the record, the report the names; the kernels are right. */
+/* Document, report and table name the same text; the kernels are right. */
 Test(cli_family, tune_and_show)
 {
     json_t *doc = cli_json(ON "tune " PROBLEM "--device sim:sm_80 --family rowwise --limit 3 --json", 0);
     const json_t *one = json_array_get(json_object_get(doc, "problems"), 0), *guess = json_object_get(one, "guess");
-    char winner[256], named[256];
-    snprintf(winner, sizeof winner, "%s", string(guess, "config"));
-    cr_assert(!strncmp(winner, "rowwise:span=", 13) && strstr(winner, ",walk=0,"), "%s", winner);
+    char named[256];
+    snprintf(named, sizeof named, "%s", string(guess, "config"));
+    cr_assert(!strncmp(named, "rowwise:span=", 13) && strstr(named, ",walk=forward,"), "%s", named);
+    cr_expect(strstr(string(guess, "recorded"), ",walk=0,"), "as records have it: %s", string(guess, "recorded"));
     json_decref(doc);
-    snprintf(named, sizeof named, "%.*swalk=forward%s", (int)(strstr(winner, "walk=0") - winner), winner, strstr(winner, "walk=0") + 6);
     cli_result r = cli_run(ON "tune " PROBLEM "--device sim:sm_80 --family rowwise --limit 3");
     cr_assert_eq(r.code, 0, "%s", r.err);
     cr_expect(strstr(r.out, named), "no %s in %s", named, r.out);
@@ -104,7 +104,7 @@ Test(cli_family, records_hold_numbers)
     cr_assert(fa_record_append(s, &r));
     fa_store_close(s);
     json_t *doc = cli_json(ON "show " PROBLEM "--json", 0);
-    cr_expect_str_eq(string(doc, "config"), "rowwise:span=32,chunk=8,walk=1,guests=1");
+    cr_expect_str_eq(string(doc, "config"), BACKWARD);
     cr_expect_str_eq(string(doc, "where"), "measured record");
     cr_expect(strstr(string(doc, "explain"), "config     " BACKWARD "\n"), "%s", string(doc, "explain"));
     json_decref(doc);
@@ -114,7 +114,7 @@ Test(cli_family, records_hold_numbers)
     cli_result_free(&text);
 }
 
-/* What is typed by name is the text of the numbers, whose header names the numbers: the same bytes, the same key. */
+/* What is typed by name is the text of the numbers, whose header has the names: the same bytes, the same key. */
 Test(cli_family, emit)
 {
     static const char *const spelling[][2] = {
@@ -127,10 +127,45 @@ Test(cli_family, emit)
         cli_result a = cli_run(spelling[i][0]), b = cli_run(spelling[i][1]);
         cr_expect(a.code == 0 && b.code == 0 && a.out_size > 1000, "%s%s", a.err, b.err);
         cr_expect_str_eq(a.out, b.out);
-        cr_expect(strstr(a.out, i ? "schedule=1," : "walk=1,"), "the header names the numbers");
+        cr_expect(strstr(a.out, i ? "schedule=pingpong," : "walk=backward,"), "the header has the names");
         cli_result_free(&a);
         cli_result_free(&b);
     }
+}
+
+/* One text of a config: what any command says, any other takes, and says likewise. Part of one is the same config everywhere. */
+Test(cli_family, one_text_everywhere)
+{
+#define PART "flash_fwd_mma:order=together,bc=32"
+#define ASKED "-d 64 --causal -n 256 -b 1 --heads 2 "
+    static const struct {
+        const char *words, *member; /* of the document */
+    } rows[] = {
+        { "emit " ASKED "--arch sm_80 -o k.cu --json --config " PART, "config" },
+        { "space " ASKED "--arch sm_80 --json --why " PART, "config" },
+        { "model " ASKED "--arch sm_80 --json --config " PART, "cost.config" },
+        { "cache why " ASKED "--arch sm_80 --json --config " PART, "config" },
+        { "cache why " ASKED "--device sim:sm_80 --json --config " PART, "config" },
+        { "run " ASKED "--device sim:sm_80 --json --config " PART, "config" },
+    };
+    char text[512] = "", csv[700];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *doc = cli_json(rows[i].words, 0);
+        const json_t *at =
+            strchr(rows[i].member, '.') ? json_object_get(json_object_get(doc, "cost"), "config") : json_object_get(doc, "config");
+        cr_assert(json_is_string(at), "%s", rows[i].words);
+        if (!i)
+            snprintf(text, sizeof text, "%s", json_string_value(at));
+        cr_expect_str_eq(json_string_value(at), text, "%s", rows[i].words);
+        json_decref(doc);
+    }
+    cr_expect(strstr(text, ",order=together,") && strstr(text, ",bc=32,"), "%s", text);
+    cli_result r = cli_run("cache ls"), e = cli_run("explore " ASKED "--arch sm_80 --simulate 0 --csv -");
+    snprintf(csv, sizeof csv, "\n\"%s\",", text);
+    cr_expect(strstr(e.out, csv), "no %s", csv);
+    cr_expect(strstr(r.out, ",order="), "%s", r.out);
+    cli_result_free(&r);
+    cli_result_free(&e);
 }
 
 /* Tables and messages name what the shipped families name. */

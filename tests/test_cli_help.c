@@ -172,7 +172,9 @@ static const struct {
     { "fagen tune -g vi", "vit" },
     { "fagen tune --family na", "naive naive_bwd" },
     { "fagen tune --process", "" },
-    { "fagen run --device si", "sim:sm_80 sim:sm_86 sim:sm_87 sim:sm_89 sim:sm_90a sim:sm_100a sim:sm_103a sim:sm_120a sim:sm_121a" },
+    { "fagen run --device si",
+      "sim:sm_80 sim:sm_86 sim:sm_87 sim:sm_89 sim:sm_90a sim:sm_100a sim:sm_103a sim:sm_120a sim:sm_121a sim:a100 "
+      "sim:rtx3090 sim:3090 sim:orin sim:rtx4090 sim:4090 sim:l40s sim:h100 sim:h200 sim:b200 sim:b300 sim:rtx5090 sim:5090 sim:gb10" },
     { "fagen run --device sim : sm_9", "sm_90a" },
     { "fagen run --device = sim : sm_9", "sm_90a" },
     { "fagen cache ''", "ls stat why verify prune export import" },

@@ -80,6 +80,11 @@ Test(cli_option_types, whole_numbers)
     cr_expect_not(cli_bytes.read(&v, "2048M", &big));
     cr_expect(cli_int.read(&v, "2147483647", &big) && v == INT32_MAX);
     cr_expect_not(cli_int.read(&v, "2147483648", &big));
+    cr_expect(cli_int.read(&v, "4k", &big) && v == 4096);
+    cr_expect(cli_int.read(&v, "2097151K", &big) && v == 2097151 * 1024);
+    cr_expect_not(cli_int.read(&v, "2097152k", &big));
+    cr_expect_not(cli_int.read(&v, "k", &big));
+    cr_expect_not(cli_int.read(&v, "4kk", &big));
 }
 
 /* Times, ages and sizes; -1 = refused. */
@@ -134,7 +139,8 @@ Test(cli_option_types, sizes_seeds_and_reals)
         int64_t value; /* NONE: refused */
     } sizes[] = { { "any", -1 },
                   { "0", 0 },
-                  { "65536", 65536 },
+                  { "65536", NONE },
+                  { "65536B", 65536 },
                   { "100MiB", 100 << 20 },
                   { "2GiB", (int64_t)2 << 30 },
                   { "2g", (int64_t)2 << 30 },
@@ -144,8 +150,8 @@ Test(cli_option_types, sizes_seeds_and_reals)
                   { "1K", 1024 },
                   { "1KiB", 1024 },
                   { "5M", 5 << 20 },
-                  { "9e15", 9000000000000000 },
-                  { "9.1e15", NONE },
+                  { "9e15B", 9000000000000000 },
+                  { "9.1e15B", NONE },
                   { "0.5", NONE },
                   { "0.5K", 512 },
                   { "-1", NONE },
@@ -200,7 +206,8 @@ Test(cli_option_types, windows)
                  { "0,-2", NONE, 0 },
                  { "2147483648,0", NONE, 0 },
                  { "0,2147483648", NONE, 0 },
-                 { "5", NONE, 0 },
+                 { "5", 5, 0 },
+                 { "4k,1k", 4096, 1024 },
                  { ",5", NONE, 0 },
                  { "5,", NONE, 0 },
                  { "1,2,3", NONE, 0 },
@@ -220,6 +227,7 @@ Test(cli_option_types, lists)
     cli_list l = { .n = 99 };
     cr_expect(cli_ints.read(&l, "5,-3,70000", &small) && l.n == 3 && l.v[0] == 5 && l.v[1] == -3 && l.v[2] == 70000);
     cr_expect(cli_choices.read(&l, "two,ONE,two", &small) && l.n == 3 && l.v[0] == 2 && l.v[1] == 1 && l.v[2] == 2);
+    cr_expect(cli_ints.read(&l, "1k,7", &small) && l.n == 2 && l.v[0] == 1024);
     cr_expect(cli_ints.read(&l, "7", &small) && l.n == 1 && l.v[0] == 7);
     static const char *const refused[] = { "", ",", "1,", ",1", "1,,2", "1,70001", "-4,1", "1 2" };
     for (size_t i = 0; i < COUNT(refused); i++) {

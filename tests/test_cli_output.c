@@ -1,5 +1,6 @@
 /* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
 #include "cache/record.h"
+#include "gen/gen.h"
 #include "gen/problem.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
@@ -50,6 +51,7 @@ static const struct {
     { "cache prune --older 30d --dry-run --json", "root removed bytes left left_bytes files" },
     { "cache export x.archive --records --json", "output kernels records skipped bytes" },
     { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there" },
+    { "archs --json", "archs.0.arch archs.0.products archs.0.sms archs.0.tflops16" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
                                   "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options "
@@ -173,6 +175,80 @@ Test(cli_output, literature)
     json_decref(j);
 }
 
+/* What `cache why` names for a chip is what `emit` makes for it, and what runs there. */
+Test(cli_output, why_names_what_runs)
+{
+    static const char *const asked[] = { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200", "-d 64 -n 512 --arch sm_80",
+                                         "-d 128 --sq 1 -n 8k --arch h100" };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "cache why %s --json", asked[i]);
+        json_t *why = cli_json(words, 0);
+        snprintf(words, sizeof words, "emit %s -o k.cu --json", asked[i]);
+        json_t *emit = cli_json(words, 0);
+        snprintf(words, sizeof words, "show %s --json", asked[i]);
+        json_t *show = cli_json(words, 0);
+        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(emit, "config")), "%s", asked[i]);
+        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(show, "config")), "%s", asked[i]);
+        cr_expect_str_eq(json_string_value(at(why, "key")), json_string_value(at(show, "anatomy.key.key")), "%s", asked[i]);
+        json_decref(why);
+        json_decref(emit);
+        json_decref(show);
+    }
+}
+
+/* Chips, types, lengths and windows by the names that people use, on each command. */
+Test(cli_output, names_that_people_use)
+{
+    static const struct {
+        const char *words, *member, *is;
+    } rows[] = {
+        { "space -d 64 -n 1k --arch h100 --limit 1 --json", "arch", "sm_90a" },
+        { "space -d 64 -n 1k --device sim:l40s --limit 1 -t float16 --json", "problem",
+          "fp16,d=64,dv=64,mask=none,o=fp16,align=16,b=1,hq=16,hkv=16,sq=1024,sk=1024" },
+        { "model -d 64 -n 2k --window 512 --dtype bfloat16 --json", "problem",
+          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=1,hkv=1,sq=2048,sk=2048,window=512" },
+        { "show -d 64 -n 128 --arch h100 --json", "device.chip", "H100 SXM" },
+        { "show -d 64 -n 128 --device sim:h100 --json", "device.chip", "H100 SXM" },
+        { "show -d 64 -n 128 --device sim:sm_90a --json", "device.chip", "Simulated sm_90a" },
+        { "run -d 32 -n 64 --heads 1 --arch a100 --window 5,2 --check --json", "problem",
+          "bf16,d=32,dv=32,mask=window,o=bf16,align=16,b=1,hq=1,hkv=1,sq=64,sk=64,window=7" },
+        { "emit -d 64 --device sim:h100 --window 128 -o k.cu --json", "arch", "sm_90a" },
+        { "explore -d 64 --device sim:l40s --simulate 0 --json", "arch.chip", "L40S" },
+        { "tune -d 64 -n 1k --device sim:l40s --window 256 --limit 1 -q --json", "problems.0.problem",
+          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=16,hkv=16,sq=1024,sk=1024,window=256" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *j = cli_json(rows[i].words, 0);
+        const char *is = json_string_value(at(j, rows[i].member));
+        cr_expect(is && !strcmp(is, rows[i].is), "%s: %s is %s", rows[i].words, rows[i].member, is ? is : "not there");
+        json_decref(j);
+    }
+    cli_result r = cli_run("doctor --device sim:h100");
+    cr_expect(r.code == 0 && strstr(r.out, "sim:sm_90a") && strstr(r.out, "H100 SXM") && !strstr(r.out, "WARN"), "%s", r.out);
+    cli_result_free(&r);
+}
+
+/* Figures of a pass are that pass's: bytes, products, memory; TFLOP/s count products alone. */
+Test(cli_output, literature_of_gradients)
+{
+    json_t *j = cli_json("model --op backward -d 64 -n 1024 --heads 2 --dtype bf16 --json", 0);
+    const double s = 2.0 * 1024 * 1024 * 2, t = 2.0 * 1024 * 64 * 2; /* bytes of S, of a tensor */
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.read")), 5 * s + 5 * t);
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.write")), 2 * s + 3 * t);
+    cr_expect_eq(json_number_value(at(j, "traffic.naive.held")), 3 * s);
+    cr_expect_null(at(j, "traffic.tiled2d"));
+    cr_expect_eq(json_number_value(at(j, "flops.matrix")), 2.0 * 1024 * 1024 * 10 * 64);
+    cr_expect_float_eq(json_number_value(at(j, "traffic.naive.intensity")), json_number_value(at(j, "flops.total")) / (7 * s + 8 * t),
+                       1e-6);
+    cr_expect_float_eq(json_number_value(at(j, "cost.tflops")),
+                       json_number_value(at(j, "flops.matrix")) / json_number_value(at(j, "cost.seconds")) * 1e-12, 1e-6);
+    json_decref(j);
+    cli_result r = cli_run("model --op merge -d 64 -n 1024");
+    cr_expect(r.code == 0 && !strstr(r.out, "naive") && !strstr(r.out, "TFLOP/s"), "%s", r.out);
+    cli_result_free(&r);
+}
+
 Test(cli_output, show_key)
 {
     char words[200], key[33];
@@ -201,6 +277,15 @@ Test(cli_output, show_key)
 }
 
 /* A verified time of the simulator, which takes none itself. */
+/* A config as commands say it. */
+static void parse(fa_config *out, const char *config)
+{
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_gen_config_parse(g, out, config), FA_OK, "%s", fa_last_error());
+    fa_gen_close(g);
+}
+
 static void on_record(fa_store *store, const char *config, double seconds, const char *date, bool verified)
 {
     fa_record r = { .outcome = FA_RAN,
@@ -212,7 +297,7 @@ static void on_record(fa_store *store, const char *config, double seconds, const
                     .verified = verified,
                     .regs = 111 };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,b=1,hq=16,hkv=16,sq=1024,sk=1024"), FA_OK);
-    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK, "%s", fa_last_error());
+    parse(&r.config, config);
     snprintf(r.chip, sizeof r.chip, "Simulated sm_80");
     snprintf(r.arch, sizeof r.arch, "sm_80");
     snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
@@ -222,9 +307,9 @@ static void on_record(fa_store *store, const char *config, double seconds, const
 
 Test(cli_output, show_margin)
 {
-    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=0,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
     fa_store *store = fa_store_open("cache", NULL, NULL);
     on_record(store, a, 8e-6, "2026-01-01T00:00:00Z", true); /* overtaken by the newer one */
     on_record(store, a, 10e-6, "2026-01-02T00:00:00Z", true);
@@ -349,7 +434,7 @@ Test(cli_output, emit_prints_what_runs)
     fa_store *store = fa_store_open("cache", NULL, NULL); /* a measured record of the chip goes before both */
     fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-6, .count = 20 };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
-    cr_assert_eq(fa_config_parse(&r.config, config_of(best)), FA_OK);
+    parse(&r.config, config_of(best));
     strcpy(r.chip, "NVIDIA A100"), strcpy(r.arch, "sm_80"), strcpy(r.version, FA_VERSION_STRING), strcpy(r.date, "2026-11-22T00:00:00Z");
     cr_assert(fa_record_append(store, &r));
     fa_store_close(store);

@@ -60,7 +60,7 @@ static fa_problem problem(int32_t n)
     return p;
 }
 
-/* A measured tuning of four: the winner, one 1 % behind it, the default 10 % behind, a failure. */
+/* A measured tuning of four: the winner, one 1 % slower, the default 10 % slower, a failure. */
 static json_t *result_of(int32_t n, double half, fa_quality quality, const fa_site *site)
 {
     fa_problem p = problem(n);

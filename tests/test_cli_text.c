@@ -49,19 +49,6 @@ static void keep(const char *chip, const char *config, fa_outcome outcome, doubl
     fa_store_close(s);
 }
 
-/* A config of a document as the tables write it. */
-static const char *named(const char *config)
-{
-    static char text[512];
-    fa_gen *g;
-    fa_config c;
-    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_assert_eq(fa_config_parse(&c, config), FA_OK, "%s", fa_last_error());
-    fa_gen_config_print(g, text, sizeof text, &c);
-    fa_gen_close(g);
-    return text;
-}
-
 Test(cli_text, the_space)
 {
     char line[300];
@@ -79,9 +66,9 @@ Test(cli_text, the_space)
     cr_assert(at && strstr(at, "blocks/SM") && strstr(at, "config\n"), "%s", r.out);
     int shown = 0;
     for (size_t i = 0; i < json_array_size(json_object_get(doc, "configs")); i++)
-        shown += strstr(at, named(string(json_array_get(json_object_get(doc, "configs"), i), "config"))) != NULL;
+        shown += strstr(at, string(json_array_get(json_object_get(doc, "configs"), i), "config")) != NULL;
     cr_expect_eq(shown, 3, "as many as asked for, of the first hundred: %s", at);
-    cr_expect(strstr(at, named(string(json_array_get(json_object_get(doc, "configs"), 0), "config"))), "the best: %s", at);
+    cr_expect(strstr(at, string(json_array_get(json_object_get(doc, "configs"), 0), "config")), "the best: %s", at);
     cli_result_free(&r);
     json_decref(doc);
 }
@@ -92,7 +79,7 @@ Test(cli_text, what_runs)
     cli_result r = cli_run("show " PROBLEM " --device sim:sm_80");
     cr_assert_eq(r.code, 0, "%s", r.err);
     char line[400];
-    snprintf(line, sizeof line, "config     %s\n", named(string(doc, "config")));
+    snprintf(line, sizeof line, "config     %s\n", string(doc, "config"));
     cr_expect(strstr(r.out, line), "no \"%s\" in %s", line, r.out);
     const char *at = strstr(r.out, "The model's best, against what runs");
     cr_assert_not_null(at, "%s", r.out);
@@ -100,7 +87,7 @@ Test(cli_text, what_runs)
     cr_assert_gt(json_array_size(others), 0);
     const json_t *first = json_array_get(others, 0);
     snprintf(line, sizeof line, "%.1f %%", 100 * json_number_value(json_object_get(first, "behind")));
-    cr_expect(strstr(at, named(string(first, "config"))) && strstr(at, line), "%s, %s: %s", string(first, "config"), line, at);
+    cr_expect(strstr(at, string(first, "config")) && strstr(at, line), "%s, %s: %s", string(first, "config"), line, at);
     cli_result_free(&r);
     json_decref(doc);
 }
@@ -126,12 +113,46 @@ Test(cli_text, the_cache)
     snprintf(line, sizeof line, "records: 1 measured, %lld by the model, 1 of failures",
              (long long)number(json_object_get(list, "records"), "model"));
     cr_expect(strstr(ls.out, line), "no \"%s\" in %s", line, ls.out);
-    cr_expect(strstr(ls.out, string(kernel, "problem")) && strstr(ls.out, string(kernel, "config")) && strstr(ls.out, "1 kernels, "), "%s",
-              ls.out);
+    char key[13];
+    snprintf(key, sizeof key, "%s", string(kernel, "key"));
+    cr_expect(strstr(ls.out, key) && strstr(ls.out, "bf16,d=64") && !strstr(ls.out, "mask=none") &&
+                  strstr(ls.out, string(kernel, "config")) && strstr(ls.out, "1 kernels, "),
+              "%s", ls.out);
     cli_result_free(&r);
     cli_result_free(&ls);
     json_decref(list);
     json_decref(stat);
+}
+
+/* Tables keep to the terminal: what is long comes whole, in several lines. */
+Test(cli_text, tables_fit_the_terminal)
+{
+    static const int widths[] = { 80, 100, 140 };
+    json_decref(cli_json("run -d 64 -n 80 --heads 1 --json", 0));
+    static const char *const words[] = { "cache ls", "space " PROBLEM " --arch h100 --limit 2" };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+            char line[200], config[600] = "";
+            snprintf(line, sizeof line, "COLUMNS=%d %s", widths[i], words[k]);
+            cli_result r = cli_run(line);
+            cr_assert_eq(r.code, 0, "%s", r.err);
+            const char *table = strstr(r.out, k ? "The model's best" : "key "), *last = NULL;
+            cr_assert(table, "%s", r.out);
+            table += k ? strcspn(table, "\n") + 1 : 0; /* past a heading */
+            for (const char *s = table; *s; s += strcspn(s, "\n") + 1) {
+                cr_expect_leq((int)strcspn(s, "\n"), widths[i], "%s: %.*s", line, (int)strcspn(s, "\n"), s);
+                if (strstr(s, "_fwd") || strstr(s, "decode_"))
+                    last = last ? last : strchr(s, ':');
+                if (s[strcspn(s, "\n")] == 0)
+                    break;
+            }
+            for (size_t n = 0; last && *last && n < sizeof config - 1 && !(last[0] == '\n' && last[1] != ' ');
+                 last++) /* of the first, put together */
+                if (*last != ' ' && *last != '\n')
+                    config[n++] = *last;
+            cr_expect(strchr(config, '=') && strrchr(config, ',') > strchr(config, '='), "%s: %s", line, r.out);
+            cli_result_free(&r);
+        }
 }
 
 /* What is written to a file is told beside it; the text is that of standard output. */

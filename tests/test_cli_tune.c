@@ -248,7 +248,7 @@ Test(cli_tune, stopped_at_random_moments)
     for (int i = 0; i < rounds; i++) {
         json_t *doc;
         int sig = signals[i % 3], code;
-        if (known == WHOLE) { /* anew */
+        if (known == WHOLE) { /* from the start */
             cli_scratch_remove();
             make();
             known = 0;
@@ -262,7 +262,7 @@ Test(cli_tune, stopped_at_random_moments)
         cr_assert_geq(now, known);
         if (sig == SIGKILL)
             cr_assert(code == 1000 + sig || code == 0, "%d", code);
-        else /* before it watches for signals they end it; behind the last candidate they come too late */
+        else /* before it watches for signals they end it; after the last candidate they come too late */
             cr_assert(code == 130 || code == 0 || (code == 1000 + sig && now == known), "%d after %zu of %zu", code, now, known);
         if (code == 130 && doc && json_object_get(doc, "problems")) {
             cr_assert_str_eq(json_string_value(json_object_get(doc, "status")), "FA_INTERRUPTED");
@@ -321,6 +321,28 @@ Test(cli_tune, the_budget_is_of_the_whole_command)
     cr_assert_eq(code, winners(doc) ? 0 : 130);
     cr_assert_eq(json_real_value(json_object_get(doc, "budget")) + (double)json_integer_value(json_object_get(doc, "budget")), 2);
     json_decref(doc);
+}
+
+/* --quiet is of notes and progress: the report stays. Where no candidate is sound, nothing is missing on the machine. */
+Test(cli_tune, a_report_without_notes)
+{
+    cli_result r = cli_run("tune -d 64 -n 512 --arch sm_80 --limit 2 -q");
+    cr_expect(r.code == 0 && strstr(r.out, "guess      ") && strstr(r.out, "saved      ") && !r.err[0], "%d %s%s", r.code, r.out, r.err);
+    cli_result_free(&r);
+    static const char spills[] = "FAGEN_TEMPLATE_DIR=toys tune -d 64 -n 512 --arch sm_80 --family toy -q";
+    static const char lua[] = "return { doc = 'x', tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end,\n"
+                              "  constraints = {}, layout = function() return { bytes = 64, threads = 1024, regs = 40 } end,\n"
+                              "  steps = function(p, c) return { { entry = 'toy', grid = 'sq/64 hq b' } } end, params = 'q o',\n"
+                              "  work = function(p, c) return { rows = 64, cols = 64 } end }\n";
+    static const char cu[] = "extern \"C\" __global__ void __launch_bounds__(1024, 1) toy(const float *q, float *o, int n)\n"
+                             "{\n  float x[200];\n#pragma unroll\n  for (int i = 0; i < 200; i++) x[i] = q[i * n];\n"
+                             "  __syncthreads();\n#pragma unroll\n  for (int i = 0; i < 200; i++) o[i * n] = x[199 - i] + x[i] * n;\n}\n";
+    mkdir("toys", 0700);
+    cli_scratch_write("toys/toy.lua", lua, sizeof lua - 1);
+    cli_scratch_write("toys/toy.cu", cu, sizeof cu - 1);
+    r = cli_run(spills);
+    cr_expect(r.code == 8 && strstr(r.err, "none of 1 candidates is a guess") && strstr(r.err, "spills"), "%d %s%s", r.code, r.out, r.err);
+    cli_result_free(&r);
 }
 
 Test(cli_tune, a_grid_without_a_device)

@@ -1,5 +1,5 @@
 /* The n-th call fails, n = 1, 2, ... until none does: every I/O call and every allocation of a context that is opened, launches and
- * is closed. A launch gives the right output all the same, or, for want of memory, says so; nothing is left behind.
+ * is closed. A launch gives the right output all the same, or, for want of memory, says so; nothing stays open or allocated.
  *
  * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default every third I/O
  * call fails with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. The allocations

@@ -148,7 +148,7 @@ Test(bucket, edges)
     }
 }
 
-/* Tiles are cut where they are few, behind more keys than queries; a call that brings no workspace is of the same bucket. */
+/* Tiles are cut where they are few, over more keys than queries; a call that brings no workspace is of the same bucket. */
 Test(bucket, tiles_that_are_cut)
 {
     static const struct {

@@ -284,10 +284,10 @@ Test(cost, units_in_turn)
     cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
     /* 16 units of 128 tiles; of 512 MiB each two at a time. Four heads in each: one of them at a time, of two units. */
     const char *heads = "bf16,d=128,b=1,hq=16,sq=16384", *groups = "bf16,d=128,b=1,hq=64,hkv=16,sq=16384";
-    double all = cost(g, heads, "toy:kept=0", "sm_80", 0).seconds, turns = cost(g, heads, "toy:kept=1", "sm_80", 0).seconds;
-    cr_expect_float_eq(turns / all, 8 * 3 / 19.0, 0.02, "%g: 8 times 3 rounds, not 19", turns / all);
+    double all = cost(g, heads, "toy:kept=0", "sm_80", 0).seconds, repeats = cost(g, heads, "toy:kept=1", "sm_80", 0).seconds;
+    cr_expect_float_eq(repeats / all, 8 * 3 / 19.0, 0.02, "%g: 8 times 3 rounds, not 19", repeats / all);
     double slices = cost(g, groups, "toy:kept=1", "sm_80", 0).seconds;
-    cr_expect_float_eq(slices / turns, 4, 0.02, "%g: 32 times 3 rounds", slices / turns);
+    cr_expect_float_eq(slices / repeats, 4, 0.02, "%g: 32 times 3 rounds", slices / repeats);
     fa_gen_close(g);
     toy_remove(dir, NULL);
 }

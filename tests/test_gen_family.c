@@ -87,7 +87,7 @@ Test(family, a_value_that_is_none_lists_what_is)
     toy_remove(dir, NULL);
 }
 
-/* Both spellings are one text, whose header has the numbers. */
+/* Both spellings are one text, whose header has the names. */
 Test(family, the_text_does_not_depend_on_the_spelling)
 {
     char dir[64];
@@ -100,7 +100,7 @@ Test(family, the_text_does_not_depend_on_the_spelling)
         fa_source s;
         cr_assert_eq(fa_gen_config_parse(g, &c, spelling[i]), FA_OK);
         cr_assert_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s), FA_OK, "%s", fa_last_error());
-        cr_expect_str_eq(s.text, "x 1 toy:walk=1,n=2\n");
+        cr_expect_str_eq(s.text, "x 1 toy:walk=forward,n=2\n");
         fa_source_free(&s);
     }
     fa_gen_close(g);

@@ -283,7 +283,7 @@ Test(files, a_folder_of_before_renders_the_same)
     remove_all(dir);
 }
 
-/* The Lua of a template: what stands behind //| up to a comment, and the values. Free it. */
+/* The Lua of a template: what stands after //| up to a comment, and the values. Free it. */
 static char *lua_parts(const char *s)
 {
     char *out = malloc(strlen(s) + 1), *to = out;
@@ -312,7 +312,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The words "c.lag" of s in the order of the text, with a blank in front of and behind each, each once. */
+/* The words "c.lag" of s in the order of the text, with a blank before and after each, each once. */
 static void add_words(char *out, size_t most, const char *s)
 {
     for (const char *at = s; *at; at++) {
@@ -382,7 +382,7 @@ Test(files, needs_are_checked_where_a_piece_is_included)
         { "c.lag? l.run?", NULL },
         { "c.br l.run", "piece.cu:1: needs l.run, which is absent; accepted: a family whose layout() returns it" },
         { "c.lag", "piece.cu:1: needs c.lag, which is absent; accepted: a family with this tunable" },
-        { "p.d", "needs \"p.d\"; accepted: names such as c.bc and l.run, with a ? behind what may be absent: l.pack?" },
+        { "p.d", "needs \"p.d\"; accepted: names such as c.bc and l.run, with a ? after what may be absent: l.pack?" },
         { "c.", "needs \"c.\"; accepted" },
         { "c", "needs \"c\"; accepted" },
         { "c.br,l.run", "needs \"c.br,l.run\"; accepted" },

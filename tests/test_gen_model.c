@@ -1,4 +1,5 @@
 /* The model: numbers of the literature exactly, and counts against brute force. */
+#include "gen/literature.h"
 #include "gen/model.h"
 #include "gen/row_tiles.h"
 #include "test_gen_toy.h"
@@ -185,7 +186,7 @@ Test(model, older_algorithms_against_brute_force)
         int br = roll(1, 40), bc = roll(1, 40);
         p.o_dtype = roll(0, 1) ? FA_F32 : FA_BF16;
         fa_band b = fa_band_of(&p, FA_OFFSET, roll(-80, 80), roll(-1, 70), roll(-1, 70));
-        double turns = 0, keys = 0, pairs = 0, rows = 0, columns = 0, heads = (double)p.b * p.hq, all = heads * p.sq;
+        double row_blocks = 0, keys = 0, pairs = 0, rows = 0, columns = 0, heads = (double)p.b * p.hq, all = heads * p.sq;
         for (int j = 0; j < p.sk; j++)
             columns += b.lo <= j && j <= p.sq - 1 + b.hi;
         for (int r = 0; r < p.sq; r += br) {
@@ -194,26 +195,73 @@ Test(model, older_algorithms_against_brute_force)
                 int here = 0;
                 for (int j = k; j < k + bc && j < p.sk; j++)
                     here += j >= r + b.lo && j <= last + b.hi;
-                turns += here ? last - r + 1 : 0;
+                row_blocks += here ? last - r + 1 : 0;
                 seen += here;
             }
             keys += seen;
             pairs += (double)seen * (last - r + 1);
             rows += seen ? last - r + 1 : 0;
         }
-        turns *= heads, keys *= heads, pairs *= heads, rows *= heads, columns *= heads;
+        row_blocks *= heads, keys *= heads, pairs *= heads, rows *= heads, columns *= heads;
         fa_traffic f = fa_model_flash1(&p, br, bc, b), t = fa_model_tiled2d(&p, br, b, 4);
         bool half = p.o_dtype == FA_BF16;
-        cr_assert_eq(f.read_q, turns * 64 * 2);
+        cr_assert_eq(f.read_q, row_blocks * 64 * 2);
         cr_assert_eq(f.read_k, columns * 64 * 2);
         cr_assert_eq(f.read_v, columns * 40 * 2);
-        cr_assert_eq(f.read_sp, turns * (40 * 4 + 8) + (half ? all * 40 * 4 : 0));
-        cr_assert_eq(f.write_o + f.write_sp, (turns + all) * (40 * 4 + 8) + (half ? all * 40 * 2 : 0));
+        cr_assert_eq(f.read_sp, row_blocks * (40 * 4 + 8) + (half ? all * 40 * 4 : 0));
+        cr_assert_eq(f.write_o + f.write_sp, (row_blocks + all) * (40 * 4 + 8) + (half ? all * 40 * 2 : 0));
         cr_assert_eq(t.read_q, rows * 64 * 2);
         cr_assert_eq(t.read_k, keys * 64 * 2);
         cr_assert_eq(t.read_v, keys * 40 * 2);
         cr_assert(t.read_sp == 2 * 4 * pairs && t.write_sp == t.read_sp);
         cr_assert_eq(t.write_o, all * 40 * (half ? 2 : 4));
+    }
+}
+
+/* Gradients: the passes of the naive algorithm are its traffic; those of FlashAttention counted tile by tile and block by block. */
+Test(model, gradients_against_brute_force)
+{
+    for (int n = 0; n < 600; n++) {
+        fa_problem p = random_problem();
+        fa_literature_pass pass[FA_LITERATURE_PASSES];
+        int br = roll(1, 40), bc = roll(1, 40);
+        p.op = FA_BACKWARD;
+        p.o_dtype = FA_BF16;
+        fa_band b = fa_band_of(&p, FA_OFFSET, roll(-80, 80), roll(-1, 70), roll(-1, 70));
+        double turns = 0, columns = 0, heads = (double)p.b * p.hq, rows = heads * p.sq, pairs = rows * p.sk, bytes = 0, flops = 0;
+        for (int j = 0; j < p.sk; j++)
+            columns += heads * (b.lo <= j && j <= p.sq - 1 + b.hi);
+        for (int k = 0; k < p.sk; k += bc)
+            for (int r = 0; r < p.sq; r += br) {
+                int last = (r + br < p.sq ? r + br : p.sq) - 1;
+                bool seen = false;
+                for (int j = k; j < k + bc && j < p.sk; j++)
+                    seen = seen || (j >= r + b.lo && j <= last + b.hi);
+                turns += seen ? heads * (last - r + 1) : 0;
+            }
+        fa_traffic t = fa_literature_naive(&p);
+        for (int i = 0, passes = fa_literature_naive_passes(&p, pass); i < passes; i++)
+            bytes += pass[i].bytes, flops += pass[i].flops;
+        cr_assert_eq(fa_traffic_total(&t), bytes);
+        cr_assert_eq(flops, 2 * pairs * (2 * 64 + 2 * 40));
+        cr_assert_eq(t.held, 3 * 2 * pairs);
+        const struct {
+            double read_out;
+        } of[] = { { turns * (2 * 40 * 2 + 8) }, { turns * (40 * 2 + 8) + 2 * rows * 40 * 2 } };
+        for (size_t i = 0; i < 2; i++) {
+            fa_traffic f = fa_literature_row(FA_BACKWARD, 1 + i)->traffic(&p, br, bc, b);
+            cr_assert_eq(f.read_q, turns * 64 * 2);
+            cr_assert(f.read_k == columns * 64 * 2 && f.read_v == columns * 40 * 2);
+            cr_assert_eq(f.read_out, of[i].read_out);
+            cr_assert_eq(f.read_sp, (turns + rows) * 64 * 4);
+            cr_assert_eq(f.write_sp, (turns + rows) * 64 * 4);
+            cr_assert_eq(f.write_grads, rows * 64 * 2 + heads * p.sk * (64 + 40) * 2);
+        }
+        p.op = FA_FORWARD;
+        t = fa_literature_naive(&p), bytes = 0;
+        for (int i = 0, passes = fa_literature_naive_passes(&p, pass); i < passes; i++)
+            bytes += pass[i].bytes;
+        cr_assert_eq(fa_traffic_total(&t), bytes);
     }
 }
 
@@ -237,7 +285,7 @@ static fa_row_tiles_sum by_loop(const fa_row_tiles *t)
         s.rows += n;
         s.keys += keys;
         s.pairs += n * keys;
-        s.turns += n * blocks;
+        s.row_blocks += n * blocks;
         s.first = lo < s.first ? lo : s.first;
         s.end = hi + 1 > s.end ? hi + 1 : s.end;
     }
@@ -250,7 +298,7 @@ static void expect_as_by_loop(const fa_row_tiles *t)
 {
     fa_row_tiles_sum a = by_loop(t), b = fa_row_tiles_count(t);
     cr_assert(a.rows == b.rows && a.keys == b.keys && a.pairs == b.pairs && a.blocks == b.blocks && a.longest == b.longest &&
-                  a.shortest == b.shortest && a.turns == b.turns && a.first == b.first && a.end == b.end,
+                  a.shortest == b.shortest && a.row_blocks == b.row_blocks && a.first == b.first && a.end == b.end,
               "sq=%lld sk=%lld group=%lld br=%lld bc=%lld band %lld .. %lld", (long long)t->sq, (long long)t->sk, (long long)t->group,
               (long long)t->br, (long long)t->bc, (long long)t->band.lo, (long long)t->band.hi);
 }

@@ -346,6 +346,14 @@ Test(arch, names)
     cr_expect_str_eq(fa_arch_of_device(9, 0, "NVIDIA H200")->chip, "H200 SXM");
     cr_expect_str_eq(fa_arch_find("h100")->chip, "H100 SXM");
     cr_expect_str_eq(fa_arch_find("sm_90a")->chip, "H200 SXM");
+    cr_expect_str_eq(fa_arch_find("l40s")->chip, "L40S");
+    cr_expect_str_eq(fa_arch_of_device(8, 9, "NVIDIA L40S")->chip, "L40S");
+    cr_expect_str_eq(fa_arch_find("sm_89")->chip, "GeForce RTX 4090");
+    const char *product;
+    size_t products = 0;
+    for (const fa_arch *a; (a = fa_arch_product(products, &product)) != NULL; products++)
+        cr_expect_eq(fa_arch_find(product), a, "%s", product);
+    cr_expect_gt(products, 10);
     cr_expect_lt(fa_arch_find("h100")->hbm_gbs, fa_arch_find("h200")->hbm_gbs);
 }
 
@@ -355,6 +363,8 @@ Test(arch, data_sheets)
     cr_expect_float_eq(a->sm_count * a->clock_ghz * 1e9 * a->mma16_flop / 1e12, 312, 1, "A100: 312 TFLOP/s");
     a = fa_arch_find("rtx4090");
     cr_expect_float_eq(a->sm_count * a->clock_ghz * 1e9 * a->mma16_flop / 1e12, 165, 1, "RTX 4090: 165 TFLOP/s");
+    a = fa_arch_find("l40s");
+    cr_expect_float_eq(a->sm_count * a->clock_ghz * 1e9 * a->mma16_flop / 1e12, 362, 5, "L40S: 362 TFLOP/s");
     a = fa_arch_find("h200");
     cr_expect_float_eq(a->sm_count * a->clock_ghz * 1e9 * a->mma16_flop / 1e12, 600, 1, "H200, mma.sync, measured");
     cr_expect_eq(a->smem_block, 232448);

@@ -177,7 +177,7 @@ Test(steps, units_at_a_time)
 {
     static const struct {
         const char *workspace;
-        int64_t units, at_a_time, bytes; /* bytes: of the buffers at a time, without what is in front of them; -1: too many */
+        int64_t units, at_a_time, bytes; /* bytes: of the buffers at a time, without what is before them; -1: too many */
     } rows[] = {
         { "", 7, 7, 0 },
         { "m fp32 b sq", 7, 7, 512 }, /* nothing is over units */

@@ -157,7 +157,7 @@ static void *ends_with_a_call(void *seen)
     return NULL;
 }
 
-/* The program's own destructor may run after the library's: what it makes anew is freed in another round of them. */
+/* The program's own destructor may run after the library's: what it makes again is freed in another round of them. */
 Test(guest, a_thread_that_ends_may_call)
 {
     pthread_t t;

@@ -231,7 +231,7 @@ ParameterizedTest(int *kernel, large_lse, no_number, .timeout = 600)
     }
 }
 
-/* Keys behind the last are zeros in shared memory, with a P of 1 where LSE is far below 0. Their dS, -D, is beyond fp16 here, and would
+/* Keys after the last are zeros in shared memory, with a P of 1 where LSE is far below 0. Their dS, -D, is beyond fp16 here, and would
  * make dQ NaN. */
 Test(large_lse, keys_behind_the_last, .timeout = 600)
 {

@@ -13,7 +13,7 @@
 
 enum { MOST = 7, D = 32, BR = 3, BC = 2 }; /* rows of a side, at most; numbers that a query writes; a tile */
 
-/* A query writes in its row of O what it sees, what its tile of BR queries sees, and by which queries the key of its number is seen. Behind
+/* A query writes in its row of O what it sees, what its tile of BR queries sees, and by which queries the key of its number is seen. After
  * all rows a sequence writes where its rows lie and its band. */
 static const char family[] =
     "return {\n"

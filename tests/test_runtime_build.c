@@ -1,4 +1,4 @@
-/* From text to a kernel: the compiler, the cache in front of it, and what happens when either is not as it should be. */
+/* From text to a kernel: the compiler, the cache before it, and what happens when either is not as it should be. */
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"

@@ -274,17 +274,17 @@ Test(runtime_call, a_workspace_lies_beside_the_tensors)
                  { 0x100000000, "workspace overlaps q" },
                  { 0x200000000 - BYTES, NULL }, /* up to k */
                  { 0x200000000 - BYTES + 256, "workspace overlaps k" },
-                 { 0x300000000 + 2 * 256 * 4 * 64 * 2, NULL }, /* behind v */
+                 { 0x300000000 + 2 * 256 * 4 * 64 * 2, NULL }, /* after v */
                  { 0x300000000 + 2 * 256 * 4 * 64 * 2 - 256, "workspace overlaps v" },
                  { 0x400000000 + 256, "o overlaps workspace" },
                  { 0x500000000 + 2 * 8 * 128 * 4 - 256, "lse overlaps workspace" },
                  { 0x600000000, NULL } };
-    for (int anew = 0; anew < 2; anew++)
+    for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             fa_args a = good();
             fa_repeat *r;
             a.workspace = (void *)rows[i].at, a.workspace_size = BYTES;
-            if (anew)
+            if (again)
                 cr_assert_eq(fa_repeat_check(&r, NULL), FA_INVALID);
             cr_expect_eq(fa_repeat_check(&r, &a), rows[i].told ? FA_INVALID : FA_OK, "row %zu: %s", i, fa_last_error());
             if (rows[i].told)

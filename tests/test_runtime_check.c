@@ -313,7 +313,7 @@ Test(runtime_check, structs_of_newer_headers)
     old.workspace = AT(9);
     cr_assert_eq(fa_check_args(&call, &old, true), FA_OK);
     cr_assert_eq(call.values.workspace, 0);
-    old.size = offsetof(fa_args, op); /* one that ended before op and flags: what lies behind is not read */
+    old.size = offsetof(fa_args, op); /* one that ended before op and flags: what lies after is not read */
     old.workspace = NULL;
     old.op = 77, old.flags = ~0u;
     cr_assert_eq(fa_check_args(&call, &old, true), FA_OK, "%s", fa_last_error());
@@ -323,7 +323,7 @@ Test(runtime_check, structs_of_newer_headers)
     cr_assert(strstr(fa_last_error(), "q.ss is 0"), "%s", fa_last_error());
 }
 
-/* The last bytes of a page behind which nothing is mapped. */
+/* The last bytes of a page after which nothing is mapped. */
 static void *at_the_end(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -439,7 +439,7 @@ Test(runtime_check, each_field_that_is_not_read_is_refused_by_name)
         }
     }
     for (size_t byte = offsetof(fa_args, cu_seqlens_q); byte < sizeof(fa_args); byte++)
-        cr_expect_eq(listed[byte], 1, "every field behind `flags` is a row of gen/operands.def; byte %zu is not", byte);
+        cr_expect_eq(listed[byte], 1, "every field after `flags` is a row of gen/operands.def; byte %zu is not", byte);
     cr_assert_eq(n, unread);
     cr_assert_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLibraryLoadData"), 0);
 }

@@ -255,7 +255,7 @@ Test(runtime_choose, every_row_renders_and_is_what_its_own_shape_gets)
 }
 
 /* A winner of another chip, or of a shape far away, is a candidate with a price, and gives way to a start that the model thinks much
- * cheaper: of 5 queries of 16 heads behind 31k keys the nearest winner is a prompt's. */
+ * cheaper: of 5 queries of 16 heads over 31k keys the nearest winner is a prompt's. */
 Test(runtime_choose, fame_ends)
 {
     static fa_choice out;
@@ -299,6 +299,57 @@ Test(runtime_choose, candidates_are_in_the_order_of_their_prices)
         cr_assert_eq(fa_choose(shared, &point, &a, 0, &facts, false, &first), FA_OK);
         cr_expect(fa_config_equal(&first.row[0].config, &out.row[0].config), "what cannot win changes nothing");
         fa_facts_free(&facts);
+    }
+}
+
+/* The lowest price among candidates of families whose name begins so; 0: there is none. */
+static double price_of(const fa_choice *out, const char *begins)
+{
+    for (size_t k = 0; k < out->n; k++)
+        if (strncmp(out->row[k].config.family, begins, strlen(begins)) == 0)
+            return out->row[k].price;
+    return 0;
+}
+
+/* 17 to 64 rows of a KV group may be cut into parts as more are, with groups of heads and without. Then that is cheaper than whole tiles,
+ * and never faster than K and V come from memory. Fewer rows, tiles of single heads that fill the chip, and calls without a workspace are
+ * not cut. */
+Test(runtime_choose, few_rows_are_cut_too)
+{
+    static fa_choice out;
+    static const struct {
+        const char *arch, *problem;
+        bool hopper, mma;
+    } rows[] = {
+        { "h100", "bf16,d=128,mask=causal,b=1,hq=32,hkv=8,sq=8,sk=16384", true, true },
+        { "h100", "bf16,d=240,mask=causal,b=1,hq=12,hkv=4,sq=18,sk=10000", true, true },
+        { "h100", "fp16,d=80,b=2,hq=40,hkv=8,sq=5,sk=30000", true, true },
+        { "h100", "bf16,d=128,b=1,hq=8,hkv=8,sq=40,sk=16384", true, true },
+        { "h100", "bf16,d=64,mask=window,window=9000,b=1,hq=4,hkv=4,sq=64,sk=16384", true, true },
+        { "h200", "bf16,d=256,b=1,hq=16,hkv=8,sq=32,sk=16384", true, true },
+        { "a100", "bf16,d=128,b=1,hq=8,hkv=8,sq=40,sk=16384", false, true },
+        { "a100", "fp16,d=96,mask=causal,b=1,hq=32,hkv=8,sq=8,sk=16384", false, true },
+        { "h100", "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false, false },
+        { "h100", "bf16,d=128,b=40,hq=8,hkv=8,sq=40,sk=16384", false, false },
+        { "h100", "bf16,d=128,features=no-workspace,b=1,hq=8,hkv=8,sq=40,sk=16384", false, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fa_arch *a = fa_arch_find(rows[i].arch);
+        const fa_problem p = problem(rows[i].problem), point = fa_problem_point(&p);
+        fa_facts facts;
+        cr_assert_eq(fa_facts_of(&facts, NULL, &point, a, 0), FA_OK);
+        cr_assert_eq(fa_choose(shared, &point, a, 0, &facts, true, &out), FA_OK, "%s", fa_last_error());
+        fa_facts_free(&facts);
+        double hopper = price_of(&out, "split_wgmma"), mma = price_of(&out, "split_mma"), whole = price_of(&out, "flash_fwd");
+        double split = hopper > 0 ? hopper : mma, bytes = 2.0 * point.b * point.hkv * point.sk * (point.d + point.dv);
+        cr_expect_eq(hopper > 0, rows[i].hopper, "%s", rows[i].problem);
+        cr_expect_eq(mma > 0, rows[i].mma, "%s", rows[i].problem);
+        if (split <= 0)
+            continue;
+        double seen = point.mask == FA_MASK_WINDOW ? (double)point.window / point.sk : 1;
+        cr_expect(whole <= 0 || split < whole, "%s: %.3g us, whole tiles %.3g us", rows[i].problem, split * 1e6, whole * 1e6);
+        cr_expect_gt(split, seen * bytes / (a->hbm_gbs * 1e9), "%s: %.3g us", rows[i].problem, split * 1e6);
+        cr_expect_lt(split, 6 * bytes / (a->hbm_gbs * 1e9) + 15e-6, "%s: %.3g us", rows[i].problem, split * 1e6);
     }
 }
 

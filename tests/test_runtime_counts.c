@@ -182,7 +182,7 @@ Test(runtime_counts, counters_are_zero_before_and_after, .timeout = 300)
         told(launch_leaving(ctx, &a, 0, 0, 0, NULL), FA_OK, "");
         told(launch_leaving(ctx, &a, 0, 0, 1, NULL), bad, "args: workspace: counter 0 of the one at");
         told(launch_leaving(ctx, &a, 0, WORDS - 1, 0x80000000, NULL), bad, "counter 16383 of the one at");
-        told(launch_leaving(ctx, &a, 0, WORDS, ~0u, NULL), FA_OK, "behind the counters");
+        told(launch_leaving(ctx, &a, 0, WORDS, ~0u, NULL), FA_OK, "after the counters");
         OK(fa_copy(ctx, &ran, at[2], sizeof ran, FA_FROM_DEVICE));
         cr_expect_eq(ran, option < 0 ? 4 : 2, "what is refused is not launched: %g", ran);
         told(launch_leaving(ctx, &a, 1, 0, 0, NULL), left, "counter 16383 at");

@@ -30,7 +30,7 @@ static lists good(unsigned which)
     return l;
 }
 
-/* A launch with those of the lists; at: where they lie. Tensors lie behind `memory`. */
+/* A launch with those of the lists; at: where they lie. Tensors lie after `memory`. */
 static fa_args args_of(unsigned which, const lists *at, char *memory)
 {
     fa_args a = FA_ARGS_INIT;
@@ -57,13 +57,13 @@ typedef struct row {
 static const row rows[] = {
     { CU_Q, AT(cu_q[1]), -1, "cu_seqlens_q[1] is -1; accepted with total_q=12: 0 to 12" },
     { CU_Q, AT(cu_q[3]), 13, "cu_seqlens_q[3] is 13; accepted with total_q=12: 0 to 12" },
-    { CU_Q, AT(cu_q[2]), 3, "cu_seqlens_q[2] is 3; accepted behind cu_seqlens_q[1]=4: as much or more" },
-    { CU_Q, AT(cu_q[3]), 11, "cu_seqlens_q[3] is 11; accepted behind cu_seqlens_q[2]=6 with sq=4: at most 10" },
+    { CU_Q, AT(cu_q[2]), 3, "cu_seqlens_q[2] is 3; accepted after cu_seqlens_q[1]=4: as much or more" },
+    { CU_Q, AT(cu_q[3]), 11, "cu_seqlens_q[3] is 11; accepted after cu_seqlens_q[2]=6 with sq=4: at most 10" },
     { CU_Q, AT(cu_q[3]), 10, NULL },
     { CU_Q, AT(cu_q[0]), 1, NULL },
     { CU_Q | CU_K, AT(cu_k[0]), INT32_MIN, "cu_seqlens_k[0] is -2147483648; accepted with total_k=300: 0 to 300" },
-    { CU_Q | CU_K, AT(cu_k[3]), 221, "cu_seqlens_k[3] is 221; accepted behind cu_seqlens_k[2]=120 with sk=100: at most 220" },
-    { CU_Q | CU_K, AT(cu_k[1]), 120, "cu_seqlens_k[1] is 120; accepted behind cu_seqlens_k[0]=0 with sk=100: at most 100" },
+    { CU_Q | CU_K, AT(cu_k[3]), 221, "cu_seqlens_k[3] is 221; accepted after cu_seqlens_k[2]=120 with sk=100: at most 220" },
+    { CU_Q | CU_K, AT(cu_k[1]), 120, "cu_seqlens_k[1] is 120; accepted after cu_seqlens_k[0]=0 with sk=100: at most 100" },
     { CU_K | ROWS_K, AT(cu_k[3]), 290, NULL }, /* room for more than a sequence may have */
     { CU_K | ROWS_K, AT(rows_k[1]), 21, "seqlens_k[1] is 21; accepted between cu_seqlens_k[1]=100 and the next, 120: 0 to 20" },
     { CU_K | ROWS_K, AT(rows_k[1]), 20, NULL },

@@ -395,7 +395,7 @@ Test(runtime_launch, the_last_error_is_that_of_a_call_that_failed)
     OK(fa_launch(ctx, &a, NULL)); /* compiled: it lies in the cache from now on */
     cr_assert_str_empty(fa_last_error());
     OK(fa_create_on(&second, &o, fa_context_driver(ctx), 0));
-    fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_INVALID_IMAGE); /* the cached kernel is refused, and compiled anew */
+    fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_INVALID_IMAGE); /* the cached kernel is refused, and compiled again */
     OK(fa_prepare(second, &p));
     OK(fa_launch(second, &a, NULL));
     cr_assert_str_empty(fa_last_error(), "%s", fa_last_error());

@@ -3,20 +3,20 @@
 #include "test_hit_counts.h"
 #include "test_misses.h"
 
-static void open_lender(void)
+static void open_context(void)
 {
     open_nearest();
     fa_destroy(ctx);
     open_with(FA_MISS_COMPILE);
 }
 
-static void close_lender(void)
+static void close_context(void)
 {
     close_nearest();
     cr_assert_eq(fake_live_memory(), 0);
 }
 
-TestSuite(runtime_lease, .init = open_lender, .fini = close_lender, .timeout = 100);
+TestSuite(runtime_lease, .init = open_context, .fini = close_context, .timeout = 100);
 
 #define STREAM(n) ((fa_stream)(uintptr_t)(0x9000 + 16 * (n)))
 enum { HEADS = 8, UNIT = FA_WORKSPACE_COUNTERS };
@@ -367,7 +367,7 @@ Test(runtime_lease, release)
     bytes = rounded(need_of(2048));
     long waits = fake_calls("cuCtxSynchronize") + fake_calls("cuStreamSynchronize");
     OK(fa_workspace_release(ctx, &one));
-    cr_expect_eq(fake_calls("cuCtxSynchronize") + fake_calls("cuStreamSynchronize"), waits, "behind the work of the stream");
+    cr_expect_eq(fake_calls("cuCtxSynchronize") + fake_calls("cuStreamSynchronize"), waits, "after the work of the stream");
     cr_expect(held() == bytes && fake_calls("cuMemFreeAsync") == 1);
     OK(fa_workspace_release(ctx, &one));
     OK(fa_workspace_release(ctx, &two));
@@ -424,7 +424,7 @@ Test(runtime_lease, a_driver_that_fails)
         long fills = fake_calls("cuMemsetD32Async");
         OK(fa_launch(ctx, &a, STREAM(i)));
         cr_expect_eq(fake_calls("cuMemsetD32Async"), fills + 1, "%s: its counters are zeroed", rows[i].point);
-        cr_expect_eq(fake_filled().at + UNIT, lent(), "%s: the buffer behind them", rows[i].point);
+        cr_expect_eq(fake_filled().at + UNIT, lent(), "%s: the buffer after them", rows[i].point);
         cr_expect_eq(held(), fake_live_bytes(), "%s", rows[i].point);
         cr_expect_eq(fake_capture_mode(), CU_STREAM_CAPTURE_MODE_GLOBAL, "%s: the mode is given back", rows[i].point);
     }
@@ -528,13 +528,13 @@ Test(runtime_lease, threads_on_one_stream)
 
 static void open_caller(void)
 {
-    open_lender();
+    open_context();
     fa_destroy(ctx);
     whose = FA_WORKSPACE_CALLER;
     open_with(FA_MISS_COMPILE);
 }
 
-TestSuite(runtime_lease_caller, .init = open_caller, .fini = close_lender, .timeout = 100);
+TestSuite(runtime_lease_caller, .init = open_caller, .fini = close_context, .timeout = 100);
 
 Test(runtime_lease_caller, a_launch_without_costs_what_is_told)
 {

@@ -70,7 +70,7 @@ Test(runtime_maps_gradients, the_queries_that_see_a_key)
 {
     static const int offsets[] = { -9, -3, 0, 2, 7, 11 };
     static const uint64_t row[] = { 1024, 512, 512, 256 }; /* bytes from a row to the next, of Q, dO, K, V */
-    long none = 0, front = 0, behind = 0;
+    long none = 0, front = 0, after = 0;
     const fa_plan *plan[3];
     fa_args a = good_gradients();
     for (a.mask = FA_MASK_NONE; a.mask <= FA_MASK_WINDOW; a.mask++)
@@ -118,9 +118,9 @@ Test(runtime_maps_gradients, the_queries_that_see_a_key)
                             }
                             none += last[0] < 0;
                             front += last[0] >= 0 && first[0] > 0;
-                            behind += last[0] >= 0 && last[0] < sq - 1;
+                            after += last[0] >= 0 && last[0] < sq - 1;
                         }
-    cr_assert(none > 500 && front > 300 && behind > 300, "%ld see nothing, %ld begin late, %ld end early", none, front, behind);
+    cr_assert(none > 500 && front > 300 && after > 300, "%ld see nothing, %ld begin late, %ld end early", none, front, after);
 }
 
 /* What sees a key is known on the device alone: all queries. The forward pass knows them, and has all in its map. */

@@ -55,7 +55,7 @@ Test(runtime_misses, the_nearest_kernel_runs_while_the_better_one_is_compiled)
     cr_expect_neq(better, first);
     cr_expect_eq(launched(1100), better);
     cr_expect_eq(launched(512), first);
-    cr_expect(tells(1024, "table      hit: prepared behind launches") && tells(1024, config) && !tells(1024, "better "), "%s",
+    cr_expect(tells(1024, "table      hit: prepared in the background") && tells(1024, config) && !tells(1024, "better "), "%s",
               explained(1024));
     cr_expect(tells(512, "table      hit: prepared\n"), "%s", explained(512));
     OK(prepared(1024));
@@ -437,15 +437,15 @@ Test(runtime_misses, which_kernel_is_the_nearest)
 Test(runtime_misses, what_is_no_candidate)
 {
     fa_problem p = problem(512, 512), far = problem(4096, 4096);
-    const fa_plan *plan, *stand_in;
+    const fa_plan *plan, *fallback;
     OK(fa_plan_make(ctx, &p, &own, "a candidate", &plan));
     cr_expect_null(fa_miss_nearest(ctx, &far), "a plan that is not in the table");
-    cr_assert_not_null(stand_in = fa_plan_stand_in(ctx, &p, plan));
-    cr_assert_eq(fa_table_add(ctx->table, stand_in), stand_in);
-    cr_expect_null(fa_miss_nearest(ctx, &far), "nor one that only stands in");
-    cr_expect_eq(fa_table_add(ctx->table, stand_in), stand_in);
+    cr_assert_not_null(fallback = fa_plan_of_fallback(ctx, &p, plan));
+    cr_assert_eq(fa_table_add(ctx->table, fallback), fallback);
+    cr_expect_null(fa_miss_nearest(ctx, &far), "nor one with a fallback");
+    cr_expect_eq(fa_table_add(ctx->table, fallback), fallback);
     cr_expect_eq(fa_table_add(ctx->table, plan), plan, "which a kernel of its own follows");
-    cr_expect_eq(fa_table_add(ctx->table, stand_in), plan, "and not the other way round");
+    cr_expect_eq(fa_table_add(ctx->table, fallback), plan, "and not the other way round");
     cr_expect_eq(fa_miss_nearest(ctx, &far), plan);
     fa_problem invariant = far, has = p;
     invariant.features = has.features = FA_FEATURE_BATCH_INVARIANT;

@@ -81,7 +81,7 @@ Test(runtime_misses_sim, both_compute_the_shape)
             sched_yield();
         cr_assert_eq(job.state, FA_JOB_DONE, "%s", job.error);
         OK(fa_explain(ctx, NULL, &a, text, sizeof text));
-        cr_expect(strstr(text, "hit: prepared behind launches") && strstr(text, "bc=64"), "%s", text);
+        cr_expect(strstr(text, "hit: prepared in the background") && strstr(text, "bc=64"), "%s", text);
     }
     cr_expect_neq(plan_of(&near)->kernel, plan_of(&far)->kernel);
     for (int i = 0; i < 4; i++)

@@ -111,7 +111,7 @@ Test(runtime_range, a_range_of_lengths)
     cr_expect_eq(again, 1);
 }
 
-/* What was asked for behind launches is compiled by the range as well. */
+/* What was asked for in the background is compiled by the range as well. */
 Test(runtime_range, a_range_leaves_no_kernel_that_stands_in)
 {
     CUfunction first = launched(512);

@@ -322,7 +322,7 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
         *(i == 0 ? &values[7].stride : i == 1 ? &values[0].stride : (int64_t *)(void *)&words[i == 2 ? 0 : 99]) ^= INT64_MIN;
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0, "change %d of what lies there is seen", i);
     }
-    words[100] = 1; /* behind it */
+    words[100] = 1; /* after it */
     r->kernel = 1;
     cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1);
     a.kv_dtype = 300; /* more than is kept: no launch is a repeat */
@@ -359,7 +359,7 @@ Test(runtime_repeat, what_a_launch_settled_for_does_not_stay)
     }
 }
 
-/* Of a struct of an older header no byte behind its end is looked at, though the call before had them. */
+/* Of a struct of an older header no byte after its end is looked at, though the call before had them. */
 Test(runtime_repeat, a_shorter_struct_behind_a_whole_one_is_read_to_its_end)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = offsetof(fa_args, workspace);

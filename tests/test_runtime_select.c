@@ -29,7 +29,7 @@ Test(runtime_select, a_measurement_pushes_nothing_nearer_aside)
     fa_selection c;
     fa_problem at[2];
     fa_destroy(ctx);
-    const cu_driver *driver = fake_driver(); /* anew */
+    const cu_driver *driver = fake_driver(); /* again */
     fake_devices(1, 9, 0);
     fa_options o = FA_OPTIONS_INIT;
     o.cache_dir = scratch;

@@ -287,6 +287,45 @@ Test(runtime_sim, a_lent_workspace_gives_the_same_bits)
     fa_destroy(ctx);
 }
 
+/* A capture in any mode, of this thread: launches on another stream, which are prepared, get and give back memory meanwhile, leave it be.
+ */
+Test(runtime_sim, launches_beside_a_capture)
+{
+    static uint16_t alone[N], beside[N];
+    fa_context *ctx;
+    fa_args a = open_query(&ctx, FA_WORKSPACE_CONTEXT), other = a;
+    const cu_driver *d = fa_context_driver(ctx);
+    CUcontext primary;
+    CUstream captured;
+    OK(fa_launch(ctx, &a, NULL));
+    fetch(ctx, &a, alone);
+    cr_assert_eq(d->cuDevicePrimaryCtxRetain(&primary, fa_context_device(ctx)->handle), CUDA_SUCCESS);
+    cr_assert_eq(d->cuCtxPushCurrent(primary), CUDA_SUCCESS);
+    cr_assert_eq(d->cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+        CUstream stream;
+        CUgraph graph;
+        CUgraphExec exec;
+        cr_assert_eq(d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+        cr_assert_eq(d->cuStreamBeginCapture(captured, (CUstreamCaptureMode)mode), CUDA_SUCCESS);
+        OK(fa_launch(ctx, &a, (fa_stream)captured));
+        OK(fa_launch(ctx, &a, (fa_stream)stream)); /* lends */
+        other.sk = KEYS / (2 << mode);
+        OK(fa_launch(ctx, &other, (fa_stream)stream)); /* prepares */
+        OK(fa_workspace_release(ctx, &(fa_stream){ (fa_stream)stream }));
+        cr_assert_eq(d->cuStreamEndCapture(captured, &graph), CUDA_SUCCESS, "mode %d", mode);
+        cr_assert_eq(d->cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+        cr_assert_eq(d->cuGraphLaunch(exec, captured), CUDA_SUCCESS);
+        fetch(ctx, &a, beside);
+        cr_expect(!memcmp(alone, beside, sizeof alone), "mode %d", mode);
+        cr_assert_eq(d->cuGraphExecDestroy(exec) | d->cuGraphDestroy(graph) | d->cuStreamDestroy(stream), CUDA_SUCCESS);
+    }
+    cr_expect_eq(d->cuStreamDestroy(captured), CUDA_SUCCESS);
+    d->cuCtxPopCurrent(&primary);
+    d->cuDevicePrimaryCtxRelease(fa_context_device(ctx)->handle);
+    fa_destroy(ctx);
+}
+
 /* ---- tensors in one buffer, [b, s, 8, h, d] ---- */
 
 enum { SLOTS = 8, ROWS = 64, SLOT = HQ * D, ALL = SLOTS * ROWS * SLOT };

@@ -14,7 +14,7 @@ static const struct {
 };
 #define SHIPPED (sizeof shipped / sizeof *shipped)
 
-/* Whether an earlier row is the same kernel: its head_dim and mask are in front of the shape. */
+/* Whether an earlier row is the same kernel: its head_dim and mask are before the shape. */
 static inline bool shipped_before(size_t i)
 {
     size_t key = (size_t)(strstr(shipped[i].problem, ",b=") - shipped[i].problem);

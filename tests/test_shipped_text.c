@@ -1,5 +1,5 @@
 /* The text of every kernel that ships, by its hash: a change that is not meant to touch kernels leaves tests/shipped_text.txt as it is. One
- * that is meant to makes the list anew, with FAGEN_TEST_WRITE=1, and shows on a GPU what became of the speed. */
+ * that is meant to makes the list again, with FAGEN_TEST_WRITE=1, and shows on a GPU what became of the speed. */
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "test_shipped.h"

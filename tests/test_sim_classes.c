@@ -286,7 +286,7 @@ Test(sim_classes, a_warp_that_does_not_know_of_the_wait)
     }
 }
 
-/* The reader's fence, behind the barrier, is on the way from the store to the product. */
+/* The reader's fence, after the barrier, is on the way from the store to the product. */
 Test(sim_classes, a_fence_by_the_reader)
 {
     static memory m;

@@ -313,6 +313,36 @@ Test(sim_driver, a_stream_that_is_gone_is_refused_by_every_call)
     cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* What allocates or frees ends a capture whose mode and the thread's own forbid it. */
+Test(sim_driver, memory_beside_a_capture)
+{
+    for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++)
+        for (int own = CU_STREAM_CAPTURE_MODE_GLOBAL; own <= CU_STREAM_CAPTURE_MODE_RELAXED; own++)
+            for (int call = 0; call < 4; call++) {
+                const CUresult legal = mode == CU_STREAM_CAPTURE_MODE_RELAXED || own == CU_STREAM_CAPTURE_MODE_RELAXED
+                                           ? CUDA_SUCCESS
+                                           : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+                CUstreamCaptureMode was = (CUstreamCaptureMode)own;
+                CUstream captured, stream;
+                CUgraph g;
+                CUdeviceptr p = 0, q = 0;
+                cr_assert_eq(cu->cuStreamCreate(&captured, 0) | cu->cuStreamCreate(&stream, 0) | cu->cuMemAlloc(&p, 256), CUDA_SUCCESS);
+                cr_assert_eq(cu->cuStreamBeginCapture(captured, (CUstreamCaptureMode)mode), CUDA_SUCCESS);
+                cr_assert_eq(cu->cuThreadExchangeStreamCaptureMode(&was), CUDA_SUCCESS);
+                CUresult r = call == 0   ? cu->cuMemAlloc(&q, 256)
+                             : call == 1 ? cu->cuMemAllocAsync(&q, 256, stream)
+                             : call == 2 ? cu->cuMemFree(p)
+                                         : cu->cuMemFreeAsync(p, stream);
+                cr_expect_eq(r, legal, "mode %d, own %d, call %d: %d", mode, own, call, (int)r);
+                cr_assert_eq(cu->cuThreadExchangeStreamCaptureMode(&was), CUDA_SUCCESS);
+                cr_expect_eq(cu->cuStreamEndCapture(captured, &g), legal ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
+                cr_expect_eq((legal ? CUDA_SUCCESS : cu->cuGraphDestroy(g)) | (q ? cu->cuMemFree(q) : CUDA_SUCCESS) |
+                                 (call < 2 || legal ? cu->cuMemFree(p) : CUDA_SUCCESS) | cu->cuStreamDestroy(captured) |
+                                 cu->cuStreamDestroy(stream),
+                             CUDA_SUCCESS);
+            }
+}
+
 /* Streams and captures have numbers that do not come again. */
 Test(sim_driver, numbers_of_streams_and_captures)
 {
@@ -396,7 +426,7 @@ Test(sim_driver, memory_in_the_order_of_a_stream)
     cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
     cr_expect_eq(cu->cuMemAllocAsync(&q, 4096, s), CUDA_ERROR_NOT_SUPPORTED, "no nodes of memory");
     cr_expect_eq(cu->cuMemFreeAsync(p, s), CUDA_ERROR_NOT_SUPPORTED);
-    cr_expect_eq(cu->cuMemFree(p), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuStreamDestroy(s) | cu->cuMemFree(p), CUDA_SUCCESS);
 }
 
 Test(sim_driver, nulls_and_names)

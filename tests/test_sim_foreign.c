@@ -24,13 +24,13 @@ static CUfunction kernel_of(CUlibrary l, const char *name)
     return f;
 }
 
-/* A text of one kernel with this body, and what stands before and behind it; valid until the next call. */
-static const char *around(const char *before, const char *body, const char *behind)
+/* A text of one kernel with this body, and what stands before and after it; valid until the next call. */
+static const char *around(const char *before, const char *body, const char *after)
 {
     static const char kernel[] = KERNEL("$");
     static char text[32768];
     const char *at = strchr(kernel, '$');
-    int n = snprintf(text, sizeof text, "%s%.*s%s%s%s", before, (int)(at - kernel), kernel, body, at + 1, behind);
+    int n = snprintf(text, sizeof text, "%s%.*s%s%s%s", before, (int)(at - kernel), kernel, body, at + 1, after);
     cr_assert(n > 0 && (size_t)n < sizeof text);
     return text;
 }
@@ -114,8 +114,8 @@ static void computes(const char *functions, const char *body, uint32_t (*want)(u
     uint32_t got[32];
     CUdeviceptr a = buffer(NULL, 4), b = buffer(NULL, 128);
     snprintf(before, sizeof before, "%s%s", HEAD80, functions);
-    for (int behind = 0; behind < 2; behind++) { /* the functions stand before the kernel, then behind it */
-        run(behind ? around(HEAD80, body, functions) : around(before, body, ""), 1, 32, 0, a, b);
+    for (int after = 0; after < 2; after++) { /* the functions stand before the kernel, then after it */
+        run(after ? around(HEAD80, body, functions) : around(before, body, ""), 1, 32, 0, a, b);
         fetch(got, b, 128);
         for (uint32_t l = 0; l < 32; l++)
             cr_assert_eq(got[l], want(l), "%s, thread %u: %u instead of %u", body, l, got[l], want(l));

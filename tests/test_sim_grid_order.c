@@ -30,7 +30,7 @@ static void each_way(const char *text, CUresult code, const char *words)
                                         .threads = 1 + (code ? RACING_THREADS - 1 : 1) * (way / 6),
                                         .seed = (uint64_t)way });
         cr_assert_eq(cu->cuMemcpyHtoD(work, zero, sizeof zero), CUDA_SUCCESS);
-        for (int again = 0; again < 2; again++) { /* a launch behind it knows nothing of this one's accesses, and needs not */
+        for (int again = 0; again < 2; again++) { /* a launch after it knows nothing of this one's accesses, and needs not */
             cr_assert_eq(cu->cuMemcpyHtoD(flags, zero, sizeof zero), CUDA_SUCCESS);
             CUresult r = launch(f, BLOCKS, THREADS, 0, flags, work);
             cr_expect_eq(r, code, "way %d: %d instead of %d\n%s\n%s", way, r, code, text, sim_report());
@@ -47,10 +47,10 @@ static void wrong(const char *text, const char *words)
     each_way(text, CUDA_ERROR_LAUNCH_FAILED, words);
 }
 #define RACE "check: race-global"
-#define UNFENCED "a fence of gpu scope behind that is missing"
+#define UNFENCED "a fence of gpu scope after it is missing"
 
 /* Every block of 64 threads stores 64 words, meets at $1, takes a ticket by $2, and the last one adds up what all have stored. %r5: the
- * block; %rd5: the thread's word of the block; %r1: the ticket; $3 behind it. */
+ * block; %rd5: the thread's word of the block; %r1: the ticket; $3 after it. */
 #define LAST                                                                                                                               \
     HEAD90 ".shared .align 4 .b8 ticket[4];\n" KERNEL(                                                                                     \
         "mov.u32 %r5, %ctaid.x; mov.u32 %r6, %nctaid.x; sub.u32 %r7, %r6, 1; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd4, %rd2, %rd3; "        \
@@ -75,7 +75,7 @@ Test(sim_grid_order, the_last_block_adds_up)
     fetch(got, work, sizeof got);
     for (int k = 0; k < 64; k++)
         cr_expect_eq(got[k], BLOCKS * (BLOCKS - 1) / 2);
-    /* the fence of each thread in front of the barrier, and the other behind it */
+    /* the fence of each thread before the barrier, and the other after it */
     right(with(LAST, FENCE MEET, TICKET, FENCE));
     static const char *const tickets[] = {
         "atom.global.acq_rel.gpu.inc.u32 %r1, [%rd1], %r7;",
@@ -106,7 +106,7 @@ Test(sim_grid_order, a_fence_left_out)
     wrong(with(LAST, MEET, "fence.acq_rel.cluster; " TICKET, FENCE), RACE);
     wrong(with(LAST, MEET, FENCE TICKET, "fence.acq_rel.cta;"), RACE);
     wrong(with(LAST, MEET, "atom.global.acq_rel.cta.inc.u32 %r1, [%rd1], %r7;", ""), RACE);
-    /* behind the ticket */
+    /* after the ticket */
     wrong(with(LAST, MEET, TICKET FENCE, FENCE), RACE);
 }
 Test(sim_grid_order, the_barrier_in_front_left_out)

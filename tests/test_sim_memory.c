@@ -1,4 +1,4 @@
-/* Memory that runs out while a module is read: the call says so, nothing is left behind, and the next one succeeds. */
+/* Memory that runs out while a module is read: the call says so, nothing stays allocated, and the next one succeeds. */
 #include "fault.h"
 #include "test_sim_machine.h"
 #include <errno.h>

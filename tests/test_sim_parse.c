@@ -86,7 +86,7 @@ Test(sim_parse, forms_that_compilers_and_people_write)
     cr_expect(got[0] == 11 && got[1] == 0x3FC00000 && got[2] == 0x3F800000 && got[3] == 15, "%u %x %x %u", got[0], got[1], got[2], got[3]);
 }
 
-/* What OpenCL-like compilers say of a pointer is taken and means nothing here; the variable behind it is where it would be without. */
+/* What OpenCL-like compilers say of a pointer is taken and means nothing here; the variable after it is where it would be without. */
 Test(sim_parse, attributes_of_parameters_and_variables)
 {
     static const char *const of_b[] = { ".u64",

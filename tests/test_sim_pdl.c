@@ -1,5 +1,5 @@
-/* Launches that may begin before what is in front of them in the stream has ended: whoever touches global memory has waited for that, and
- * no block ends without a wait, or what comes behind would not be behind what is in front. */
+/* Launches that may begin before what precedes them in the stream has ended: whoever touches global memory has waited for that, and
+ * no block ends without a wait, or what comes after would not be after what comes before. */
 #include "test_sim_machine.h"
 
 static CUdeviceptr in, out;

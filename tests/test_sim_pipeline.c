@@ -113,7 +113,7 @@ Test(sim_pipeline, every_piece_is_needed)
         CUfunction f = load(text);
         EACH_WAY(way)
         {
-            checks("all=error"); /* the fence of the mbarriers is a warning, one behind the barrier is none */
+            checks("all=error"); /* the fence of the mbarriers is a warning, one after the barrier is none */
             CUresult r = launch_maps(f, 1, 96, 0, in, out, &from, &to);
             cr_expect_neq(r, CUDA_SUCCESS, "row %zu way %d: nothing was found without \"%s\"", k, way, rows[k].piece);
             cr_expect(strstr(sim_report(), rows[k].words) || (rows[k].or_words && strstr(sim_report(), rows[k].or_words)),

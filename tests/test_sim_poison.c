@@ -1,6 +1,6 @@
 /* "One request never sees another" as a proof: what belongs to others counts as never written, and a kernel in which a byte of it reaches
  * the output is reported, whatever the numbers. A tile of V of 16 keys by 8 elements, of which the first 10 belong to the request, comes
- * in four ways; the probabilities behind them are 0. */
+ * in four ways; the probabilities after them are 0. */
 #include "test_sim_tma.h"
 
 enum { KEYS = 10, ROWS = 64, SUM = 0x41200000 }; /* SUM: 10.0f */
@@ -156,7 +156,7 @@ Test(sim_poison, scores)
             cr_expect_eq(r, rows[k].clean ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "%s: %d\n%s", rows[k].mask, r, sim_report());
         }
 }
-/* Entries of a page table behind the length: not followed, unless by a copy that reads nothing. */
+/* Entries of a page table after the length: not followed, unless by a copy that reads nothing. */
 Test(sim_poison, page_tables)
 {
 #define TABLE                                                                                                                             \

@@ -157,7 +157,7 @@ static inline void randomize(const shape *s, numbers *x, int special)
         x->b[k / 256][k % 256] = (uint16_t)((x->b[k / 256][k % 256] & ~high & 0xBFFF) | low);
 }
 
-/* A tile that fits: rows of the pattern side by side, groups of eight behind one another, some room between. */
+/* A tile that fits: rows of the pattern side by side, groups of eight one after the other, some room between. */
 static inline tile tile_of(int span, int mn, int extent, int at)
 {
     tile t = { .span = span, .mn = mn, .at = at, .lead = 16 };

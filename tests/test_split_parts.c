@@ -1,4 +1,4 @@
-/* Dense batches of few tiles behind many keys, whose tiles are cut into parts: each row of a table is one compiled kernel, and many shapes
+/* Dense batches of few tiles over many keys, whose tiles are cut into parts: each row of a table is one compiled kernel, and many shapes
  * run on it. Both timings of asynchronous copies and all schedules of warps give the same bits. */
 #include "forward.h"
 #include "test_full.h"

@@ -189,7 +189,7 @@ Test(tune_tournament, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_t
     }
 }
 
-/* Two that are 0.1 % apart, which is a tie, and one 2 % behind: the time that is written down lies in the interval beside it. */
+/* Two that are 0.1 % apart, which is a tie, and one 2 % slower: the time that is written down lies in the interval beside it. */
 Test(tune_tournament, the_interval_goes_with_the_time)
 {
     static fa_candidate k[MANY];
@@ -219,7 +219,7 @@ Test(tune_tournament, the_guest_meets_in_all_rounds_however_slow)
         world w = { .r = { 5 }, .noise = 0.002 };
         fa_measure_backend backend = { .sample = sample, .telemetry = look, .user = &w };
         fa_tournament c = { .backend = &backend, .user = &w, .guest = invited ? &k[0] : NULL };
-        for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far behind */
+        for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far slower */
             k[i] = (fa_candidate){ .cost.seconds = i ? 1e-3 * (1 + 0.001 * i) : 1.8e-3, .smem = 1000, .regs = 100, .verified = true };
             e[i] = &k[i];
             cr_assert_eq(fa_measure_backend_first(&backend, &k[i], 3, 0), FA_OK);
@@ -271,7 +271,7 @@ Test(tune_tournament, it_ends_when_told_and_when_the_device_fails)
     cr_assert_null(winner);
 }
 
-/* Of a round that ended before all had their first turn no level is known: the ones of before stay. */
+/* Of a round that ended before all had their first sample no level is known: the ones of before stay. */
 Test(tune_tournament, a_turn_that_was_not_whole_says_nothing)
 {
     static fa_candidate k[2];

@@ -37,7 +37,7 @@ static bool is_of_suite(const char *family)
 }
 
 /* A config of the suite's families, which take turns: over all rounds, or over the classes, every second of which has two on Hopper. One
- * that does not compute the class with the case's strides leaves its turn to the one in front of it. */
+ * that does not compute the class with the case's strides leaves its turn to the one before it. */
 static void choose(fa_gen *g, fa_context *ctx, fa_case *c, int number, int round, fa_config *out)
 {
     bool hopper = fa_context_arch(ctx)->cc >= 90;

@@ -62,9 +62,9 @@ static inline uint32_t test_counter(fa_context *ctx)
     const fa_counters *c = atomic_load(&ctx->counters);
     const cu_driver *d = fa_context_driver(ctx);
     uint32_t value = 0;
-    if (!c || !atomic_load(&c->turn))
+    if (!c || !atomic_load(&c->next))
         return 0;
-    CUdeviceptr word = c->words + (atomic_load(&c->turn) - 1) % FA_COUNTER_WORDS * sizeof value;
+    CUdeviceptr word = c->words + (atomic_load(&c->next) - 1) % FA_COUNTER_WORDS * sizeof value;
     cr_assert_eq(d->cuCtxPushCurrent(c->context), CUDA_SUCCESS);
     cr_assert_eq(d->cuMemcpyDtoH(&value, word, sizeof value), CUDA_SUCCESS);
     cr_assert_eq(d->cuCtxPopCurrent(NULL), CUDA_SUCCESS);

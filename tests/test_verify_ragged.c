@@ -118,7 +118,7 @@ Test(verify_ragged, quantiles_have_the_longest_and_are_shuffled)
     fa_ragged_close(&r);
 }
 
-/* What a class of many query rows is measured on: prompts, chunks behind caches, and one in sixteen of a batch a chunk. */
+/* What a class of many query rows is measured on: prompts, chunks after cached prefixes, and one in sixteen of a batch a chunk. */
 Test(verify_ragged, queries_and_keys_that_belong_together)
 {
     /* clang-format off */

@@ -1,4 +1,4 @@
-/* verify_classes_prompt: prompts, and chunks of them behind a cache. */
+/* verify_classes_prompt: prompts, and chunks of them after a cached prefix. */
 #include "verify_classes.h"
 
 static const char *const classes[] = {

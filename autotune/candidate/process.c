@@ -31,12 +31,12 @@ typedef struct process_backend {
     bool fresh;        /* it was told the problem, and has not yet said that it is ready */
     bool never;        /* none was ever ready: candidates are tried in this process */
     bool once;         /* one was ready */
-    char line[LINE];   /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
+    char line[LINE];   /* what was read: the answer, ended by a 0 where its newline was, and what came after it */
     size_t have, used; /* bytes; of them the answer's */
     fa_telemetry seen; /* by the child */
 } process_backend;
 
-/* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left behind. */
+/* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left running. */
 static void reap(process_backend *l, char *how, size_t n)
 {
     int status = 0;

@@ -8,7 +8,7 @@ typedef struct fa_search_options {
                            Seeds come on top, at most as many neighbours, or 48, and 32 more of the best */
     double seconds;     /* time budget; 0 = none. On a device 60 % of it is for what is listed, 25 % for neighbours, the rest for finals */
     int32_t threads;    /* compile threads; 0 = one per core, at most 16 */
-    bool again;         /* measure anew what is on record */
+    bool again;         /* measure again what is on record */
     const char *family; /* NULL = the default families of the problem */
     const char *strategy; /* NULL = "halving"; strategy.h has the others */
     uint64_t seed;        /* of the strategy that draws at random */

@@ -47,7 +47,7 @@ static size_t invite(const fa_tournament *c, fa_candidate **e, size_t n, size_t 
     return left;
 }
 
-/* 0 ... n - 1 in an order drawn anew (Knuth, volume 2, 3.4.2, algorithm P). */
+/* 0 ... n - 1 in a newly drawn order (Knuth, volume 2, 3.4.2, algorithm P). */
 static void shuffle(fa_tournament *c, size_t *order, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -67,43 +67,43 @@ static fa_status sample(fa_tournament *c, fa_candidate *k, bool warm)
     return st;
 }
 
-/* When each was sampled in a round: sample s of candidate i was the at[s][i]-th of its turn. */
-typedef struct turns {
+/* When each was sampled in a round: sample s of candidate i was the at[s][i]-th of its pass over all. */
+typedef struct passes {
     int n; /* whole ones */
     size_t at[SAMPLES_MOST][FA_TOURNAMENT_FIELD];
-} turns;
+} passes;
 
-/* Levels of n that took turns, without the drift of the clock, which falls while a round goes on: each sample over what all take at its
- * time, a line through the medians of the turns; of those ratios the median, times that of the turns. */
-static void level(fa_candidate **e, size_t n, const turns *t)
+/* Levels of n that were sampled in passes, without the drift of the clock, which falls while a round goes on: each sample over what all
+ * take at its time, a line through the medians of the passes; of those ratios the median, times that of the passes. */
+static void level(fa_candidate **e, size_t n, const passes *t)
 {
-    fa_samples of_turns = { 0 };
+    fa_samples of_passes = { 0 };
     for (int s = 0; s < t->n; s++) {
-        fa_samples turn = { 0 };
+        fa_samples pass = { 0 };
         for (size_t i = 0; i < n; i++)
-            fa_samples_add(&turn, e[i]->samples.s[s]);
-        fa_samples_add(&of_turns, fa_samples_median(&turn));
+            fa_samples_add(&pass, e[i]->samples.s[s]);
+        fa_samples_add(&of_passes, fa_samples_median(&pass));
     }
     for (size_t i = 0; i < n; i++) {
         fa_samples ratio = { 0 };
         for (int s = 0; s < t->n; s++) {
-            double off = ((double)t->at[s][i] + 0.5) / (double)n - 0.5; /* from the middle of the turn, in turns */
+            double off = ((double)t->at[s][i] + 0.5) / (double)n - 0.5; /* from the middle of the pass, in passes */
             int from = off < 0 ? s - 1 : s;
             from = from < 0 ? 0 : from > t->n - 2 ? t->n - 2 : from;
-            double slope = t->n > 1 ? of_turns.s[from + 1] - of_turns.s[from] : 0;
-            double all = fmax(of_turns.s[s] + off * slope, of_turns.s[s] / 2); /* a line through a leap would leave the positive */
+            double slope = t->n > 1 ? of_passes.s[from + 1] - of_passes.s[from] : 0;
+            double all = fmax(of_passes.s[s] + off * slope, of_passes.s[s] / 2); /* a line through a leap would leave the positive */
             fa_samples_add(&ratio, e[i]->samples.s[s] / all);
         }
-        e[i]->level = fa_samples_median(&ratio) * fa_samples_median(&of_turns);
+        e[i]->level = fa_samples_median(&ratio) * fa_samples_median(&of_passes);
     }
 }
 
-/* New samples of all, at most FA_TOURNAMENT_FIELD, in turns; the old ones, taken at another time, are dropped. */
-static fa_status take_turns(fa_tournament *c, fa_candidate **e, size_t n, int samples, fa_span *span)
+/* New samples of all, at most FA_TOURNAMENT_FIELD, in passes over all; the old ones, taken at another time, are dropped. */
+static fa_status take_passes(fa_tournament *c, fa_candidate **e, size_t n, int samples, fa_span *span)
 {
     fa_status st = FA_OK;
     size_t order[FA_TOURNAMENT_FIELD];
-    turns t = { 0 };
+    passes t = { 0 };
     *span = (fa_span){ 0 };
     for (size_t i = 0; i < n; i++)
         e[i]->samples.n = 0;
@@ -131,7 +131,7 @@ fa_status fa_tournament_round(fa_tournament *c, fa_candidate **e, size_t n, doub
     fa_span span;
     *left = invite(c, e, n, keep(e, n, times), FA_TOURNAMENT_FIELD);
     for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
-        st = take_turns(c, e, *left, samples, &span);
+        st = take_passes(c, e, *left, samples, &span);
         if (!fa_span_moved(&span))
             break;
     }
@@ -179,9 +179,9 @@ static fa_status meet(fa_tournament *c, finals *f, fa_span *span)
 }
 
 /* Which leads, which are out; true when nothing is open. */
-static bool settle(finals *f)
+static bool judge(finals *f)
 {
-    bool settled = true;
+    bool decided = true;
     for (size_t k = 0; k < f->n; k++)
         if (!f->out[k] && k != f->leader && to_leader(f, k).mean < 1) {
             f->leader = k;
@@ -192,9 +192,9 @@ static bool settle(finals *f)
             continue;
         fa_ratio r = to_leader(f, k);
         f->out[k] = log(r.mean) > r.half;
-        settled &= f->out[k] || r.half < FA_TOURNAMENT_TIE;
+        decided &= f->out[k] || r.half < FA_TOURNAMENT_TIE;
     }
-    return settled;
+    return decided;
 }
 
 static bool ties(const finals *f, size_t k)
@@ -231,12 +231,12 @@ static fa_status finals_of(fa_tournament *c, fa_candidate **e, size_t n, fa_cand
     finals f = { .e = e, .n = n };
     fa_span span = { 0 };
     fa_status st = FA_OK;
-    bool settled = n < 2;
-    for (int round = 0; round < PAIRS_MOST && !settled && st == FA_OK && !stopped(c); round++) {
+    bool decided = n < 2;
+    for (int round = 0; round < PAIRS_MOST && !decided && st == FA_OK && !stopped(c); round++) {
         for (size_t i = 0; i < n && round == 0; i++)
             e[i]->samples.n = 0;
         st = meet(c, &f, &span);
-        settled = st == FA_OK && round + 1 >= PAIRS_LEAST && settle(&f);
+        decided = st == FA_OK && round + 1 >= PAIRS_LEAST && judge(&f);
     }
     for (size_t i = 0; i < n; i++)
         if (f.rounds[i] < 2) /* ended before there was a pair: the last common round decides */

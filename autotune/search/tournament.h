@@ -1,4 +1,4 @@
-/* tournament: verified candidates against each other until one is left: rounds in turns among ever fewer, then the finals in pairs. */
+/* tournament: verified candidates against each other until one is left: rounds among ever fewer, then the finals in pairs. */
 #ifndef FA_AUTOTUNE_SEARCH_TOURNAMENT_H
 #define FA_AUTOTUNE_SEARCH_TOURNAMENT_H
 #include "autotune/candidate/backend.h"
@@ -17,18 +17,18 @@ typedef struct fa_tournament {
     fa_measure_backend *backend;
     bool (*stop)(struct fa_tournament *); /* true: end now with what there is; may be NULL */
     void *user;
-    fa_random order;       /* which goes after which, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */
+    fa_random order;       /* which goes after which, drawn again each time: a kernel's clock is what the one before left it; 0 is fine */
     fa_candidate *culprit; /* whose sample failed, where one did */
     fa_candidate *guest;   /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_tournament;
 
 /* One more round among those of the n entrants that are within `times` the fastest of them by level, FA_TOURNAMENT_FIELD at most: n samples
- * of each in turns, which replace their old ones. Entrants are sorted by their levels, which know where the clock was at each sample;
- * *left: how many met. Taken again where the clock moved. */
+ * of each in passes over all, which replace their old ones. Entrants are sorted by their levels, which know where the clock was at each
+ * sample; *left: how many met. Taken again where the clock moved. */
 fa_status fa_tournament_round(fa_tournament *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
 /* The last common round and the finals, of entrants that met before; *met: how many of them were in that round, the first ones. Those near
- * the best meet in pairs, in an order drawn anew for each
+ * the best meet in pairs, in a newly drawn order for each
  * round. *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
  * The times of all are those of the last common round, but for what the pairs say. Finalists get a time with a warm L2. */
 fa_status fa_tournament_final(fa_tournament *c, fa_candidate **entrant, size_t n, size_t *met, fa_candidate **winner);

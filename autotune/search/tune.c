@@ -1,13 +1,14 @@
 /* tune: fa_tune(), the public face of the search. */
-#include "gen/config.h"
 #include "gen/error.h"
 #include "runtime/args/struct_size.h"
+#include "runtime/choose/jit.h"
 #include "search.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct listener {
+    fa_context *ctx;
     fa_tune_options opt;
 } listener;
 
@@ -19,7 +20,7 @@ static int pass_on(void *user, const fa_tuning *t, const char *stage, const fa_c
         return 0;
     config[0] = 0;
     if (latest)
-        fa_config_print(config, sizeof config, &latest->config);
+        fa_jit_config(l->ctx, &latest->config, config, sizeof config);
     if (t->winner)
         snprintf(best, sizeof best, ", best %.4g us", t->winner->seconds * 1e6);
     snprintf(line, sizeof line, "%s %s%s", stage, config, best);
@@ -28,7 +29,7 @@ static int pass_on(void *user, const fa_tuning *t, const char *stage, const fa_c
 
 fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt)
 {
-    listener l = { FA_TUNE_OPTIONS_INIT };
+    listener l = { .ctx = ctx, .opt = FA_TUNE_OPTIONS_INIT };
     fa_tuning t;
     if (!ctx || !p)
         return fa_fail(FA_INVALID, "tune: ctx or p is NULL");

@@ -101,7 +101,7 @@ static fa_status check_side(const int32_t *cu, const int32_t *lengths, int32_t b
     return st;
 }
 
-/* Entries in use; what is behind them is not looked at. */
+/* Entries in use; what is after them is not looked at. */
 static fa_status check_table(const attend_inputs *in, const attend_args *a)
 {
     const fa_args *r = &in->ragged.args;
@@ -143,7 +143,7 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
                         &in->p.sk);
     if (st == FA_OK && r->page_table)
         st = check_table(in, a);
-    if (!r->cu_seqlens_q) /* padded rows: what is behind a length has its place, too */
+    if (!r->cu_seqlens_q) /* padded rows: what is past a length has its place, too */
         in->p.sq = (int32_t)s->rows_q;
     if (!r->cu_seqlens_k && !r->page_table)
         in->p.sk = (int32_t)s->rows_k;

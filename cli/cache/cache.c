@@ -10,7 +10,7 @@ static const cli_option options[] = {
     { .name = "device", .type = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
       .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
     { .name = "arch", .type = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
-      .help = "ls, prune, export: only what is compiled for these; why: of a cubin for this arch, without a device" },
+      .help = "ls, prune, export: only what is compiled for these; why: of the cubin that fa_launch would run on this chip, without a device" },
     { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE",
       .help = "prune: not used for so long, as 30d or 12h" },
     { .name = "to", .type = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",
@@ -107,7 +107,7 @@ const cli_command cli_cache = {
              "kernel differs in; "
              "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in "
              "one file. "
-             "Deleting files of the cache is always safe: what is missing is made anew.",
+             "Deleting files of the cache is always safe: what is missing is made again.",
     .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
                 "fagen cache export kernels.archive --arch sm_90a --records\nfagen cache import kernels.archive --trust",
     .groups = groups,

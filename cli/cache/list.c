@@ -2,9 +2,11 @@
 #include "cache.h"
 #include "cache/metadata.h"
 #include "cache/record.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "gen/error.h"
+#include "gen/problem.h"
 #include <string.h>
 
 typedef struct listing {
@@ -23,6 +25,32 @@ static bool listed(const listing *l, const fa_entry *e)
     return !a || *a;
 }
 
+/* A problem's text without what follows from the rest: dv as d, O in the type of Q, no mask, rows at 16 bytes. --problem reads either. */
+static void brief_of(char *buf, size_t n, const char *text)
+{
+    fa_problem p;
+    fa_message before;
+    size_t at = 0;
+    char usual[4][24] = { "mask=none", "align=16" };
+    fa_message_keep(&before);
+    if (fa_message_settle(&before, fa_problem_parse(&p, text)) != FA_OK) {
+        snprintf(buf, n, "%s", text);
+        return;
+    }
+    snprintf(usual[2], sizeof usual[2], "dv=%d", p.d);
+    snprintf(usual[3], sizeof usual[3], "o=%s", fa_dtype_name(p.dtype));
+    buf[0] = 0;
+    for (const char *s = text; *s && at < n; s += *s == ',') {
+        int len = (int)strcspn(s, ",");
+        bool follows = false;
+        for (int i = 0; i < 4; i++)
+            follows = follows || ((int)strlen(usual[i]) == len && !strncmp(s, usual[i], (size_t)len));
+        if (!follows)
+            at += (size_t)snprintf(buf + at, n - at, "%s%.*s", at ? "," : "", len, s);
+        s += len;
+    }
+}
+
 static int add(void *user, const fa_item *i)
 {
     listing *l = user;
@@ -35,6 +63,9 @@ static int add(void *user, const fa_item *i)
     if (i->named)
         fa_key_print(key, i->key);
     if (listed(l, &e)) {
+        char config[CLI_CONFIG_TEXT], brief[sizeof a.problem];
+        cli_config_named(config, a.config);
+        brief_of(brief, sizeof brief, a.problem);
         l->n += i->area == FA_AREA_KERNELS;
         l->aside += i->area != FA_AREA_KERNELS;
         l->damaged += damaged != NULL;
@@ -42,13 +73,13 @@ static int add(void *user, const fa_item *i)
         json_array_append_new(l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path,
                                                  "where", fa_area_name(i->area), "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes",
                                                  (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size, "used",
-                                                 cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler,
+                                                 cli_show_time(i->used), "problem", a.problem, "config", config, "compiler", a.compiler,
                                                  "date", a.date, "damaged", damaged ? json_string(damaged) : json_null()));
-        cli_table_cells(&l->table, "%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", state, e.arch,
+        cli_table_cells(&l->table, "%.12s\t%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", key[0] ? key : "?", state, e.arch,
                         damaged ? ""
                         : e.ptx ? "ptx"
                                 : "cubin",
-                        e.image_size, i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : a.config);
+                        e.image_size, i->used ? cli_show_time(i->used) : "?", damaged ? damaged : brief, damaged ? i->path : config);
     }
     fa_entry_free(&e);
     return 0;
@@ -87,7 +118,7 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
     if (st != FA_OK)
         return cli_fail(c, st);
     l.list = json_array();
-    cli_table_open(&l.table, "state arch kind >bytes used problem config");
+    cli_table_open(&l.table, "key state arch kind >bytes used problem config");
     fa_scan(s, add, &l);
     fa_records rs = fa_records_load(s, NULL, NULL);
     json_t *records = count_records(&rs, &measured, &modelled, &failed);
@@ -108,7 +139,7 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
         if (l.aside)
             cli_say(stdout, ", %zu set aside", l.aside);
         cli_say(stdout, "%s; records: %zu measured, %zu by the model, %zu of failures\n",
-                l.damaged ? ", some damaged: they are compiled anew when wanted" : "", measured, modelled, failed);
+                l.damaged ? ", some damaged: they are compiled again when wanted" : "", measured, modelled, failed);
         json_decref(l.list);
         json_decref(records);
     }

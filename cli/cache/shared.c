@@ -1,5 +1,6 @@
 /* shared: the search path as JSON, and the archs that --arch names. */
 #include "cache.h"
+#include "cli/options/arch_names.h"
 #include "gen/error.h"
 #include <string.h>
 
@@ -21,9 +22,11 @@ fa_status cli_cache_archs(const char *text, const char *out[CLI_LIST_MAX + 1], c
         char name[64];
         size_t k = strcspn(text, ",");
         snprintf(name, sizeof name, "%.*s", (int)(k < sizeof name ? k : sizeof name - 1), text);
-        const fa_arch *a = fa_arch_find(name);
-        if (!a || n == CLI_LIST_MAX)
-            return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", name, fa_arch_names());
+        const fa_arch *a;
+        fa_status st =
+            n == CLI_LIST_MAX ? fa_fail(FA_INVALID, "--arch has more than %d names", CLI_LIST_MAX) : cli_arch_find(&a, "arch", name);
+        if (st != FA_OK)
+            return st;
         out[n++] = a->name;
         text += k + (text[k] == ',');
     }

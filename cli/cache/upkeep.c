@@ -93,7 +93,7 @@ static void tell(void *user, const char *path, int64_t size)
 {
     const gone *g = user;
     json_array_append_new(g->list, json_pack("{s:s,s:I}", "path", path, "bytes", (json_int_t)size));
-    if (!g->c->json && !g->c->quiet)
+    if (!g->c->json)
         cli_say(stdout, "%s  %s\n", path, cli_show_bytes((double)size));
 }
 

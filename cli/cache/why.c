@@ -1,5 +1,7 @@
 /* why: `fagen cache why`: is the kernel there, and if not, what does the nearest one differ in? */
 #include "cache.h"
+#include "cli/options/arch_names.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/session/session.h"
 #include "cli/text/say.h"
@@ -77,46 +79,48 @@ static int look(void *user, const fa_item *i)
     return 0;
 }
 
-/* A cubin for an arch, without a device. */
-static fa_status want_cubin(wanted *w, fa_compiler *compiler, const cache_args *a, const fa_problem *p)
+/* A context that answers for the arch: the GPU of this machine, where it has that arch, else the chip of the table. */
+static fa_status open_for(cli_session *s, cli *c, const char *name)
 {
-    fa_gen *g = NULL;
     const fa_arch *arch;
-    cli_chip chip = { a->arch, 0 };
-    fa_status st =
-        a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them") : cli_chip_arch(&chip, &arch);
+    cli quiet = *c;
+    quiet.quiet = true;
+    fa_status st = cli_arch_find(&arch, "arch", name);
+    if (st != FA_OK)
+        return st;
+    fa_message before;
+    fa_message_keep(&before);
+    bool here = fa_message_settle(&before, cli_session_open(s, &quiet, &(cli_where){ .device = "cuda" })) == FA_OK;
+    if (here && !strcmp(fa_context_arch(s->ctx)->name, arch->name))
+        return FA_OK;
+    if (here)
+        cli_session_close(s);
+    st = cli_session_open(s, &quiet, &(cli_where){ .arch = name });
     if (st == FA_OK)
-        st = cli_gen_open(&g);
-    if (st == FA_OK)
-        st = cli_pick(g, p, arch, 0, a->config, &w->config);
-    if (st == FA_OK)
-        st = fa_render(g, p, &w->config, arch, 0, &w->source);
-    if (st == FA_OK) {
-        snprintf(w->arch, sizeof w->arch, "%s", arch->name);
-        st = fa_compiler_key(compiler, &w->source, w->arch, 0, &w->key);
-    }
-    fa_gen_close(g);
+        fa_context_override_arch(s->ctx, arch, NULL);
     return st;
 }
 
-/* What fa_launch() would run on the device. */
+/* What fa_launch() would run: on the device, or as a cubin on the chip that --arch names. */
 static fa_status want_launched(wanted *w, cli *c, fa_compiler *compiler, const cache_args *a, const fa_problem *p)
 {
     cli_session s = { .ctx = NULL };
     fa_selection selection;
-    fa_status st = cli_session_open(&s, c, &(cli_where){ a->device, 0 });
+    fa_status st = a->arch && a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them")
+                   : a->arch            ? open_for(&s, c, a->arch)
+                                        : cli_session_open(&s, c, &(cli_where){ .device = a->device });
     if (st == FA_OK && a->config) {
         st = cli_session_config(&s, p, a->config, &w->config);
         if (st == FA_OK)
             st = fa_render_in(s.ctx, p, &w->config, &w->source);
     } else if (st == FA_OK) {
-        st = fa_select(s.ctx, p, &selection, &w->source);
+        st = a->arch ? fa_select_jit(s.ctx, p, &selection, &w->source) : fa_select(s.ctx, p, &selection, &w->source);
         if (st == FA_OK)
             w->config = selection.config;
     }
     if (st == FA_OK) {
         snprintf(w->arch, sizeof w->arch, "%s", fa_context_arch(s.ctx)->name);
-        w->ptx = fa_context_driver(s.ctx)->takes_ptx ? 1 : 0;
+        w->ptx = !a->arch && fa_context_driver(s.ctx)->takes_ptx ? 1 : 0;
         st = fa_compiler_key(compiler, &w->source, w->arch, w->ptx, &w->key);
     }
     cli_session_close(&s);
@@ -130,7 +134,8 @@ static json_t *path_or_null(const char *path)
 
 static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
 {
-    char key[33], near_key[33];
+    char key[33], near_key[33], config[CLI_CONFIG_TEXT];
+    cli_config_text(config, &w->config);
     fa_key_print(key, w->key);
     fa_key_print(near_key, f->near_key);
     if (c->json) {
@@ -139,14 +144,14 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
                                                : json_null();
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:b,s:o,s:o,s:o,s:o,s:I}", "roots", cli_roots_json(s), "problem",
-                                    w->metadata.problem, "config", w->metadata.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin",
-                                    "key", key, "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
+                                    w->metadata.problem, "config", config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin", "key", key,
+                                    "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
                                     f->damaged ? json_string(f->damaged) : json_null(), "quarantined",
                                     path_or_null(f->set_aside ? f->aside : NULL), "foreign", path_or_null(f->set_aside ? NULL : f->aside),
                                     "nearest", nearest, "kernels", (json_int_t)f->n),
                           CLI_EXIT_OK);
     }
-    cli_say(stdout, "%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
+    cli_say(stdout, "%s\n%s\n%s for %s, key %s\n", w->metadata.problem, config, w->ptx ? "PTX" : "cubin", w->arch, key);
     if (f->there)
         cli_say(stdout, "hit: %s%s\n", f->there, f->loaded ? "" : "; it has not been loaded here yet");
     else
@@ -175,7 +180,7 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word)
     fa_compiler *compiler = fa_compiler_open(NULL);
     fa_status st = compiler ? cli_problem_options_read(&a->problem_options, &p) : fa_fail(FA_NOMEM, "no memory for a compiler");
     if (st == FA_OK)
-        st = a->arch ? want_cubin(&w, compiler, a, &p) : want_launched(&w, c, compiler, a, &p);
+        st = want_launched(&w, c, compiler, a, &p);
     if (st == FA_OK)
         st = fa_build_metadata(&w.metadata, compiler, &w.source, w.arch, w.ptx, (fa_subject){ &p, &w.config });
     if (st == FA_OK) {

@@ -2,6 +2,7 @@
  * launch. */
 #include "autotune/device/measure.h"
 #include "cli/options/problem_list.h"
+#include "cli/session/config_text.h"
 #include "cli/session/counts.h"
 #include "cli/session/no_launch.h"
 #include "cli/session/ranking.h"
@@ -117,7 +118,7 @@ static fa_status time_one(bench *b, const fa_problem *p)
     st = fa_select(b->s->ctx, p, &selection, NULL);
     if (st != FA_OK)
         return st;
-    fa_config_print(config, sizeof config, &selection.config);
+    cli_config_text(config, &selection.config);
     double t = fa_samples_median(&ours);
     fa_problem_print(text, sizeof text, p);
     time_row(b, "fagen", &ours, &w, 0, selection.where, text);

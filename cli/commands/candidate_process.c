@@ -19,7 +19,7 @@ static const cli_option options[] = {
     { .name = "lengths", .type = &cli_choice, .at = offsetof(candidate_process_args, lengths), .value = "HOW", .words = cli_spreads },
     { .name = NULL }
 };
-static const cli_group groups[] = { { "From the search", options, 0 }, CLI_WHERE(candidate_process_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "From the search", options, 0 }, CLI_DEVICE(candidate_process_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 static int run(cli *c, const void *args, int n, char **words)
 {

@@ -3,7 +3,7 @@
 #define FA_CLI_COMMANDS_COMMANDS_H
 #include "cli/options/command.h"
 
-extern const cli_command cli_bench, cli_completion, cli_doctor, cli_help, cli_model, cli_run, cli_sample, cli_space, cli_verify,
+extern const cli_command cli_archs, cli_bench, cli_completion, cli_doctor, cli_help, cli_model, cli_run, cli_sample, cli_space, cli_verify,
     cli_version, cli_candidate_process;
 
 /* Runs the subcommand that argv names; returns the exit code. */

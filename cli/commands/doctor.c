@@ -11,7 +11,6 @@
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "runtime/context/environment.h"
-#include "sim/sim.h"
 #include "verify/cases/trial.h"
 #include <stdarg.h>
 #include <string.h>
@@ -168,8 +167,28 @@ static void look_at_cache(doctor *d)
     }
     if (s && fa_store_root_at(s, 0, &writable, &trouble) && !fa_store_root(s))
         tell(d, WARN, "cache", "name a directory that can be written first in FAGEN_CACHE_DIR",
-             "no root can be written: every process compiles anew");
+             "no root can be written: every process compiles again");
     fa_store_close(s);
+}
+
+/* The one that is asked for; else that of sm_80, which takes the place of a GPU. */
+static void look_at_simulator(doctor *d, const char *name, const cli_where *w)
+{
+    cli quiet = *d->c;
+    cli_session s;
+    char text[512];
+    quiet.quiet = true;
+    fa_status st = cli_session_open(&s, &quiet, name ? w : &(cli_where){ .device = "sim:sm_80" });
+    if (st != FA_OK) {
+        tell(d, FAIL, "simulator", name ? "fagen archs lists the names" : "this is a defect of fagen: please report it", "%s",
+             message(text, sizeof text));
+        return;
+    }
+    const fa_arch *arch = fa_context_arch(s.ctx);
+    const fa_arch *product = name ? fa_arch_find(name) : NULL;
+    tell(d, OK, "simulator", NULL, "%s%s%s, %d SMs, %s shared memory per block", s.device, product ? ", as the model has it " : "",
+         product ? product->chip : "", arch->sm_count, cli_show_bytes(arch->smem_block));
+    cli_session_close(&s);
 }
 
 /* Renders, compiles, loads, runs and verifies one tiny problem. */
@@ -251,12 +270,14 @@ static int run(cli *c, const void *args, int n, char **words)
     (void)n, (void)words;
     if (!c->json)
         cli_say(stdout, "fagen %s\n", FA_VERSION_STRING);
-    look_at_driver(&d);
+    const char *simulated = a->where.arch                                             ? a->where.arch
+                            : a->where.device && !strncmp(a->where.device, "sim:", 4) ? a->where.device + 4
+                                                                                      : NULL;
+    if (!simulated) /* what is asked for needs none */
+        look_at_driver(&d);
     bool nvrtc = look_at_nvrtc(&d), templates = look_at_templates(&d);
     look_at_cache(&d);
-    const cu_driver *sim = sim_open("sm_80");
-    tell(&d, sim ? OK : FAIL, "simulator", "this is a defect of fagen: please report it", "%s",
-         sim ? sim->name : "sim:sm_80 does not open");
+    look_at_simulator(&d, simulated, &a->where);
     if (nvrtc && templates)
         test_it(&d, &a->where);
     else

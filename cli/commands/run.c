@@ -1,6 +1,7 @@
 /* run: one launch with random data, and what it did. */
 #include "cli/options/problem_options.h"
 #include "cli/session/check.h"
+#include "cli/session/config_text.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
 #include "cli/text/progress.h"
@@ -20,7 +21,7 @@ typedef struct run_args {
     cli_sim sim;
     const char *config;
     uint64_t seed;
-    int32_t window[2], async, schedule, lengths;
+    int32_t async, schedule, lengths;
     bool counters, check, unchecked;
 } run_args;
 
@@ -35,7 +36,6 @@ static const cli_option options[] = {
       .value = "CONFIG",
       .help = "run this config (default: what fa_launch chooses)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
-    { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
     CLI_LENGTHS_ROW(offsetof(run_args, lengths)),
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64; exit 4 when it is wrong" },
     { .name = NULL },
@@ -128,19 +128,19 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
     cli_table_print(&table, c);
 }
 
-static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const char *why,
-                  double seconds, const sim_counters *k, const fa_verdict *v)
+static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_config *config,
+                  const char *why, double seconds, const sim_counters *k, const fa_verdict *v)
 {
-    char text[256];
+    char text[256], named[CLI_CONFIG_TEXT];
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     fa_problem_print(text, sizeof text, p);
     if (code != CLI_EXIT_OK)
         fprintf(stderr, "fagen run: %s\n", fa_last_error());
     if (c->json)
         return cli_answer(c,
-                          json_pack("{s:o,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "explain", why, "seconds",
-                                    cli_json_number(seconds), "counters", a->counters ? counters_json(k, t) : json_null(), "check",
-                                    a->check ? cli_check_json(v) : json_null()),
+                          json_pack("{s:o,s:s,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
+                                    cli_config_text(named, config), "explain", why, "seconds", cli_json_number(seconds), "counters",
+                                    a->counters ? counters_json(k, t) : json_null(), "check", a->check ? cli_check_json(v) : json_null()),
                           code);
     cli_say(stdout, "%s", why);
     cli_say(stdout, "ran        one launch%s: %s from call to result\n", s->simulated ? " on the simulator" : "",
@@ -152,17 +152,37 @@ static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tens
     return code;
 }
 
+/* What a launch with the mask window lets see: what is asked for, else as many keys to the left as the problem's bucket has. */
+static cli_reach window_of(const run_args *a, const fa_problem *p)
+{
+    const cli_reach *w = &a->problem_options.window;
+    return w->given ? *w : (cli_reach){ .left = p->window ? p->window : 128, .right = 0 };
+}
+
 static fa_status check(const run_args *a, const cli_session *s, const fa_problem *p, const fa_config *config, fa_verdict *v)
 {
+    cli_reach window = window_of(a, p);
     fa_case k;
     fa_status st = fa_case_of(&k, p, a->seed);
     if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
-        k.window_left = a->window[0];
-        k.window_right = a->window[1];
+        k.window_left = window.left;
+        k.window_right = window.right;
     }
     if (st == FA_OK && a->lengths)
         k.ragged.k = a->lengths - 1;
     return st == FA_OK ? fa_verify_case(s->ctx, &k, config, v) : st;
+}
+
+/* What fa_launch() ran, which it was asked before. Leaves the message of a check alone. */
+static void launched(fa_context *ctx, const fa_problem *p, fa_config *out)
+{
+    fa_selection selection = { .seconds = 0 };
+    fa_source source = { .text = NULL };
+    fa_message before;
+    fa_message_keep(&before);
+    fa_message_settle(&before, fa_select(ctx, p, &selection, &source));
+    *out = selection.config;
+    fa_source_free(&source);
 }
 
 static int run(cli *c, const void *args, int n, char **words)
@@ -190,8 +210,10 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_session_close(&s);
         return cli_fail(c, st);
     }
-    p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
-    p.sq = p.sq ? p.sq : p.sk ? p.sk : s.simulated ? 256 : 4096; /* a second on a simulator is a millisecond on a GPU */
+    if (s.simulated) { /* a second on a simulator is a millisecond on a GPU, which has the shape of every command */
+        p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
+        p.sq = p.sq ? p.sq : p.sk ? p.sk : 256;
+    }
     fa_problem_fill_shape(&p);
     sim_set_options(&o);
     if (a->config)
@@ -206,8 +228,10 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_ragged_of(&drawn, &p, a->seed, a->lengths);
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &p, &drawn);
-    t.args.window_left = a->window[0];
-    t.args.window_right = a->window[1];
+    if (p.mask == FA_MASK_WINDOW) {
+        t.args.window_left = window_of(a, &p).left;
+        t.args.window_right = window_of(a, &p).right;
+    }
     if (st == FA_OK)
         st = fa_tensors_random(&t, a->seed);
     sim_counters_reset();
@@ -220,7 +244,9 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_explain(s.ctx, NULL, &t.args, why, sizeof why);
     if (st == FA_OK && a->check)
         st = check(a, &s, &p, a->config ? &config : NULL, &v);
-    int code = st == FA_OK || (st == FA_WRONG && a->check) ? answer(c, a, &s, &t, &p, why, seconds, &k, &v) : cli_fail(c, st);
+    if (c->json && !a->config && (st == FA_OK || st == FA_WRONG))
+        launched(s.ctx, &p, &config);
+    int code = st == FA_OK || (st == FA_WRONG && a->check) ? answer(c, a, &s, &t, &p, &config, why, seconds, &k, &v) : cli_fail(c, st);
     cli_sim_tell(c, &a->sim);
     fa_tensors_close(&t);
     fa_ragged_close(&drawn);

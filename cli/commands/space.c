@@ -1,5 +1,6 @@
 /* space: the configs of a problem under a budget, and why the others are not among them. */
 #include "cli/options/problem_options.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -37,10 +38,11 @@ static const cli_group groups[] = {
 
 static json_t *point_json(const fa_point *p, const fa_cost *cost)
 {
-    char text[512];
-    fa_config_print(text, sizeof text, &p->config);
-    json_t *j = json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "fits", p->fits, "smem", p->smem, "regs", p->regs, "threads",
-                          p->threads, "constraint", p->constraint, "why", p->why);
+    char text[CLI_CONFIG_TEXT], recorded[CLI_CONFIG_TEXT];
+    cli_config_text(text, &p->config);
+    fa_config_print(recorded, sizeof recorded, &p->config);
+    json_t *j = json_pack("{s:s,s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "recorded", recorded, "fits", p->fits, "smem", p->smem,
+                          "regs", p->regs, "threads", p->threads, "constraint", p->constraint, "why", p->why);
     if (cost) {
         json_object_set_new(j, "seconds", cli_json_number(cost->seconds));
         json_object_set_new(j, "bound", json_string(cost->bound));
@@ -123,7 +125,7 @@ static bool is_whole(const fa_gen *g, const fa_config *c)
     return !fa_gen_tunable(g, c->family, (size_t)c->n, &t) && fa_gen_tunable(g, c->family, 0, &t);
 }
 
-/* One config, judged; of several that the text can mean, the first that fits. */
+/* One config, judged; of several that the text can mean, what --config would take: the model's best that fits. */
 static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p, const fa_arch *arch)
 {
     fa_config config;
@@ -143,6 +145,12 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     for (size_t i = 0; st == FA_OK && i < s.n; i++)
         if (cli_config_names(&config, &s.points[i].config) && (!pt || (s.points[i].fits && !pt->fits)))
             pt = &s.points[i];
+    if (pt && pt != &one && pt->fits) { /* one that has no price is named all the same */
+        fa_config best;
+        if (cli_pick(g, p, arch, a->chip.sram, a->why, &best) == FA_OK)
+            for (size_t i = 0; i < s.n; i++)
+                pt = fa_config_equal(&best, &s.points[i].config) ? &s.points[i] : pt;
+    }
     if (st != FA_OK || !pt) {
         fa_space_free(&s);
         return cli_fail(c, st == FA_INVALID ? fa_wrap(st, "--why")

@@ -1,5 +1,6 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
 #include "cli/options/problem_list.h"
+#include "cli/session/config_text.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
 #include "cli/text/progress.h"
@@ -99,7 +100,7 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     fa_case_print(text, sizeof text, k);
     if (t->c->json) {
         if (config)
-            fa_config_print(used, sizeof used, config);
+            cli_config_text(used, config);
         json_array_append_new(t->list, json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK,
                                                  "status", fa_status_name(st), "rule", v.rule ? json_string(v.rule) : json_null(),
                                                  "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
@@ -120,7 +121,7 @@ static bool has_grid(const verify_args *a)
 #define WORK_DEVICE 3e8
 #define WORK_SIMULATED 4e6
 
-/* The same class and group at a size that is soon checked; a chunk behind a cache stays one. */
+/* The same class and group at a size that is soon checked; a chunk after a cached prefix stays one. */
 static void cut_down(fa_problem *p, double most)
 {
     int32_t part = p->features & FA_FEATURE_LENGTHS && p->sq < p->sk ? 8 : 2;

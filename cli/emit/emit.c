@@ -1,6 +1,7 @@
 /* emit: the kernel of a config as text, PTX or cubin. */
 #include "emit.h"
 #include "cli/files/file.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -29,6 +30,7 @@ static const cli_option problem_options[] = {
     { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST",
       .help = "which keys are visible (default none)", .words = cli_masks },
     { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
+    CLI_WINDOW_ROW(offsetof(emit_args, window)),
     { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
     { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
     { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
@@ -48,6 +50,8 @@ static const cli_option chip_options[] = {
     { .name = "arch", .type = &cli_text, FIELD(arch), .value = "LIST",
       .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default: that of FAGEN_DEVICE, else of the GPU of this machine, "
                 "else sm_80); in a bundle also compute_80, ..., for PTX" },
+    { .name = "device", .type = &cli_text, FIELD(device), .value = "DEVICE",
+      .help = "the arch of a device instead: cuda, cuda:N, or sim:ARCH" },
     { .name = "sram", .type = &cli_bytes, FIELD(sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
@@ -90,7 +94,7 @@ static fa_status only(const emit_args *a, fa_problem *p, const fa_arch **arch)
 {
     static fa_problem all[EMIT_PROBLEMS];
     size_t n;
-    const cli_chip chip = { a->arch, a->sram };
+    const cli_chip chip = { .arch = a->arch, .sram = a->sram };
     if (a->name || a->grid || a->raw)
         return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : a->grid ? "grid" : "raw");
     fa_status st = emit_problems(a, all, &n);
@@ -132,7 +136,7 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
     if (c->json) {
         char problem[200], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
-        fa_config_print(text, sizeof text, &selection->config);
+        cli_config_text(text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);
         return cli_answer(c,
                           json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",
@@ -159,7 +163,9 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
     (void)n, (void)words;
-    fa_status st = there.arch ? FA_OK : emit_default_arch(&there.arch);
+    fa_status st = !there.arch    ? emit_default_arch(&there.arch, there.device)
+                   : there.device ? fa_fail(FA_INVALID, "--arch and --device are two ways to name the chip; accepted: one of them")
+                                  : FA_OK;
     if (st != FA_OK)
         return cli_fail(c, st);
     if (a->bundle)

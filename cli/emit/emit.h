@@ -9,9 +9,11 @@ typedef struct emit_args {
     cli_common common;
     cli_list op, d, dtype, mask, n, align; /* op, mask: + 1 */
     int32_t dv, o_dtype, b, hq, hkv, sq, sk, features, page;
+    cli_reach window;
     bool causal;
     const char *problem; /* several, between semicolons */
     const char *arch;    /* several, between commas */
+    const char *device;  /* whose arch it is instead; NULL = none */
     int32_t sram;
     const char *config, *output;
     int32_t format;
@@ -37,9 +39,10 @@ typedef struct emit_target {
 /* The first of a list, which moves on to the next. FA_INVALID names what is accepted. */
 fa_status emit_next_target(const char **list, emit_target *out);
 
-/* The arch that fa_create() finds without options, of FAGEN_DEVICE or of the GPU of this machine; "sm_80" where there is no driver or
- * device. Any other trouble, as a FAGEN_DEVICE that names nothing, is the caller's to tell. */
-fa_status emit_default_arch(const char **out);
+/* The arch, or simulated product, of the device; NULL: that which fa_create() finds without options, of FAGEN_DEVICE or of the GPU of this
+ * machine, and "sm_80" where there is no driver or device. Any other trouble, as a FAGEN_DEVICE that names nothing, is the caller's to
+ * tell. */
+fa_status emit_default_arch(const char **out, const char *device);
 
 /* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing.
  */

@@ -1,4 +1,5 @@
 /* select: which config is emitted: what fa_launch() would run on the arch, the one that is named, or the model's best. */
+#include "cli/options/arch_names.h"
 #include "cli/session/ranking.h"
 #include "emit.h"
 #include "gen/error.h"
@@ -11,22 +12,29 @@ fa_status emit_next_target(const char **list, emit_target *out)
     size_t len = strcspn(*list, ",");
     snprintf(name, sizeof name, "%.*s", (int)len, *list);
     out->ptx = strncmp(name, "compute_", 8) == 0;
-    out->arch = len < sizeof name ? fa_arch_find(out->ptx ? name + 8 : name) : NULL;
     bool more = (*list)[len] != 0, dangling = more && !(*list)[len + 1];
     *list += len + more;
-    return out->arch && !dangling
-               ? FA_OK
-               : fa_fail(FA_INVALID, "--arch is \"%s\"; accepted: %s, and the same with compute_ in place of sm_ for PTX, in a list",
-                         dangling ? "" : name, fa_arch_names());
+    fa_status st = dangling ? fa_fail(FA_INVALID, "--arch is \"\"; accepted: %s, or products such as h100", fa_arch_names())
+                            : cli_arch_find(&out->arch, "arch", out->ptx ? name + 8 : name);
+    return st == FA_OK ? st : fa_wrap(st, "in a bundle also with compute_ in place of sm_, for PTX");
 }
 
-fa_status emit_default_arch(const char **out)
+fa_status emit_default_arch(const char **out, const char *device)
 {
     fa_context *ctx;
-    fa_status st = fa_create(&ctx, NULL);
+    fa_options o = FA_OPTIONS_INIT;
+    o.device = device;
     *out = "sm_80";
+    fa_status st = device ? cli_device_check("device", device) : FA_OK;
+    if (st == FA_OK && device && cli_device_arch(device)) {
+        *out = device + strlen("sim:"); /* as it is named: a product, or a list of them */
+        return strchr(device, ':') == strrchr(device, ':') ? FA_OK
+                                                           : fa_fail(FA_INVALID, "--device is \"%.60s\"; accepted: sim:ARCH", device);
+    }
+    if (st == FA_OK)
+        st = fa_create(&ctx, &o);
     if (st != FA_OK)
-        return st == FA_NO_DRIVER ? FA_OK : st;
+        return st == FA_NO_DRIVER && !device ? FA_OK : device ? fa_wrap(st, "--device") : st;
     const fa_arch *arch = fa_arch_find(fa_context_arch(ctx)->name);
     if (arch)
         *out = arch->name;

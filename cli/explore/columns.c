@@ -1,4 +1,5 @@
 /* columns: the one table that CSV, JSON and the page are made from. */
+#include "cli/session/config_text.h"
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>
@@ -96,6 +97,7 @@ RECORD(samples, number(r && r->how == FA_MEASURED ? r->count : NAN))
 RECORD(compiled_regs, number(r && r->regs > 0 ? r->regs : NAN))
 RECORD(spills, number(r && r->regs > 0 ? r->spills : NAN))
 RECORD(kernel, text(!r ? "" : v->k->older ? "older" : "same"))
+RECORD(rejected, text(r && v->k->rejected ? "yes" : ""))
 RECORD(date, text(r ? r->date : ""))
 RECORD(why, text(r ? r->why : ""))
 COUNT(sim_read, n->read)
@@ -149,6 +151,7 @@ static const struct {
     { { "compiled_regs", "registers per thread, compiled", R, 0 }, compiled_regs },
     { { "spills", "spilled bytes", R, 0 }, spills },
     { { "kernel", "its text and today's", R, -1 }, kernel },
+    { { "rejected", "whether the record rejects it", R, -1 }, rejected },
     { { "date", "date of the record", R, -1 }, date },
     { { "why", "what the record says", R, -1 }, why },
     { { "sim_read", "bytes read, counted", S, 0 }, sim_read },
@@ -208,7 +211,7 @@ void explore_csv(const explore *e, fa_text *out)
     fa_text_str(out, "\n");
     for (size_t r = 0; r < e->n; r++) {
         char config[512];
-        fa_config_print(config, sizeof config, &e->config[r].point.config);
+        cli_config_text(config, &e->config[r].point.config);
         add_text(out, config);
         for (size_t i = 0; i < COLUMNS; i++) {
             explore_cell c = explore_cell_of(e, &e->config[r], i);

@@ -1,5 +1,7 @@
 /* document: all of it as one JSON document, for --json and inside the page. */
+#include "cli/session/config_text.h"
 #include "explore.h"
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include <math.h>
 #include <string.h>
@@ -21,7 +23,7 @@ static json_t *text(const char *s)
 static json_t *config_text(const fa_config *c)
 {
     char s[512];
-    fa_config_print(s, sizeof s, c);
+    cli_config_text(s, c);
     return text(s);
 }
 
@@ -36,7 +38,7 @@ static json_t *cell(const explore *e, const explore_config *k, size_t column)
     return c.none ? json_null() : c.is_text ? text(c.text) : cli_json_number(c.number);
 }
 
-/* The cells of one part, behind what the row begins with. */
+/* The cells of one part, after what the row begins with. */
 static json_t *row_of(const explore *e, const explore_config *k, explore_part part, json_t *row)
 {
     const explore_column *c;
@@ -171,9 +173,10 @@ static json_t *lengths_json(const explore *e)
     json_t *list = json_array();
     for (int i = 0; i < e->lengths; i++) {
         const explore_length *l = &e->length[i];
-        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk", l->problem.sk,
-                                              "model_us", microseconds(l->seconds), "naive_us", microseconds(l->naive), "measured_us",
-                                              microseconds(l->measured), "measured_naive_us", microseconds(l->measured_naive), "held",
+        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk",
+                                              l->problem.sk, "model_us", microseconds(l->seconds), "naive_us", microseconds(l->naive),
+                                              "measured_us", microseconds(l->measured), "measured_naive_us",
+                                              microseconds(l->measured_naive), "tensors", cli_json_number(l->tensors), "held",
                                               cli_json_number(l->held), "naive_held", cli_json_number(l->naive_held), "bytes",
                                               cli_json_number(l->bytes), "naive_bytes", cli_json_number(l->naive_bytes), "config",
                                               l->seconds > 0 ? config_text(&l->config) : json_null(), "systems", systems_json(e, l)));
@@ -185,7 +188,9 @@ static json_t *arch_json(const explore *e)
 {
     const fa_arch *a = e->arch;
     const fa_problem *p = &e->problem;
-    double sm = a->sm_count * a->clock_ghz / 1e3; /* per clock and SM to 1e12 per second */
+    const fa_operation *op = fa_operation_find(p->op);
+    double sm = a->sm_count * a->clock_ghz / 1e3, /* per clock and SM to 1e12 per second */
+        pair = 2 * (op->products_d * p->d + op->products_dv * p->dv);
     explore_peak units[EXPLORE_PEAKS];
     explore_peaks(a, p->dtype, units);
     json_t *peaks = json_array();
@@ -195,7 +200,7 @@ static json_t *arch_json(const explore *e)
     return json_pack("{s:s,s:o,s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:s}", "name", a->name, "chip", text(a->chip), "sms", a->sm_count,
                      "clock_ghz", cli_json_number(a->clock_ghz), "smem_block", a->smem_block, "smem_sm", a->smem_sm, "regs_sm", a->regs_sm,
                      "regs_thread", a->regs_thread, "hbm_gbs", cli_json_number(a->hbm_gbs), "l2_gbs", cli_json_number(a->l2_gbs), "peaks",
-                     peaks, "exp_tflops", cli_json_number(a->exp_rate * sm * 2 * (p->d + p->dv)), "source", a->source);
+                     peaks, "exp_tflops", cli_json_number(a->exp_rate * sm * pair), "source", a->source);
 }
 
 static json_t *sources_json(const explore *e)
@@ -228,17 +233,19 @@ json_t *explore_document(const explore *e)
 {
     char problem[256], shape[256], features[96];
     const fa_problem *p = &e->problem;
+    const fa_operation *op = fa_operation_find(p->op);
     fa_problem_print(problem, sizeof problem, p);
     fa_problem_print(shape, sizeof shape, &e->run.shape);
     json_t *doc = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "fagen", FA_VERSION_STRING,
-        "problem", problem, "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask),
-        "window", p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(), "features",
+        "{s:s,s:s,s:{s:s,s:s,s:s,s:s,s:o,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:i,s:s,s:o,s:o,s:o,s:o}", "fagen",
+        FA_VERSION_STRING, "problem", problem, "asked", "op", op->name, "dtype", fa_dtype_name(p->dtype), "o_dtype",
+        fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask), "window",
+        p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(), "features",
         p->features ? fa_problem_field_text(features, sizeof features, &fa_problem_fields[FA_FIELD_features], p->features) : "", "page",
         p->page, "d", p->d, "dv", p->dv, "b", p->b, "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget",
-        e->budget, "total", (json_int_t)e->total, "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops), "tensor_bytes",
-        cli_json_number(e->tensor_bytes), "measured_bytes", cli_json_number(e->measured_bytes), "streamed",
-        json_boolean(explore_is_streamed(e)), "sources", sources_json(e));
+        e->budget, "total", (json_int_t)e->total, "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops), "products",
+        op->products_d + op->products_dv, "tensors", e->tensors, "tensor_bytes", cli_json_number(e->tensor_bytes), "measured_bytes",
+        cli_json_number(e->measured_bytes), "streamed", json_boolean(explore_is_streamed(e)), "sources", sources_json(e));
     json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD),
                                 "counters", columns_json(EXPLORE_OF_COUNTERS));
     json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns,

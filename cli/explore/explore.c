@@ -1,6 +1,7 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
 #include "explore.h"
 #include "cli/files/file.h"
+#include "cli/options/arch_names.h"
 #include "cli/options/grid.h"
 #include "cli/options/problem_options.h"
 #include "cli/session/session.h"
@@ -49,7 +50,7 @@ static const cli_option outputs[] = {
 static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args),
                                     { "What is explored", options, 0 },
                                     { "What is written", outputs, 0 },
-                                    CLI_WHERE(explore_args),
+                                    CLI_DEVICE(explore_args),
                                     CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
@@ -87,9 +88,10 @@ static fa_status find_subject(subject *at, cli *c, const explore_args *a)
         at->arch = fa_context_arch(at->session.ctx);
         at->budget = fa_context_budget(at->session.ctx);
         at->store = fa_context_store(at->session.ctx);
-        if (at->session.simulated)
-            at->arch = fa_arch_find(at->arch->name);
-        else if (!at->chip)
+        if (at->session.simulated) {
+            const fa_arch *product = a->where.device ? cli_device_arch(a->where.device) : NULL;
+            at->arch = product ? product : fa_arch_find(at->arch->name);
+        } else if (!at->chip)
             at->chip = at->arch->chip;
     }
     if (!at->store)
@@ -116,11 +118,11 @@ static void take_grid_heads(fa_problem *p)
     }
 }
 
-/* By what bounds the problem: "612.4 TFLOP/s", "4152 GB/s of Q, K, V and O". Returns buf. */
+/* By what bounds the problem: "612.4 TFLOP/s", "4152 GB/s of Q, K, V and O". Products alone are counted. Returns buf. */
 static const char *rate(char *buf, size_t n, const explore *e, double seconds, double bytes)
 {
     if (explore_is_streamed(e))
-        snprintf(buf, n, "%.0f GB/s of Q, K, V and O", bytes / seconds / 1e9);
+        snprintf(buf, n, "%.0f GB/s of %s", bytes / seconds / 1e9, e->tensors);
     else
         snprintf(buf, n, "%.1f TFLOP/s", e->flops / seconds / 1e12);
     return buf;
@@ -128,15 +130,11 @@ static const char *rate(char *buf, size_t n, const explore *e, double seconds, d
 
 static void tell(cli *c, const explore *e, const char *page, const char *csv)
 {
-    char text[512], problem[256], speed[80];
-    const explore_config *best = e->n ? &e->config[0] : NULL, *timed = NULL;
+    char text[512], problem[256], speed[120];
+    const explore_config *best = explore_model_best(e), *timed = explore_measured_best(e);
     size_t times = 0;
     for (size_t i = 0; i < e->n; i++)
-        if (e->config[i].record && explore_is_time(e, e->config[i].record)) {
-            times++;
-            if (explore_is_shorter(e->config[i].record, timed ? timed->record : NULL))
-                timed = &e->config[i];
-        }
+        times += e->config[i].record && explore_is_time(e, e->config[i].record);
     fa_problem_print(problem, sizeof problem, &e->problem);
     cli_heading(c, problem);
     cli_say(stdout, "on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total,
@@ -152,8 +150,9 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
         cli_say(stdout, "model      %s, %s: %s\n", cli_show_seconds(best->cost.seconds),
                 rate(speed, sizeof speed, e, best->cost.seconds, e->tensor_bytes), text);
     }
-    cli_say(stdout, "naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive),
-            cli_show_bytes(e->naive_traffic.held));
+    if (e->naive > 0)
+        cli_say(stdout, "naive      %s at its roofline, and %s of memory beside %s\n", cli_show_seconds(e->naive),
+                cli_show_bytes(e->naive_traffic.held), e->tensors);
     if (e->run.why[0])
         cli_say(stdout, "simulator  %s\n", e->run.why);
     if (page)
@@ -224,7 +223,7 @@ static int run(cli *c, const void *args, int n, char **words)
         c->answered = true;
         json_dumpf(document, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
         putchar('\n');
-    } else if (st == FA_OK && !to_stdout && !c->quiet) {
+    } else if (st == FA_OK && !to_stdout) {
         tell(c, &e, page, a->csv);
     }
     json_decref(document);

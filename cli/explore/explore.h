@@ -29,6 +29,7 @@ typedef struct explore_config {
     fa_cost cost;
     const fa_record *record;          /* of this shape: the newest measured one, else the newest modelled one; NULL = none */
     bool older;                       /* the record is of another text of the kernel than the templates make today */
+    bool rejected;                    /* the record tells of a failure of this text, or does not tell of which: it leads nothing */
     const explore_counters *counters; /* NULL = not simulated */
 } explore_config;
 
@@ -63,7 +64,8 @@ typedef struct explore_length {
     fa_problem problem;
     double seconds, naive;                       /* by the model; seconds 0 = it has none */
     double measured, measured_naive;             /* on the chip of the records; 0 = none */
-    double held, naive_held, bytes, naive_bytes; /* held: of global memory beside Q, K, V and O */
+    double tensors;                              /* bytes of the tensors, each once */
+    double held, naive_held, bytes, naive_bytes; /* held: of global memory beside the tensors; ours: the workspace, and LSE */
     fa_config config;
     explore_system system[CLI_SYSTEMS_MAX];
 } explore_length;
@@ -79,14 +81,15 @@ typedef struct explore {
     fa_problem problem; /* normalized, with its shape */
     const fa_arch *arch;
     int32_t budget;        /* shared memory per block, bytes */
-    double flops;          /* of the two products over visible pairs: what TFLOP/s are counted by */
-    double tensor_bytes;   /* of Q, K, V and O, each once: what bandwidth is counted by; all keys at the longest, as the model has them */
+    double flops;          /* of the operation's products over visible pairs: what TFLOP/s are counted by */
+    char tensors[80];      /* the names of the operation's tensors: "Q, K, V and O" */
+    double tensor_bytes;   /* of these, each once: what bandwidth is counted by; all keys at the longest, as the model has them */
     double measured_bytes; /* the same with the lengths that the tuner measures */
     size_t total, fitting; /* points of the space */
     explore_family family[EXPLORE_FAMILIES];
     int families;
     explore_config *config; /* the model's best first */
-    size_t n;
+    size_t n, rejections;   /* rejections: how many of them a record rejects */
     explore_tile *tile;
     size_t tiles;
     char chip[48];              /* of the measured records; "" = none */
@@ -95,7 +98,7 @@ typedef struct explore {
     explore_counters *counters; /* as many as were simulated */
     size_t simulated;
     explore_run run;
-    double naive; /* seconds of naive attention: explore_naive */
+    double naive; /* seconds of naive attention: explore_naive; 0 = the operation has none */
     fa_traffic naive_traffic;
     cli_systems systems; /* that the lengths are held against */
     explore_length length[EXPLORE_LENGTHS];
@@ -121,10 +124,19 @@ bool explore_same_shape(const explore *e, const fa_record *r);
 bool explore_is_time(const explore *e, const fa_record *r);
 /* The shorter time of the two, r NULL being none at all; a time of few samples only where the other is one as well: cache/record.h. */
 bool explore_is_shorter(const fa_record *r, const fa_record *than);
+/* The fastest config by the model that no record rejects; NULL = there is none. */
+const explore_config *explore_model_best(const explore *e);
+/* The fastest time on record; NULL = there is none. */
+const explore_config *explore_measured_best(const explore *e);
 /* The system whose config it is; -1 = of none. */
 int explore_system_of(const explore *e, const fa_config *c);
-/* Seconds of naive attention: three kernels (S = Q K^T; softmax; O = P V) over all pairs, each at the roofline of the fastest matrix unit
- * for the type and of HBM, and 3 us for each launch. No kernel of fagen: a bound that is kind to whatever is used today. */
+/* Bytes of the operation's tensors, each once, with every sequence as long as the longest. */
+double explore_tensor_bytes(const explore *e, const fa_problem *p);
+/* Names and bytes of the explored problem. */
+fa_status explore_tensors_count(explore *e);
+/* Seconds of naive attention of the problem's operation: its passes (gen/literature.h) over all pairs, each a kernel at the roofline of the
+ * fastest matrix unit for the type and of HBM, and 3 us for each launch. No kernel of fagen: a bound that is kind to whatever is used
+ * today. 0 where the operation has no naive algorithm. */
 double explore_naive(const fa_arch *a, const fa_problem *p);
 /* The best of every length from 256 to 65536, of the problem's own, and of those on record. space: as listed for the problem. */
 void explore_lengths_fill(explore *e, const fa_space *space);

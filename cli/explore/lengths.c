@@ -1,5 +1,7 @@
 /* lengths: the best config of each length beside naive attention and the systems, by the model, and by what is on record. */
 #include "explore.h"
+#include "gen/extent.h"
+#include "gen/literature.h"
 #include "gen/problem.h"
 #include <math.h>
 #include <stdlib.h>
@@ -18,19 +20,30 @@ int explore_system_of(const explore *e, const fa_config *c)
 #define LAUNCH_SECONDS 3e-6 /* as the model counts one */
 
 typedef struct fastest {
+    const explore *e;
     const fa_space *space;
     explore_length *length;
 } fastest;
+
+/* Whether a record of the problem's own shape tells of a failure of the config. */
+static bool rejected(const explore *e, const fa_config *c, const fa_problem *p)
+{
+    if (!e->rejections || p->sq != e->problem.sq || p->sk != e->problem.sk)
+        return false;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->config[i].rejected && fa_config_equal(&e->config[i].point.config, c))
+            return true;
+    return false;
+}
 
 static void take(void *user, size_t point, const fa_cost *cost)
 {
     fastest *f = user;
     explore_length *l = f->length;
-    if (l->seconds > 0 && l->seconds <= cost->seconds)
+    if ((l->seconds > 0 && l->seconds <= cost->seconds) || rejected(f->e, &f->space->points[point].config, &l->problem))
         return;
     l->seconds = cost->seconds;
     l->bytes = fa_traffic_total(&cost->traffic);
-    l->held = cost->traffic.held;
     l->config = f->space->points[point].config;
 }
 
@@ -116,17 +129,26 @@ bool explore_is_streamed(const explore *e)
 double explore_naive(const fa_arch *a, const fa_problem *p)
 {
     explore_peak peak[EXPLORE_PEAKS];
-    fa_traffic t = fa_model_naive(p);
-    double s = t.write_sp / 2, pairs = (double)p->b * p->hq * p->sq * p->sk, most = 0, seconds = 0;
+    fa_literature_pass pass[FA_LITERATURE_PASSES];
+    double most = 0, seconds = 0;
     explore_peaks(a, p->dtype, peak);
     for (int i = 0; i < EXPLORE_PEAKS; i++)
         most = peak[i].tflops > most ? peak[i].tflops : most;
-    const struct {
-        double flops, bytes;
-    } passes[] = { { 2 * pairs * p->d, t.read_q + t.read_k + s }, { 0, 2 * s }, { 2 * pairs * p->dv, s + t.read_v + t.write_o } };
-    for (int i = 0; i < 3; i++)
-        seconds += LAUNCH_SECONDS + fmax(passes[i].flops / (most * 1e12), passes[i].bytes / (a->hbm_gbs * 1e9));
+    for (int i = 0, n = fa_literature_naive_passes(p, pass); i < n; i++)
+        seconds += LAUNCH_SECONDS + fmax(pass[i].flops / (most * 1e12), pass[i].bytes / (a->hbm_gbs * 1e9));
     return seconds;
+}
+
+/* The workspace of the length's config, and LSE where a forward is asked for it. */
+static double held(const explore *e, const explore_length *l)
+{
+    fa_source s = { .text = NULL };
+    fa_sizes sizes = fa_sizes_of(&l->problem, e->arch->sm_count);
+    double bytes = l->problem.op == FA_FORWARD ? 4.0 * l->problem.b * l->problem.hq * l->problem.sq : 0;
+    if (l->seconds > 0 && fa_render(e->gen, &l->problem, &l->config, e->arch, e->budget, &s) == FA_OK)
+        bytes += (double)fa_workspace_bytes(&s.workspace, &sizes, NULL);
+    fa_source_free(&s);
+    return bytes;
 }
 
 static void take_system(void *user, size_t point, const fa_cost *cost)
@@ -167,9 +189,11 @@ void explore_lengths_fill(explore *e, const fa_space *space)
     qsort(e->length, (size_t)e->lengths, sizeof *e->length, by_length);
     for (int i = 0; i < e->lengths; i++) {
         explore_length *l = &e->length[i];
-        fastest f = { space, l };
-        fa_traffic t = fa_model_naive(&l->problem);
+        fastest f = { e, space, l };
+        fa_traffic t = fa_literature_naive(&l->problem);
         fa_model_space(e->gen, &l->problem, space, e->arch, take, &f);
+        l->tensors = explore_tensor_bytes(e, &l->problem);
+        l->held = held(e, l);
         l->naive = explore_naive(e->arch, &l->problem);
         l->naive_held = t.held;
         l->naive_bytes = fa_traffic_total(&t);

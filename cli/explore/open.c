@@ -2,10 +2,10 @@
 #include "explore.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
+#include "gen/literature.h"
 #include "gen/problem.h"
 #include "reference.h"
 #include "runtime/choose/facts.h"
-#include "verify/operands/work.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +169,7 @@ static bool has_times(const explore *e, const fa_problem *shape)
     return false;
 }
 
-/* Reference times stand in for each shape that was not tuned here, in front of what was. */
+/* Reference times stand in for each shape that was not tuned here, before what was. */
 static void add_reference(explore *e, const char *chip)
 {
     fa_records own = e->records, all = cli_reference_load(&e->problem, e->arch);
@@ -262,11 +262,14 @@ static void compare_texts(explore *e)
     for (size_t i = 0; i < e->n; i++) {
         explore_config *k = &e->config[i];
         fa_source s = { .text = NULL };
-        if (!k->record || k->record->outcome == FA_BAD_COMPILE)
+        if (!k->record)
             continue;
         bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK,
-             told = k->record->source[0] || k->record->source[1];
-        k->older = !renders || (told ? s.hash[0] != k->record->source[0] || s.hash[1] != k->record->source[1] : !e->reference);
+             told = k->record->source[0] || k->record->source[1],
+             same = renders && s.hash[0] == k->record->source[0] && s.hash[1] == k->record->source[1];
+        k->older = !renders || (told ? !same : !e->reference && k->record->outcome != FA_BAD_COMPILE);
+        k->rejected = k->record->outcome != FA_RAN && (!told || same);
+        e->rejections += k->rejected;
         if (renders && !k->point.smem)
             k->point.smem = s.step[0].smem;
         fa_source_free(&s);
@@ -279,23 +282,6 @@ static int by_model(const void *a, const void *b)
     if (x->cost.seconds != y->cost.seconds)
         return x->cost.seconds < y->cost.seconds ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Of so many queries and keys in all sequences together. */
-static double tensor_bytes(const fa_problem *p, double queries, double keys)
-{
-    double in = fa_dtype_bytes(p->dtype), o = fa_dtype_bytes(p->o_dtype);
-    return p->hq * queries * (p->d * in + p->dv * o) + p->hkv * keys * (p->d + p->dv) * in;
-}
-
-static fa_status count_bytes(explore *e)
-{
-    const fa_problem *p = &e->problem;
-    fa_work drawn = { .flops = 0 };
-    fa_status st = fa_work_drawn(&drawn, p, 0);
-    e->tensor_bytes = tensor_bytes(p, (double)p->b * p->sq, (double)p->b * p->sk);
-    e->measured_bytes = tensor_bytes(p, drawn.queries, drawn.keys);
-    return st;
 }
 
 /* The winner that ships nearest, of this arch. */
@@ -322,7 +308,7 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     *out = (explore){ .gen = g, .arch = a, .budget = budget, .problem = *p, .shipped = SIZE_MAX };
     fa_problem_fill_shape(&out->problem);
     out->flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
-    fa_status st = count_bytes(out);
+    fa_status st = explore_tensors_count(out);
     if (st == FA_OK)
         st = cli_rank(g, &out->problem, a, budget, family, &r);
     if (st == FA_OK)
@@ -354,7 +340,7 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     }
     qsort(out->config, out->n, sizeof *out->config, by_model);
     out->naive = explore_naive(a, &out->problem);
-    out->naive_traffic = fa_model_naive(&out->problem);
+    out->naive_traffic = fa_literature_naive(&out->problem);
     return find_shipped(out, a, budget);
 }
 

@@ -1,4 +1,5 @@
 /* simulate: the best configs on the simulator, at a small shape of the problem's class, for what it counts. */
+#include "cli/session/config_text.h"
 #include "cli/session/session.h"
 #include "cli/text/progress.h"
 #include "explore.h"
@@ -29,6 +30,8 @@ static fa_problem small_shape(const fa_problem *p)
 static bool is_ahead(const explore *e, const explore_config *a, const explore_config *b)
 {
     bool ta = a->record && explore_is_time(e, a->record), tb = b->record && explore_is_time(e, b->record);
+    if (a->rejected != b->rejected)
+        return b->rejected;
     if (ta != tb)
         return ta;
     return ta ? explore_is_shorter(a->record, b->record) : a->cost.seconds < b->cost.seconds;
@@ -142,7 +145,7 @@ void explore_simulate(explore *e, const cli *c, int n)
     for (int i = 0; i < n && !cli_interrupted(); i++) {
         char config[512], line[600];
         explore_config *k = &e->config[picked[i]];
-        fa_config_print(config, sizeof config, &k->point.config);
+        cli_config_text(config, &k->point.config);
         snprintf(line, sizeof line, "simulate: %d of %d  %s", i + 1, n, config);
         cli_progress_tell(&bar, line, (double)i / n);
         if (run_one(e, &s, &k->point.config, &e->counters[e->simulated]) == FA_OK)

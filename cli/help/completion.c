@@ -10,7 +10,7 @@ void completion_add(char *to, size_t n, const char *word)
     snprintf(to + at, n - at, "%s%s", at ? " " : "", word);
 }
 
-/* The words of "a, b, c", each behind `before`. */
+/* The words of "a, b, c", each after `before`. */
 static void add_all(char *to, size_t n, const char *before, const char *list)
 {
     while (*list) {
@@ -20,6 +20,14 @@ static void add_all(char *to, size_t n, const char *before, const char *list)
         completion_add(to, n, word);
         list += k + strspn(list + k, ", ");
     }
+}
+
+static void add_archs(char *to, size_t n, const char *before)
+{
+    const char *product;
+    add_all(to, n, before, fa_arch_names());
+    for (size_t i = 0; fa_arch_product(i, &product); i++)
+        add_all(to, n, before, product);
 }
 
 /* Options whose values are names that no table of words has; the rest go by what the help calls the value. */
@@ -37,15 +45,17 @@ void completion_of(completion *out, const cli_option *o, const completion_names 
     *out = (completion){ .list = o->type == &cli_choices || o->type == &cli_set ||
                                  (o->value && (!strcmp(o->value, "LIST") || strstr(o->value, ",..."))) };
     for (const cli_word *w = o->words; w && w->name; w++)
-        completion_add(out->words, sizeof out->words, w->name);
+        if (cli_word_is_first(o->words, w))
+            completion_add(out->words, sizeof out->words, w->name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !out->words[0]; i++) {
         if ((rows[i].option && strcmp(rows[i].option, o->name)) || (rows[i].value && (!o->value || strcmp(rows[i].value, o->value))))
             continue;
         if (rows[i].names == ARCHS)
-            add_all(out->words, sizeof out->words, "", fa_arch_names());
+            add_archs(out->words, sizeof out->words, "");
         if (rows[i].names == DEVICES) {
             add_all(out->words, sizeof out->words, "", out->list ? "all, 0, 1" : "cuda, cuda:0, cuda:1");
-            add_all(out->words, sizeof out->words, "sim:", out->list ? "" : fa_arch_names());
+            if (!out->list)
+                add_archs(out->words, sizeof out->words, "sim:");
         }
         for (const cli_grid *g = cli_grids; rows[i].names == GRIDS && g->name; g++)
             completion_add(out->words, sizeof out->words, g->name);

@@ -117,13 +117,13 @@ void completion_bash(FILE *f, const cli_program *p, const completion_names *name
     for (size_t i = 0; p->commands[i]; i++)
         option_names(f, p->commands[i]);
     option_names(f, p->help);
-    fprintf(f, "    esac\n}\n\n# What follows an option: words, behind a comma where it is a list of them; @files; @folders; status 1: "
+    fprintf(f, "    esac\n}\n\n# What follows an option: words, after a comma where it is a list of them; @files; @folders; status 1: "
                "nothing does.\n"
                "_fagen_values() {\n    case $1:$2 in\n");
     for (size_t i = 0; p->commands[i]; i++)
         values(f, p->commands[i], names);
     values(f, p->help, names);
-    fprintf(f, "    *) return 1 ;;\n    esac\n}\n\n# The words of a subcommand that are no options, behind $2 others; without arguments: "
+    fprintf(f, "    *) return 1 ;;\n    esac\n}\n\n# The words of a subcommand that are no options, after $2 others; without arguments: "
                "the subcommands.\n"
                "_fagen_words() {\n    case $1:$2 in\n    :) echo \"");
     for (size_t i = 0; p->commands[i]; i++)

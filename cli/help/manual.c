@@ -20,7 +20,7 @@ static const char *escape(char c)
 
 #define SOURCE_COLUMNS 72 /* from where a line of filled text ends at a blank */
 
-/* n characters of one line; a long list may break behind a comma. fill: roff joins and breaks the lines as it likes. */
+/* n characters of one line; a long list may break after a comma. fill: roff joins and breaks the lines as it likes. */
 static void roff(FILE *f, const char *s, size_t n, bool fill)
 {
     size_t at = 0;
@@ -41,7 +41,7 @@ static void roff(FILE *f, const char *s, size_t n, bool fill)
     }
 }
 
-/* The lines of a text, each behind `between` but the first; NULL: as they are, not filled. */
+/* The lines of a text, each after `between` but the first; NULL: as they are, not filled. */
 static void lines(FILE *f, const char *s, const char *between)
 {
     for (size_t n, i = 0; *s; s += n + (s[n] == '\n'), i++) {
@@ -60,7 +60,7 @@ static void section(FILE *f, const char *macro, const char *title)
     fputc('\n', f);
 }
 
-/* The text of a row, behind its term and what else stands in that line. */
+/* The text of a row, after its term and what else stands in that line. */
 static void row(FILE *f, const char *text)
 {
     fputc('\n', f);

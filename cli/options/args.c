@@ -94,7 +94,7 @@ fa_status cli_args_parse(const cli_group *groups, void *args, size_t size, int a
     for (size_t i = 0; st == FA_OK && i < t.n; i++)
         if (t.r[i].option->preset)
             st = store(&t.r[i], args, t.r[i].option->preset);
-    optind = 0; /* glibc: start anew */
+    optind = 0; /* glibc: start over */
     opterr = 0;
     while (st == FA_OK) {
         int at = optind ? optind : 1, c = getopt_long(argc, argv, t.shorts, t.longs, NULL);

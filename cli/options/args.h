@@ -27,7 +27,7 @@ typedef struct cli_option_type {
 /* Combination i of n lists, of which the last changes fastest: a value of each, 0 of an empty one. False past the last. */
 bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out);
 
-extern const cli_option_type cli_int;     /* int32_t, min to max */
+extern const cli_option_type cli_int;     /* int32_t, min to max, "4k" is 4096 */
 extern const cli_option_type cli_ints;    /* cli_list of them, comma separated */
 extern const cli_option_type cli_seed;    /* uint64_t */
 extern const cli_option_type cli_bytes;   /* int32_t, "65536" or "64KiB" */
@@ -40,7 +40,17 @@ extern const cli_option_type cli_text;    /* const char *, not empty */
 extern const cli_option_type cli_choice;  /* int, one of words */
 extern const cli_option_type cli_choices; /* cli_list of them */
 extern const cli_option_type cli_set;     /* int32_t, several of words or-ed, joined by commas or + */
-extern const cli_option_type cli_window;  /* int32_t[2], "LEFT,RIGHT", -1 = unbounded */
+extern const cli_option_type cli_window;  /* int32_t[2], "LEFT,RIGHT" or "LEFT", with 0 to the right; -1 = unbounded */
+
+/* The same where none need be given. */
+typedef struct cli_reach {
+    bool given;
+    int32_t left, right;
+} cli_reach;
+extern const cli_option_type cli_reach_type;
+
+/* Whether it is the first of the words with its value: the others mean the same, and are accepted without being told. */
+bool cli_word_is_first(const cli_word *words, const cli_word *w);
 
 struct cli_option {
     const char *name;            /* long name; NULL ends a table */

@@ -4,7 +4,10 @@
 static const cli_word when[] = { { "never", 0 }, { "auto", 1 }, { "always", 2 }, { NULL, 0 } };
 const cli_option cli_common_options[] = {
     { .name = "json", .at = offsetof(cli_common, json), .help = "one JSON document on standard output, and nothing else there" },
-    { .name = "quiet", .letter = 'q', .at = offsetof(cli_common, quiet), .help = "no notes and no progress on standard error" },
+    { .name = "quiet",
+      .letter = 'q',
+      .at = offsetof(cli_common, quiet),
+      .help = "no notes and no progress on standard error; results and reports stay" },
     { .name = "color",
       .type = &cli_choice,
       .at = offsetof(cli_common, color),

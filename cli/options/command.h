@@ -33,7 +33,7 @@ typedef struct cli_command {
 typedef struct cli_program {
     const char *name, *title;
     const cli_command *const *commands; /* those that are listed, in the order in which a person meets them; NULL past the last */
-    const cli_command *help;            /* completed behind them, where words are completed */
+    const cli_command *help;            /* completed after them, where words are completed */
     const struct cli_alias {
         const char *name; /* NULL past the last */
         const cli_command *command;

@@ -26,7 +26,8 @@ const cli_grid cli_grids[] = {
       CACHE },
     { "llm-verify", "2 to 256 queries over caches of 2k to 65k keys: drafts that are verified, chunks, cross attention", VERIFY },
     { "llm-mixed",
-      "packed prompts, chunks of prompts behind caches, and chunks beside the tokens of others: lengths on the device, and pages", MIXED },
+      "packed prompts, chunks of prompts after cached prefixes, and chunks beside the tokens of others: lengths on the device, and pages",
+      MIXED },
     { "training", "both passes of training, bf16 from 512 to 16k: as many key heads as query heads, and four query heads to a key head",
       TRAINING },
     { "vit", "images: vision and diffusion transformers", VIT },
@@ -96,7 +97,7 @@ static const struct series {
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 8192, 0, 0, { 4096, 1024, 16384 }, "Llama 3 70B on one chip", 0 },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 8, 1, 8192, 0, 0, { 4096, 16384 }, "Llama 3 70B split over eight chips", 0 },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 2048 }, "Llama 2 7B: as many key heads as query heads", 0 },
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 1, 2048, { 16384 }, "a chunk of 2048 behind a long prefix", 0 },
+    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 1, 2048, { 16384 }, "a chunk of 2048 after a long prefix", 0 },
     { PREFILL, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "Llama 3.2 1B", 0 },
     { PREFILL, FA_BF16, 64, 0, WINDOW(128), 64, 8, 8192, 0, 0, { 4096, 16384 }, "every other layer of gpt-oss", 0 },
     { PREFILL, FA_BF16, 96, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 1024 }, "Phi 3 mini", 0 },
@@ -152,25 +153,25 @@ static const struct series {
     OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192, 1024), "a token each for 64 users, pages of 16", 16),
     OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 64", 64),
 
-/* Queries that are verified or computed together behind a long cache, more than a token and less than a prompt. */
-#define BEHIND(d, mask, hq, hkv, b, sq, lengths, why)                                  \
+/* Queries that are verified or computed together after a long cached prefix, more than a token and less than a prompt. */
+#define AFTER_CACHE(d, mask, hq, hkv, b, sq, lengths, why)                             \
     {                                                                                  \
         VERIFY, FA_BF16, d, 0, FA_MASK_##mask, hq, hkv, 0, b, sq, LIST lengths, why, 0 \
     }
-    BEHIND(128, CAUSAL, 32, 8, 1, 8, (16384, 4096, 65536), "a draft of eight tokens for one user"),
-    BEHIND(128, CAUSAL, 32, 8, 1, 32, (16384, 4096, 65536), "a tree of 32 drafted tokens for one user"),
-    BEHIND(128, CAUSAL, 32, 8, 1, 64, (16384, 4096, 65536), "a tree of 64 drafted tokens for one user"),
-    BEHIND(128, CAUSAL, 32, 8, 1, 256, (16384, 4096), "a chunk of 256 for one user"),
-    BEHIND(128, CAUSAL, 32, 8, 8, 8, (8192, 2048), "drafts of eight tokens for 8 users"),
-    BEHIND(128, CAUSAL, 32, 8, 8, 64, (8192), "trees of 64 drafted tokens for 8 users"),
-    BEHIND(128, CAUSAL, 64, 8, 4, 16, (16384), "drafts of sixteen tokens for 4 users, eight query heads to a key head"),
-    BEHIND(128, CAUSAL, 8, 1, 1, 32, (32768), "a tree of 32 drafted tokens, heads split over eight chips"),
-    BEHIND(64, CAUSAL, 32, 8, 1, 32, (16384, 4096), "a tree of 32 drafted tokens, Llama 3.2 1B"),
-    BEHIND(64, CAUSAL, 32, 8, 8, 8, (8192), "drafts of eight tokens for 8 users, Llama 3.2 1B"),
-    BEHIND(256, CAUSAL, 16, 8, 1, 32, (16384), "a tree of 32 drafted tokens, Gemma 2 9B"),
-    BEHIND(96, CAUSAL, 32, 32, 1, 64, (8192), "a tree of 64 drafted tokens, Phi 3 mini"),
-    BEHIND(128, NONE, 16, 16, 1, 128, (8192, 2048), "cross attention of 128 queries"),
-    BEHIND(64, NONE, 16, 16, 2, 256, (16384, 4096), "cross attention of 256 queries"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 1, 8, (16384, 4096, 65536), "a draft of eight tokens for one user"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 1, 32, (16384, 4096, 65536), "a tree of 32 drafted tokens for one user"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 1, 64, (16384, 4096, 65536), "a tree of 64 drafted tokens for one user"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 1, 256, (16384, 4096), "a chunk of 256 for one user"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 8, 8, (8192, 2048), "drafts of eight tokens for 8 users"),
+    AFTER_CACHE(128, CAUSAL, 32, 8, 8, 64, (8192), "trees of 64 drafted tokens for 8 users"),
+    AFTER_CACHE(128, CAUSAL, 64, 8, 4, 16, (16384), "drafts of sixteen tokens for 4 users, eight query heads to a key head"),
+    AFTER_CACHE(128, CAUSAL, 8, 1, 1, 32, (32768), "a tree of 32 drafted tokens, heads split over eight chips"),
+    AFTER_CACHE(64, CAUSAL, 32, 8, 1, 32, (16384, 4096), "a tree of 32 drafted tokens, Llama 3.2 1B"),
+    AFTER_CACHE(64, CAUSAL, 32, 8, 8, 8, (8192), "drafts of eight tokens for 8 users, Llama 3.2 1B"),
+    AFTER_CACHE(256, CAUSAL, 16, 8, 1, 32, (16384), "a tree of 32 drafted tokens, Gemma 2 9B"),
+    AFTER_CACHE(96, CAUSAL, 32, 32, 1, 64, (8192), "a tree of 64 drafted tokens, Phi 3 mini"),
+    AFTER_CACHE(128, NONE, 16, 16, 1, 128, (8192, 2048), "cross attention of 128 queries"),
+    AFTER_CACHE(64, NONE, 16, 16, 2, 256, (16384, 4096), "cross attention of 256 queries"),
 
 /* What a step of an engine holds: see fa_ragged_typical for the lengths. Causal, over the longest lengths of keys. */
 #define STEP(d, hq, hkv, tokens, b, sq, lengths, ...)                                           \
@@ -178,7 +179,7 @@ static const struct series {
         MIXED, FA_BF16, d, 0, FA_MASK_CAUSAL, hq, hkv, tokens, b, sq, LIST lengths, __VA_ARGS__ \
     }
 #define PROMPTS(d, hq, hkv, lengths, page) STEP(d, hq, hkv, 65536, 0, 0, lengths, "packed prompts, 65536 tokens at most", page)
-#define CHUNK(d, hq, hkv, sq, lengths, page) STEP(d, hq, hkv, 0, 1, sq, lengths, "a chunk of a prompt behind its cache", page)
+#define CHUNK(d, hq, hkv, sq, lengths, page) STEP(d, hq, hkv, 0, 1, sq, lengths, "a chunk of a prompt after its cached prefix", page)
 #define BESIDE(d, hq, hkv, b, sq, lengths, page) STEP(d, hq, hkv, 0, b, sq, lengths, "chunks beside the tokens of other users", page)
     PROMPTS(128, 32, 8, (4096, 16384, 1024), LENGTHS_ALONE),
     PROMPTS(64, 32, 8, (4096, 16384, 1024), LENGTHS_ALONE),

@@ -22,6 +22,6 @@ extern const cli_grid cli_grids[];
  * class first, then the next, so that a run that ends early has covered the breadth. */
 size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST]);
 
-/* FA_INVALID: no grid has the name; more: behind the list of those that are accepted. */
+/* FA_INVALID: no grid has the name; more: after the list of those that are accepted. */
 fa_status cli_grid_unknown(const char *name, const char *more);
 #endif

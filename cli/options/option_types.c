@@ -6,19 +6,21 @@
 #include <string.h>
 #include <strings.h>
 
-/* All of text[0..n) as a decimal integer from lo to hi. */
+/* All of text[0..n) as a decimal integer from lo to hi; with a k at its end, as 4k, 1024 times that. */
 static bool integer(int64_t *out, const char *text, size_t n, int64_t lo, int64_t hi)
 {
     char copy[24], *end;
+    int64_t unit = n > 1 && (text[n - 1] == 'k' || text[n - 1] == 'K') ? 1024 : 1;
+    n -= unit > 1;
     if (!n || n >= sizeof copy || !strchr("-0123456789", text[0]))
         return false;
     memcpy(copy, text, n);
     copy[n] = 0;
     errno = 0;
     long long v = strtoll(copy, &end, 10);
-    if (end == copy || *end || errno || v < lo || v > hi)
+    if (end == copy || *end || errno || v > hi / unit || v * unit < lo)
         return false;
-    *out = v;
+    *out = v * unit;
     return true;
 }
 
@@ -97,7 +99,7 @@ static void accepts_seed(char *buf, size_t n, const cli_option *o)
     snprintf(buf, n, "a whole number, 0 to 2^64 - 1");
 }
 
-/* A number >= 0 and the unit behind it. */
+/* A number >= 0 and the unit after it. */
 static bool number(double *out, const char **unit, const char *text)
 {
     char *end;
@@ -167,13 +169,14 @@ static void accepts_seconds(char *buf, size_t n, const cli_option *o)
 static bool read_size(void *to, const char *text, const cli_option *o)
 {
     static const unit units[] = {
-        { "", 1 },          { "B", 1 },       { "K", 1024 },      { "KiB", 1024 },          { "M", 1 << 20 },
-        { "MiB", 1 << 20 }, { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 },
-        { NULL, 0 }
+        { "B", 1 },       { "K", 1024 },      { "KiB", 1024 },          { "M", 1 << 20 },           { "MiB", 1 << 20 },
+        { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 }
     };
     double v = -1;
     (void)o;
-    if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))
+    if (!strcmp(text, "0"))
+        v = 0;
+    else if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))
         return false;
     *(int64_t *)to = (int64_t)v;
     return true;
@@ -182,7 +185,7 @@ static bool read_size(void *to, const char *text, const cli_option *o)
 static void accepts_size(char *buf, size_t n, const cli_option *o)
 {
     (void)o;
-    snprintf(buf, n, "any, or bytes as 0, 65536, 100MiB or 2GiB");
+    snprintf(buf, n, "any, 0, or a size with its unit, as 65536B, 100MiB or 2GiB");
 }
 
 static bool read_age(void *to, const char *text, const cli_option *o)
@@ -258,12 +261,20 @@ static bool read_choice(void *to, const char *text, const cli_option *o)
     return true;
 }
 
+bool cli_word_is_first(const cli_word *words, const cli_word *w)
+{
+    while (words < w && words->value != w->value)
+        words++;
+    return words == w;
+}
+
 static void accepts_choice(char *buf, size_t n, const cli_option *o)
 {
     size_t at = 0;
     *buf = 0;
     for (const cli_word *w = o->words; w->name && at < n; w++)
-        at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "", w->name);
+        if (cli_word_is_first(o->words, w))
+            at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "", w->name);
 }
 
 static bool read_choices(void *to, const char *text, const cli_option *o)
@@ -309,7 +320,10 @@ static bool read_window(void *to, const char *text, const cli_option *o)
     const char *comma = strchr(text, ',');
     int64_t l, r;
     (void)o;
-    if (!comma || !integer(&l, text, (size_t)(comma - text), -1, INT32_MAX) || !integer(&r, comma + 1, strlen(comma + 1), -1, INT32_MAX))
+    if (!integer(&l, text, comma ? (size_t)(comma - text) : strlen(text), -1, INT32_MAX))
+        return false;
+    r = 0;
+    if (comma && !integer(&r, comma + 1, strlen(comma + 1), -1, INT32_MAX))
         return false;
     ((int32_t *)to)[0] = (int32_t)l;
     ((int32_t *)to)[1] = (int32_t)r;
@@ -319,7 +333,17 @@ static bool read_window(void *to, const char *text, const cli_option *o)
 static void accepts_window(char *buf, size_t n, const cli_option *o)
 {
     (void)o;
-    snprintf(buf, n, "LEFT,RIGHT in keys, each 0 or more, or -1 for unbounded");
+    snprintf(buf, n, "LEFT or LEFT,RIGHT in keys, each 0 or more, or -1 for unbounded");
+}
+
+static bool read_reach(void *to, const char *text, const cli_option *o)
+{
+    cli_reach *r = to;
+    int32_t v[2];
+    if (!read_window(v, text, o))
+        return false;
+    *r = (cli_reach){ .given = true, .left = v[0], .right = v[1] };
+    return true;
 }
 
 const cli_option_type cli_int = { read_int, accepts_int };
@@ -336,6 +360,7 @@ const cli_option_type cli_choice = { read_choice, accepts_choice };
 const cli_option_type cli_choices = { read_choices, accepts_choices };
 const cli_option_type cli_set = { read_set, accepts_set };
 const cli_option_type cli_window = { read_window, accepts_window };
+const cli_option_type cli_reach_type = { read_reach, accepts_window };
 
 bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out)
 {

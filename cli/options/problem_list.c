@@ -17,6 +17,7 @@ const cli_option cli_problem_lists_table[] = {
       .help = "types (default bf16)", .words = cli_dtypes },
     { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
     { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
+    CLI_WINDOW_ROW(offsetof(cli_problem_lists, window)),
     { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths of queries and keys", LENGTH },
     { .name = "sq", .type = &cli_int, FIELD(sq), .value = "N", .help = "query length (default: as -n)", LENGTH },
     { .name = "sk", .type = &cli_int, FIELD(sk), .value = "N", .help = "key length (default: as -n)", LENGTH },
@@ -35,7 +36,7 @@ const cli_option cli_problem_lists_table[] = {
 bool cli_problem_lists_given(const cli_problem_lists *a)
 {
     return a->d.n || a->dtype.n || a->mask.n || a->n.n || a->dv || a->b || a->hq || a->hkv || a->sq || a->sk || a->causal || a->problem ||
-           a->grid;
+           a->grid || a->window.given;
 }
 
 /* Problem i of the combinations, which may be unsound; false past the last. */
@@ -80,7 +81,8 @@ static fa_status from_grid(cli_problem_list *out, const cli_problem_lists *a)
     const struct {
         bool given;
         const char *name;
-    } apart[] = { { a->problem, "--problem" }, { a->dv, "--dv" }, { a->b, "--batch" }, { a->hq, "--heads" }, { a->hkv, "--kv-heads" } };
+    } apart[] = { { a->problem, "--problem" }, { a->dv, "--dv" },        { a->b, "--batch" },
+                  { a->hq, "--heads" },        { a->hkv, "--kv-heads" }, { a->window.given, "--window" } };
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         if (apart[i].given)
             return fa_fail(FA_INVALID,
@@ -106,6 +108,8 @@ static fa_status add(cli_problem_list *out, const cli_problem_lists *a, fa_probl
 {
     cli_grid_row *row = &out->row[out->n];
     fa_status st = cli_features_set(p, a->features, a->page);
+    if (st == FA_OK)
+        st = cli_window_set(p, &a->window, a->mask.n || a->causal);
     if (st == FA_OK)
         st = fa_problem_normalize(&row->problem, p);
     if (st == FA_OK)

@@ -7,6 +7,7 @@
 typedef struct cli_problem_lists {
     cli_list op, d, dtype, mask, n; /* op, mask: + 1 */
     int32_t dv, b, hq, hkv, sq, sk, features, page;
+    cli_reach window;
     bool causal;
     const char *problem, *grid;
 } cli_problem_lists;

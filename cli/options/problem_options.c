@@ -1,12 +1,16 @@
 /* problem_options: one table of the problem's fields, one of the chip's. */
 #include "problem_options.h"
+#include "arch_names.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/context/environment.h"
+#include "runtime/runtime.h"
 #include "verify/operands/ragged.h"
 
 const cli_word cli_ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
-const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32", FA_TF32 }, { "fp32", FA_F32 }, { NULL, 0 } };
+const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
+                                { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
+                                { "float", FA_F32 },   { NULL, 0 } };
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };
@@ -52,6 +56,20 @@ fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
     return FA_OK;
 }
 
+fa_status cli_window_set(fa_problem *p, const cli_reach *window, bool masked)
+{
+    if (!window->given)
+        return FA_OK;
+    if (masked && p->mask != FA_MASK_WINDOW)
+        return fa_fail(FA_INVALID, "--window %d,%d and --mask %s contradict each other; accepted with a window: --mask window, or no mask",
+                       window->left, window->right, fa_mask_name(p->mask));
+    int64_t left = window->left >= 0 ? window->left : p->sk, right = window->right >= 0 ? window->right : p->sk, all = left + right;
+    bool known = p->sk || (window->left >= 0 && window->right >= 0);
+    p->mask = FA_MASK_WINDOW; /* as fa_problem_of() has it: keys beside a row's own */
+    p->window = !known ? 0 : all < 1 ? 1 : all < FA_MAX_LENGTH ? (int32_t)all : FA_MAX_LENGTH;
+    return FA_OK;
+}
+
 #define FIELD(f) .at = offsetof(cli_problem_options, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 /* clang-format off */
@@ -67,6 +85,7 @@ const cli_option cli_problem_options_table[] = {
     { .name = "mask", .type = &cli_choice, FIELD(mask), .value = "MASK",
       .help = "which keys are visible (default none)", .words = cli_masks },
     { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
+    CLI_WINDOW_ROW(offsetof(cli_problem_options, window)),
     { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
     { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
     { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1,
@@ -86,7 +105,7 @@ const cli_option cli_problem_options_table[] = {
 bool cli_problem_options_given(const cli_problem_options *a)
 {
     return a->problem || a->op || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n ||
-           a->sq || a->sk || a->causal || a->features || a->page;
+           a->sq || a->sk || a->causal || a->features || a->page || a->window.given;
 }
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
@@ -114,6 +133,8 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
         p.grad_dtype = p.op == FA_BACKWARD ? p.grad_dtype : 0;
     }
     if (a->mask || a->causal)
+        p.window = 0;
+    if (a->mask || a->causal)
         p.mask = a->causal ? FA_MASK_CAUSAL : a->mask - 1;
     const struct {
         int32_t given, *to;
@@ -126,6 +147,8 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
         if (fields[i].given)
             *fields[i].to = fields[i].given;
     st = cli_features_set(&p, a->features, a->page);
+    if (st == FA_OK)
+        st = cli_window_set(&p, &a->window, a->mask || a->causal);
     if (st != FA_OK)
         return st;
     return fa_problem_normalize(out, &p);
@@ -134,18 +157,42 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
 /* clang-format off */
 const cli_option cli_chip_options[] = {
     { .name = "arch", .type = &cli_text, .at = offsetof(cli_chip, arch), .value = "ARCH",
-      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80)" },
+      .help = "sm_80, sm_90a, ..., or a product such as a100 or h100: fagen archs lists them (default sm_80)" },
+    { .name = "device", .type = &cli_text, .at = offsetof(cli_chip, device), .value = "DEVICE",
+      .help = "the chip of a device instead: cuda, cuda:N, or sim:ARCH" },
     { .name = "sram", .type = &cli_bytes, .at = offsetof(cli_chip, sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };
 /* clang-format on */
 
+/* The row of a simulated chip; else the device's own numbers. */
+static fa_status of_device(const char *device, const fa_arch **out)
+{
+    static fa_arch there;
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    o.device = device;
+    fa_status st = cli_device_check("device", device);
+    if (st == FA_OK && (*out = cli_device_arch(device)) != NULL)
+        return FA_OK;
+    if (st == FA_OK)
+        st = fa_wrap(fa_create(&ctx, &o), "--device");
+    if (st != FA_OK)
+        return st;
+    there = *fa_context_arch(ctx);
+    fa_destroy(ctx);
+    *out = &there;
+    return FA_OK;
+}
+
 fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out)
 {
-    *out = fa_arch_find(c->arch ? c->arch : "sm_80");
-    if (!*out)
-        return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", c->arch, fa_arch_names());
+    fa_status st = c->arch && c->device ? fa_fail(FA_INVALID, "--arch and --device are two ways to name the chip; accepted: one of them")
+                   : c->device          ? of_device(c->device, out)
+                                        : cli_arch_find(out, "arch", c->arch ? c->arch : "sm_80");
+    if (st != FA_OK)
+        return st;
     if (c->sram > (*out)->smem_block)
         return fa_fail(FA_INVALID, "--sram is %d; accepted on %s: 1 to %d bytes", c->sram, (*out)->name, (*out)->smem_block);
     return FA_OK;

@@ -9,6 +9,7 @@ typedef struct cli_problem_options {
     const char *problem; /* text as problems are printed; what else is set overrides its fields */
     int32_t op, d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; op, mask: + 1 */
     int32_t features, page;
+    cli_reach window;
     bool causal;
 } cli_problem_options;
 extern const cli_option cli_problem_options_table[];
@@ -33,6 +34,15 @@ extern const cli_word cli_features[]; /* those of a problem that some family com
         .help = "K and V in pages of so many; brings the features lengths and pages", .min = 1, .max = 1 << 20 \
     }
 
+/* The row of --window, of a cli_reach of a command's own table. */
+#define CLI_WINDOW_ROW(window_at)                                                                                       \
+    {                                                                                                                   \
+        .name = "window", .type = &cli_reach_type, .at = window_at, .value = "LEFT[,RIGHT]",                            \
+        .help = "keys that are visible before and behind a query's own: --mask window; its size is a bucket of tunings" \
+    }
+/* Sets mask and window of what is given. masked: the problem's mask was asked for. FA_INVALID: by another one. */
+fa_status cli_window_set(fa_problem *p, const cli_reach *window, bool masked);
+
 /* How the lengths of sequences are drawn where a problem has the feature lengths: fa_spread + 1, so that 0 is "not given". */
 extern const cli_word cli_spreads[];
 const char *cli_spread_name(int32_t lengths); /* of 0: that of the typical */
@@ -52,8 +62,9 @@ bool cli_problem_options_given(const cli_problem_options *a);
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out);
 
 typedef struct cli_chip {
-    const char *arch; /* NULL = sm_80 */
-    int32_t sram;     /* 0 = what the chip offers */
+    const char *arch;   /* NULL = sm_80 */
+    const char *device; /* its chip instead; NULL = none */
+    int32_t sram;       /* 0 = what the chip offers */
 } cli_chip;
 extern const cli_option cli_chip_options[];
 #define CLI_CHIP(type)                                     \

@@ -1,5 +1,6 @@
 /* counts: one launch each, the simulator's counters between. */
 #include "counts.h"
+#include "config_text.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
@@ -52,7 +53,7 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, int32_
         st = count(ctx, p, lengths, NULL, &ours);
     if (st != FA_OK)
         return st;
-    fa_config_print(config, sizeof config, &selection.config);
+    cli_config_text(config, &selection.config);
     snprintf(why, sizeof why, "%s: %s", selection.where, selection.why);
     row(t, "fagen", &ours, text);
     json_t *others = json_object();

@@ -1,16 +1,22 @@
 /* session: which device, and a context on it. */
 #include "session.h"
+#include "cli/options/arch_names.h"
 #include "gen/error.h"
 #include "ranking.h"
 #include "runtime/context/environment.h"
 #include <string.h>
 
 /* clang-format off */
+#define DEVICE_ROWS                                                                                                                       \
+    { .name = "device", .type = &cli_text, .at = offsetof(cli_where, device), .value = "DEVICE",                                           \
+      .help = "cuda, cuda:N, or sim:ARCH, the simulator (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },                    \
+    { .name = "sram", .type = &cli_bytes, .at = offsetof(cli_where, sram), .value = "BYTES",                                               \
+      .help = "shared memory per block that a kernel may use (default: all the chip offers)", .min = 1, .max = 1 << 20 }
+const cli_option cli_device_options[] = { DEVICE_ROWS, { .name = NULL } };
 const cli_option cli_where_options[] = {
-    { .name = "device", .type = &cli_text, .at = offsetof(cli_where, device), .value = "DEVICE",
-      .help = "cuda, cuda:N, or sim:ARCH, the simulator (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
-    { .name = "sram", .type = &cli_bytes, .at = offsetof(cli_where, sram), .value = "BYTES",
-      .help = "shared memory per block that a kernel may use (default: all the chip offers)", .min = 1, .max = 1 << 20 },
+    DEVICE_ROWS,
+    { .name = "arch", .type = &cli_text, .at = offsetof(cli_where, arch), .value = "ARCH",
+      .help = "the simulator of a chip: sm_80, sm_90a, ..., or a product such as a100 or h100, as --device sim:ARCH" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -26,8 +32,20 @@ static fa_status open_on(cli_session *s, const char *device, int32_t sram)
 fa_status cli_session_open(cli_session *out, const cli *c, const cli_where *w)
 {
     const char *device = w->device ? w->device : fa_environment_read().device;
+    char simulator[64];
+    const fa_arch *arch;
     *out = (cli_session){ .ctx = NULL };
-    fa_status st = open_on(out, device && device[0] ? device : "cuda", w->sram);
+    fa_status st = w->arch && w->device ? fa_fail(FA_INVALID, "--arch and --device are two ways to name the chip; accepted: one of them")
+                   : w->arch            ? cli_arch_find(&arch, "arch", w->arch)
+                   : w->device          ? cli_device_check("device", w->device)
+                                        : FA_OK;
+    if (st != FA_OK)
+        return st;
+    if (w->arch) {
+        snprintf(simulator, sizeof simulator, "sim:%s", arch->name);
+        device = simulator;
+    }
+    st = open_on(out, device && device[0] ? device : "cuda", w->sram);
     if (st == FA_NO_DRIVER && !(device && device[0])) {
         cli_note(c, "no GPU (fagen doctor tells where one was looked for): running on the simulator, sim:sm_80");
         st = open_on(out, "sim:sm_80", w->sram);

@@ -7,11 +7,18 @@
 typedef struct cli_where {
     const char *device; /* NULL = FAGEN_DEVICE, else the first GPU, else sim:sm_80 */
     int32_t sram;       /* 0 = what the chip offers */
+    const char *arch;   /* the simulator of it instead of a device; NULL = none */
 } cli_where;
 extern const cli_option cli_where_options[];
 #define CLI_WHERE(type)                                        \
     {                                                          \
         "The device", cli_where_options, offsetof(type, where) \
+    }
+/* The same without --arch, which a command has with another meaning. */
+extern const cli_option cli_device_options[];
+#define CLI_DEVICE(type)                                        \
+    {                                                           \
+        "The device", cli_device_options, offsetof(type, where) \
     }
 
 typedef struct cli_session {

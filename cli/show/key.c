@@ -1,5 +1,6 @@
 /* key: a kernel of the disk cache: what it is, what it uses, whether the templates would still give it. */
 #include "cache/record.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "gen/error.h"
@@ -163,7 +164,7 @@ int show_key(cli *c, const show_args *a, const char *hex)
     search s;
     again r;
     fa_entry e = { .ptx = 0 };
-    char key[33];
+    char key[33], config[CLI_CONFIG_TEXT];
     int code = CLI_EXIT_OK;
     fa_store *store = fa_store_open(NULL, warn, c);
     fa_status st = store ? find(store, hex, &s, &e) : fa_fail(FA_NOMEM, "no memory for the cache");
@@ -172,6 +173,8 @@ int show_key(cli *c, const show_args *a, const char *hex)
         return cli_fail(c, st);
     json_t *about = e.metadata ? json_loadb(e.metadata, e.metadata_size, 0, NULL) : NULL, *used = resources(&e);
     render_again(&s, &e, about, &r);
+    if (json_is_string(json_object_get(about, "config"))) /* the file has numbers for all values */
+        json_object_set_new(about, "config", json_string(cli_config_named(config, said(about, "config"))));
     fa_key_print(key, s.key);
     if (a->source || a->ptx || a->sass)
         code = image(c, a, &s, &e, &r);

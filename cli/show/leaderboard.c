@@ -1,6 +1,7 @@
 /* leaderboard: records sorted for people. */
 #include "leaderboard.h"
 #include "cache/newest.h"
+#include "cli/session/config_text.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "gen/bucket.h"
@@ -63,7 +64,7 @@ json_t *cli_leaderboard_json(const cli_leaderboard *s, size_t n)
     for (size_t i = 0; i < s->n && i < n; i++) {
         char text[512];
         const fa_record *r = &s->r[i];
-        fa_config_print(text, sizeof text, &r->config);
+        cli_config_text(text, &r->config);
         json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:i,s:s}", "config", text, "source",
                                               r->how == FA_MEASURED ? "measured" : "model", "seconds", cli_json_number(r->seconds),
                                               "behind", cli_json_number(r->seconds / s->r[0].seconds - 1), "low",

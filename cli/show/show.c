@@ -1,6 +1,8 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
 #include "show.h"
 #include "cache/record.h"
+#include "cli/options/arch_names.h"
+#include "cli/session/config_text.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -52,7 +54,7 @@ static json_t *alternatives_json(const cli_ranking *r, size_t n, double chosen)
     for (size_t i = 0; i < n; i++) {
         char text[512];
         const fa_point *p = &r->space.points[r->r[i].point];
-        fa_config_print(text, sizeof text, &p->config);
+        cli_config_text(text, &p->config);
         json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i}", "config", text, "seconds", cli_json_number(r->r[i].cost.seconds),
                                               "behind", chosen > 0 ? cli_json_number(r->r[i].cost.seconds / chosen - 1) : json_null(),
                                               "bound", r->r[i].cost.bound, "smem", p->smem, "regs", p->regs));
@@ -152,7 +154,7 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     json_t *numbers = margin(k, r, line, sizeof line);
     double chosen = k->report.cost.seconds;
     fa_problem_print(text, sizeof text, p);
-    fa_config_print(config, sizeof config, &k->selection.config);
+    cli_config_text(config, &k->selection.config);
     if (c->json)
         return cli_answer(c,
                           json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem",
@@ -197,6 +199,16 @@ static int form(cli *c, const show_args *a, const cli_session *s, const fa_probl
     return code;
 }
 
+/* The simulator's own numbers are those of no chip; what is asked for by name is answered for that chip. */
+static void take_product(const cli_session *s, const cli_where *w)
+{
+    const fa_arch *arch = w->arch ? fa_arch_find(w->arch) : NULL;
+    if (!arch && w->device && strncmp(w->device, "sim:sm_", 7)) /* "sim:h100" */
+        arch = cli_device_arch(w->device);
+    if (arch && s->simulated)
+        fa_context_override_arch(s->ctx, arch, NULL);
+}
+
 static int show_problem(cli *c, const show_args *a)
 {
     cli_session s = { .ctx = NULL };
@@ -208,6 +220,8 @@ static int show_problem(cli *c, const show_args *a)
     fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
+    if (st == FA_OK)
+        take_product(&s, &a->where);
     if (st == FA_OK && (a->source || a->ptx || a->sass)) {
         code = form(c, a, &s, &p);
         cli_session_close(&s);
@@ -244,7 +258,7 @@ static int run(cli *c, const void *args, int n, char **words)
 const cli_command cli_show = {
     .name = "show",
     .summary = "which kernel runs a problem, from where and why, what it uses, and what else there is",
-    .usage = "[PROBLEM|KEY] [problem] [--device DEVICE] [--source|--ptx|--sass]",
+    .usage = "[PROBLEM|KEY] [problem] [--device DEVICE | --arch ARCH] [--source|--ptx|--sass]",
     .about = "Tells what fa_launch would run: the config; whether a measured record, the shipped table or the model chose it, and by what "
              "margin; "
              "registers, spills, shared memory and occupancy; what its cache key is a hash of; the template lines it came from; and the "

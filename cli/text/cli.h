@@ -30,6 +30,7 @@ enum {
     CLI_EXIT_COMPILE = 5,
     CLI_EXIT_DEVICE = 6,
     CLI_EXIT_FILE = 7,
+    CLI_EXIT_NO_CANDIDATE = 8,
     CLI_EXIT_INTERRUPTED = 130
 };
 int cli_exit_of(fa_status st);

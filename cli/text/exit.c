@@ -19,6 +19,7 @@ static const struct {
     { CLI_EXIT_COMPILE, "a template failed, or NVRTC refused what it made" },
     { CLI_EXIT_DEVICE, "the device, the simulator's checks or the host's memory failed" },
     { CLI_EXIT_FILE, "a file could not be read or written; nothing half-written is left" },
+    { CLI_EXIT_NO_CANDIDATE, "tune: none of the candidates that were tried ran, or without a device none is sound: all spill registers" },
     { CLI_EXIT_INTERRUPTED,
       "stopped by SIGINT or SIGTERM, or tune's --budget was up before any problem had a winner; results so far are kept" },
 };

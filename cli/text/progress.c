@@ -68,7 +68,15 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_status_line
         if (p->shown && now - p->told < DRAW_SECONDS)
             return;
         p->told = now;
-        cli_status_line_fit(line, columns_now() - 1, text); /* the last column would wrap */
+        cli_status_line steady = *line;
+        int columns = columns_now();
+        steady.cells = columns == p->columns ? p->cells : 0;
+        cli_status_line_fit(&steady, columns - 1, text); /* the last column would wrap */
+        const char *bar = strchr(text, '[');
+        if (bar) { /* it does not grow again beside shorter texts */
+            p->cells = (int)strcspn(bar + 1, "]");
+            p->columns = columns;
+        }
         show(p, text);
         return;
     }

@@ -99,7 +99,8 @@ void cli_status_line_fit(const cli_status_line *l, int width, char out[CLI_STATU
     for (int rank = 0; rank <= last; rank++)
         used = widen(l, rank, used, width, in);
     if (cells) {
-        cells += width - used < CELLS_MOST - cells ? width - used : CELLS_MOST - cells;
+        int most = l->cells >= CELLS_LEAST && l->cells < CELLS_MOST ? l->cells : CELLS_MOST;
+        cells += width - used < most - cells ? width - used : most - cells;
         bar[0] = '[';
         memset(bar + 1, '.', (size_t)cells);
         memset(bar + 1, '#', (size_t)(done * cells));

@@ -15,7 +15,8 @@ typedef struct cli_piece {
 typedef struct cli_status_line {
     int n;
     cli_piece piece[CLI_STATUS_LINE_PIECES]; /* in the order of the line */
-    double done;                             /* 0 to 1: the bar, which stands behind the first piece */
+    double done;                             /* 0 to 1: the bar, which stands after the first piece */
+    int cells;                               /* of the bar at most; 0 = 24 */
 } cli_status_line;
 
 /* Appends a piece; more than there is room for are dropped. */

@@ -65,9 +65,36 @@ void cli_heading(const cli *c, const char *text)
     fputs(c->color ? "\033[0m\n" : "\n", stdout);
 }
 
+#define LAST_LEAST 40 /* columns that the last one needs beside the others; else it has lines of its own */
+#define INDENT 4
+
+/* The last cell in lines of `room` columns, broken behind commas and blanks, each but the first indented. */
+static void print_wrapped(const char *s, int indent, int room)
+{
+    for (bool first = true; *s; first = false) {
+        int n = (int)strlen(s), cut = n <= room ? n : room;
+        while (n > room && cut > room / 3 && s[cut - 1] != ',' && s[cut - 1] != ' ')
+            cut--;
+        if (n > room && cut <= room / 3)
+            cut = room;
+        printf("%s%*s%.*s", first ? "" : "\n", first ? 0 : indent, "", cut, s);
+        s += cut + strspn(s + cut, " ");
+    }
+}
+
+/* Whether the last column has lines of its own: there is too little room beside the others. */
+static bool is_apart(const cli_table *t, const cli *c)
+{
+    size_t at = 0;
+    for (int i = 0; i < t->n - 1; i++)
+        at += t->width[i] + 2;
+    return !c->wide && at + t->width[t->n - 1] > (size_t)c->columns && at + LAST_LEAST > (size_t)c->columns;
+}
+
 static void print_row(const cli_table *t, const cli *c, const char *const *cell, bool head)
 {
     int at = 0;
+    bool apart = is_apart(t, c);
     if (head && c->color)
         printf("\033[1m");
     for (int i = 0; i < t->n; i++) {
@@ -81,18 +108,22 @@ static void print_row(const cli_table *t, const cli *c, const char *const *cell,
             printf("%*s", width - n, "");
             at += width - n;
         }
-        if (i == t->n - 1 && !c->wide && !head && at + n > c->columns)
-            n = c->columns - at > 10 ? c->columns - at : 10;
+        if (apart && i == t->n - 1) {
+            printf("\n%*s", INDENT, "");
+            at = INDENT;
+        }
         if (head)
             for (int k = 0; k < n; k++)
                 putchar(s[k] == '_' ? ' ' : s[k]);
-        else if (n == (int)strlen(s))
+        else if (i < t->n - 1 || c->wide || at + n <= c->columns)
             cli_paint(c, s, n);
         else
-            printf("%.*s", n, s);
+            print_wrapped(s, at, c->columns - at > LAST_LEAST ? c->columns - at : LAST_LEAST);
         at += n;
         if (i < t->n - 1) {
             int pad = (t->head[i][0] == '>' ? 0 : width - n) + 2;
+            if (apart && i == t->n - 2) /* nothing follows in this line */
+                continue;
             printf("%*s", pad, "");
             at += pad;
         }

@@ -1,4 +1,4 @@
-/* table: columns of text for people, as wide as what they hold; the last is cut at the terminal's edge. */
+/* table: columns of text for people, as wide as what they hold; the last is wrapped at the terminal's edge. */
 #ifndef FA_CLI_TEXT_TABLE_H
 #define FA_CLI_TEXT_TABLE_H
 #include "cli.h"

@@ -35,7 +35,7 @@ static bool measured(const json_t *r)
     return !strcmp(text_at(r, "source"), "measured");
 }
 
-/* "winner     ...", the text wrapped behind the label, which is emptied. */
+/* "winner     ...", the text wrapped after the label, which is emptied. */
 static void line(const cli *c, const char *label, fa_text *text)
 {
     cli_say(stdout, "%-*s", LABEL, label);
@@ -139,7 +139,7 @@ static const char *config_at(const json_t *o, const fa_gen *g, char buf[512])
     fa_message before;
     const char *text = text_at(o, "config");
     fa_message_keep(&before);
-    if (!g || fa_message_settle(&before, fa_config_parse(&config, text)) != FA_OK)
+    if (!g || fa_message_settle(&before, fa_gen_config_parse(g, &config, text)) != FA_OK)
         return text;
     fa_gen_config_print(g, buf, 512, &config);
     return buf;
@@ -311,6 +311,6 @@ void tune_report_all(const cli *c, const cli_problem_list *l, json_t *const *res
 void tune_run_keep(tune_run *r, size_t i, json_t *result)
 {
     r->result[i] = result;
-    if (!r->c->json && !r->c->quiet && (r->list.n > 1 || tune_tells(result)))
+    if (!r->c->json && (r->list.n > 1 || tune_tells(result)))
         tune_report(r->c, result, r->list.n == 1);
 }

@@ -1,4 +1,5 @@
 /* result: what one problem gave, as the document that --json prints, tune processes send and the report reads. */
+#include "cli/session/config_text.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "tune.h"
@@ -23,16 +24,17 @@ static int by_outcome(const void *x, const void *y)
 
 static json_t *candidate_json(const fa_candidate *k)
 {
-    char text[512];
-    fa_config_print(text, sizeof text, &k->config);
+    char text[CLI_CONFIG_TEXT], recorded[CLI_CONFIG_TEXT];
+    cli_config_text(text, &k->config);
+    fa_config_print(recorded, sizeof recorded, &k->config);
     json_t *j =
         json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome",
                   k->decided ? fa_outcome_name(k->outcome) : "open", "source", k->how == FA_MEASURED ? "measured" : "model", "seconds",
                   cli_json_number(k->seconds), "spread", cli_json_number(k->spread), "samples", k->count, "tflops",
                   cli_json_number(k->tflops), "regs", k->regs, "spills", k->spills, "smem", k->smem, "resumed", k->resumed, "why", k->why);
-    json_t *more = json_pack("{s:s,s:o,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "origin", fa_origin_name(k->origin), "modelled",
-                             cli_json_number(k->cost.seconds), "level", cli_json_number(k->level), "verified", k->verified, "low",
-                             cli_json_number(k->low), "high", cli_json_number(k->high), "warm", cli_json_number(k->warm), "quality",
+    json_t *more = json_pack("{s:s,s:s,s:o,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "recorded", recorded, "origin", fa_origin_name(k->origin),
+                             "modelled", cli_json_number(k->cost.seconds), "level", cli_json_number(k->level), "verified", k->verified,
+                             "low", cli_json_number(k->low), "high", cli_json_number(k->high), "warm", cli_json_number(k->warm), "quality",
                              fa_quality_name(k->quality), "clock_mhz", k->clock_mhz, "temperature", k->temperature);
     json_object_update(j, more);
     json_decref(more);
@@ -47,7 +49,7 @@ static double error_of(const fa_candidate *k)
     return k->count > 1 ? 1.2533 * 1.4826 * k->spread / sqrt(k->count) : NAN;
 }
 
-/* How likely chance alone would put b so far behind a; NAN where it cannot be told. */
+/* How likely chance alone would make b so much slower than a; NAN where it cannot be told. */
 static double chance(const fa_candidate *a, const fa_candidate *b)
 {
     double error = hypot(error_of(a), error_of(b)), behind = b->level / a->level - 1;

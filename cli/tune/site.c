@@ -1,5 +1,6 @@
 /* site: where a search takes place: a device, or an arch that is not here. */
 #include "cache/store.h"
+#include "cli/options/arch_names.h"
 #include "gen/error.h"
 #include "runtime/context/environment.h"
 #include "tune.h"
@@ -22,18 +23,19 @@ void tune_site_note(const cli *c, const char *arch, const char *chip, bool timed
 
 fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const char *device)
 {
-    const fa_arch *arch = a->arch ? fa_arch_find(a->arch) : NULL;
+    const fa_arch *arch = NULL;
     fa_environment env = fa_environment_read();
-    cli_where where = { device ? device : a->where.device, a->where.sram };
+    cli_where where = { .device = device ? device : a->where.device, .sram = a->where.sram };
     *out = (tune_site){ .site = { .ctx = NULL } };
-    if (a->arch && !arch)
-        return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
+    fa_status st = a->arch ? cli_arch_find(&arch, "arch", a->arch) : FA_OK;
+    if (st != FA_OK)
+        return st;
     if (arch && a->where.sram > arch->smem_block)
         return fa_fail(FA_INVALID, "--sram is %d; accepted on %s: 1 to %d bytes", a->where.sram, arch->name, arch->smem_block);
     cli quiet = *c;
     quiet.quiet = true;
     bool wanted = where.device || !arch || env.device;
-    fa_status st = cli_session_open(&out->session, &quiet, &where);
+    st = cli_session_open(&out->session, &quiet, &where);
     if (st != FA_OK && wanted)
         return st;
     const fa_arch *here = st == FA_OK ? fa_context_arch(out->session.ctx) : NULL;
@@ -46,6 +48,8 @@ fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const
         tune_site_note(c, here->name, here->chip, true);
         return FA_OK;
     }
+    if (!arch && where.device) /* the product that the simulator is asked for */
+        arch = cli_device_arch(where.device);
     arch = arch ? arch : here;
     out->site = (fa_site){ .arch = arch,
                            .budget = a->where.sram,

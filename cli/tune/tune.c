@@ -36,9 +36,9 @@ static const cli_option search_options[] = {
       .words = strategies },
     { .name = "seed", .type = &cli_seed, FIELD(seed), .value = "N", .help = "of --strategy random", .preset = "0" },
     { .name = "in-process", FIELD(in_process), .help = "no process of its own for candidates: one that hangs or faults ends the tuning" },
-    { .name = "again", FIELD(again), .help = "measure anew what is on record" },
+    { .name = "again", FIELD(again), .help = "measure again what is on record" },
     { .name = "lengths", .type = &cli_choice, FIELD(lengths), .value = "HOW",
-      .help = "of caches with the feature lengths, up to sk (default uniform); what is on record is measured anew, as records do not tell", .words = cli_spreads },
+      .help = "of caches with the feature lengths, up to sk (default uniform); what is on record is measured again, as records do not tell", .words = cli_spreads },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family" },
     { .name = "threads", .letter = 'j', .type = &cli_int, FIELD(threads), .value = "N",
       .help = "compile threads (default: one per core, at most 16)",
@@ -57,7 +57,7 @@ static const cli_group groups[] = {
     CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: head_dim 128, length 4096, 16 heads)"),
     { "Sets of problems", grid_options, 0 },
     { "The search", search_options, 0 },
-    CLI_WHERE(tune_args),
+    CLI_DEVICE(tune_args),
     CLI_COMMON,
     { NULL, NULL, 0 }
 };
@@ -133,6 +133,12 @@ static fa_status status_of(const tune_run *r, fa_status st)
     return fa_fail(st, "%zu of %zu problems have no %s; the first, %s", failed, r->list.n, what, message);
 }
 
+/* No candidate ran, or is a guess: nothing that this machine lacks. */
+static int exit_of(fa_status st)
+{
+    return st == FA_NO_KERNEL ? CLI_EXIT_NO_CANDIDATE : cli_exit_of(st);
+}
+
 static int answer(tune_run *r, fa_status st)
 {
     cli *c = r->c;
@@ -147,14 +153,14 @@ static int answer(tune_run *r, fa_status st)
     }
     if (st != FA_OK) {
         c->answered = true;
-        cli_fail(c, st);
+        cli_fail_with(c, st, exit_of(st));
     }
     return cli_answer(c,
                       json_pack("{s:s,s:b,s:s,s:s,s:o,s:o,s:o?,s:o,s:o}", "arch", r->arch, "timed", r->timed, "status", fa_status_name(st),
                                 "message", st == FA_OK ? "" : fa_last_error(), "elapsed", cli_json_number(cli_clock() - r->start), "budget",
                                 r->a->budget > 0 ? cli_json_number(r->a->budget) : json_null(), "devices", json_incref(r->devices),
                                 "problems", list, "not_reached", open),
-                      cli_exit_of(st));
+                      exit_of(st));
 }
 
 static int conclude(tune_run *r, fa_status st)
@@ -164,13 +170,13 @@ static int conclude(tune_run *r, fa_status st)
         done += r->result[i] != NULL;
         telling += tune_tells(r->result[i]);
     }
-    if (done && !r->c->json && !r->c->quiet && r->list.n > 1)
+    if (done && !r->c->json && r->list.n > 1)
         tune_report_all(r->c, &r->list, r->result, cli_clock() - r->start);
     fflush(stdout);
     st = status_of(r, st);
     if (r->c->json && (st == FA_OK || st == FA_INTERRUPTED || telling))
         return answer(r, st);
-    return st == FA_OK ? CLI_EXIT_OK : cli_fail(r->c, st);
+    return st == FA_OK ? CLI_EXIT_OK : cli_fail_with(r->c, st, exit_of(st));
 }
 
 static int run(cli *c, const void *args, int n, char **words)

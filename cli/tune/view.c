@@ -122,11 +122,11 @@ void tune_view_line(cli_status_line *out, const tune_view *v, const fa_problem *
     *out = (cli_status_line){ .done = done };
     if (of > 1) {
         tune_problem_brief(text, sizeof text, p);
-        cli_status_line_add(out, 0, "%zu/%zu", at, of);
+        cli_status_line_add(out, 0, "%*zu/%zu", snprintf(NULL, 0, "%zu", of), at, of);
         cli_status_line_add(out, 6, "%s", text);
         cli_status_line_add(out, 7, "%s %lld/%lld", v->stage, (long long)tried, (long long)v->kept);
     } else {
-        cli_status_line_add(out, 0, "%lld/%lld", (long long)tried, (long long)v->kept);
+        cli_status_line_add(out, 0, "%*lld/%lld", snprintf(NULL, 0, "%lld", (long long)v->kept), (long long)tried, (long long)v->kept);
         cli_status_line_add(out, 7, "%s", v->stage);
     }
     if (v->tflops > 0)

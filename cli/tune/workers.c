@@ -31,7 +31,7 @@ fa_status fleet_spawn(fleet *f, worker *h)
     snprintf(lock, sizeof lock, "%d:%d", LOCK_FD, h->member);
     char *first[] = {
         argv[0], argv[1], "--process-on", (char *)f->device[h->device], "--device-lock", lock, "--threads", threads
-    }; /* what was given comes behind, and counts */
+    }; /* what was given comes after these, and counts */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         words[n++] = first[i];
     for (int i = 2; argv[i] && n < WORDS_MOST - 1; i++)

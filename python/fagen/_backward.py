@@ -46,7 +46,7 @@ def attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any
     """The gradients (grad_q, grad_k, grad_v) of what fagen.attention(q, k, v, return_lse=True) gave as (out, lse).
 
     grad_out [b, sq, hq, dv]: of out's type. grad_lse [b, hq, sq]: float32, packed; None: all 0.
-    q, k, v, causal, window, diagonal, scale, dropout_p, rng: those of that call. S and dS are computed anew from them and lse. A call with
+    q, k, v, causal, window, diagonal, scale, dropout_p, rng: those of that call. S and dS are computed again from them and lse. A call with
         tf32 has gradients that are multiplied as float32.
     grad_q, grad_k, grad_v: tensors to write to, of the shapes of q, k and v and of one type; None: new ones, packed.
     grad_dtype: "float32", or None for q's. Not beside grad_q, grad_k or grad_v, whose own type counts.

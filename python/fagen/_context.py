@@ -17,7 +17,7 @@ from ._library import check, lib
 from .errors import CaptureError, InvalidArgument, invalid
 
 ON_MISS = {"compile": _abi.FA_MISS_COMPILE, "nearest": _abi.FA_MISS_NEAREST, "fail": _abi.FA_MISS_FAIL}
-SIMULATOR = "sim:"  # in front of the names of simulated chips
+SIMULATOR = "sim:"  # before the names of simulated chips
 
 
 def _text(value: Optional[str]) -> Optional[bytes]:
@@ -42,7 +42,7 @@ class Context:
     template_dir: kernel templates that replace the library's, file by file.
     nvrtc: path of libnvrtc.so; None: FAGEN_NVRTC, else a wheel of this interpreter, else the loader's path and CUDA_HOME.
     on_miss: what a call does whose kernel is not prepared: "compile" in the call, run the "nearest" and compile beside it, "fail".
-    in_order: no kernel begins before all in front of it in the stream has ended.
+    in_order: no kernel begins before all that precedes it in the stream has ended.
     sram_budget: bytes of shared memory that a block may use; 0: what the chip offers.
     cache_limit: bytes of kernels on disk; 0: 4 GiB; -1: any amount.
     check_device_data: lengths and pages are looked at in each launch; None: on the simulator.

@@ -14,6 +14,8 @@ STATE = "two 64-bit integers on q's device, seed and offset"
 
 def probability(dropout_p: Any) -> float:
     """dropout_p as a float. Raises InvalidArgument."""
+    if not isinstance(dropout_p, (int, float)) and getattr(dropout_p, "shape", None) == ():
+        dropout_p = dropout_p.item()  # of a tensor
     if isinstance(dropout_p, bool) or not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p < 1:
         raise invalid("dropout_p", repr(dropout_p), "the probability of a weight to be dropped, 0 to below 1")
     return float(dropout_p)

@@ -58,7 +58,7 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
         kind = _abi.FA_MASK_CAUSAL if causal else _abi.FA_MASK_NONE
         return Mask(kind, 0, 0, where if causal else _abi.FA_BOTTOM_RIGHT, offset if causal else 0)
     if not isinstance(window, (tuple, list)) or len(window) != 2:
-        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded")
+        raise invalid("window", repr(window), "(left, right): keys before and after the diagonal, -1 or None for unbounded")
     left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
     if causal:
         right = 0
@@ -133,7 +133,7 @@ def options_of(text: str) -> Options:
     return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic)
 
 
-def scale_of(scale: Optional[float]) -> float:
+def scale_of(scale: Any) -> float:
     """The field scale: 0 stands for 1/sqrt(d). Raises InvalidArgument."""
     if scale is None:
         return 0.0

@@ -59,6 +59,9 @@ def _of_torch(name: str, x: Any, stream: Optional[int]) -> View:
         raise invalid(f"{name}.layout", x.layout, "torch.strided")
     if x.device.type not in (HOST, GPU):
         raise invalid(f"{name}.device", x.device, "a CUDA device, or the CPU with device=\"sim:sm_90a\"")
+    if x.is_neg() or x._is_zerotensor():
+        raise InvalidArgument(f"{name or 'an argument'} is a tensor whose values are not in its memory, a lazy negative or zero; accepted: "
+                              "its resolve_neg() or clone()")
     device = HOST if x.device.type == HOST else f"cuda:{x.device.index or 0}"
     return View(x.data_ptr(), tuple(x.shape), tuple(x.stride()), _torch_types.get(x.dtype, str(x.dtype).replace("torch.", "")), device,
                 False, x)
@@ -105,6 +108,8 @@ def _of_interface(name: str, x: Any, how: Dict[str, Any], device: str) -> View:
 
 
 def _of_numpy(name: str, x: Any, stream: Optional[int]) -> View:
+    if hasattr(x, "mask"):
+        raise InvalidArgument(f"{name} is a masked array, whose mask no kernel reads; accepted: an array without a mask")
     return _of_interface(name, x, x.__array_interface__, HOST)
 
 

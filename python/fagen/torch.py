@@ -5,7 +5,7 @@ graphs once a first call has prepared their kernels. Tensors on the CPU need a s
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any, Optional, Tuple, Union
 
 import torch
 
@@ -14,9 +14,9 @@ from ._attention import dtype_name
 from ._context import Context
 from ._dropout import probability
 from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
-from ._torch_ops import dense, dispatch, functions  # defines torch.ops.fagen
+from ._torch_ops import dense, dispatch, functions, no_gradient, transforms  # defines torch.ops.fagen
 from ._varlen import ARRAYS
-from .errors import InvalidArgument, invalid
+from .errors import InvalidArgument, Unsupported, invalid
 
 CAUSAL = mask_of(True, None, "bottom-right")
 ops = dispatch.ops
@@ -48,9 +48,61 @@ def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype:
 
 
 def _tensors(**named: Any) -> None:
+    """Raises for what is no tensor of rows and columns."""
     for name, x in named.items():
         if x is not None and not isinstance(x, torch.Tensor):
             raise invalid(name, f"a {type(x).__module__}.{type(x).__name__}", "a torch.Tensor, as q")
+        if x is not None and x.is_nested:
+            raise Unsupported(f"{name} is a nested tensor; accepted: fagen.varlen_attention of its values(), with cu_seqlens_q and "
+                              "cu_seqlens_k of int32 offsets()")
+
+
+def _outputs(out: torch.Tensor, lse: Optional[torch.Tensor], **inputs: Any) -> None:
+    """Raises for what kernels cannot write to, and for a derivative that would be lost."""
+    for name, x in (("out", out), ("lse", lse)):
+        if x is not None and x.is_neg():
+            raise InvalidArgument(f"{name} is a lazy negative, whose sign is not in its memory; accepted: {name}.resolve_neg()")
+    no_gradient.refuse(no_gradient.OUT, **inputs, out=out, lse=lse)
+
+
+def _transformed() -> bool:
+    """Whether torch.func.* or forward-mode differentiation is to see the call. A program that is compiled holds the operators."""
+    return not _compiling() and dispatch.transformed()
+
+
+def _cast(*inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+    """q, k and v as autocast would have them, where a call does not go by the dispatcher."""
+    kind = inputs[0].device.type
+    if not (_transformed() and torch.is_autocast_enabled(kind)):
+        return inputs
+    to = torch.get_autocast_dtype(kind)
+    return tuple(x.to(to) if x.dtype in (torch.float16, torch.bfloat16, torch.float32) else x for x in inputs)
+
+
+def _scaled(q: torch.Tensor, scale: Any) -> Tuple[torch.Tensor, float]:
+    """q and the scale as a number. Where a derivative by the scale is wanted, q is a product with a factor of exactly 1 that has it: the
+    sum over dq * q / scale is the sum over dS * S / scale. Elements that are NaN or infinite, as rows past a length may be, count as 0."""
+    if scale is None:
+        return q, 0.0
+    if not isinstance(scale, torch.Tensor):
+        return q, scale_of(scale)
+    if scale.dim():
+        raise invalid("scale.shape", tuple(scale.shape), "(): one number")
+    try:
+        factor = scale_of(scale.detach())
+    except RuntimeError as e:
+        raise Unsupported(f"scale has no one value here ({e}); accepted within torch.func.vmap: the same for all") from e
+    if torch.is_grad_enabled() and scale.requires_grad or dispatch.transformed():
+        finite = q.isfinite()
+        q = torch.where(finite, (torch.where(finite, q, 0).float() * (scale / factor)).to(q.dtype), q)
+    return q, factor
+
+
+def _probability(dropout_p: Any) -> float:
+    """Raises for one that wants a derivative, which dropout has none of."""
+    if isinstance(dropout_p, torch.Tensor):
+        no_gradient.refuse("no derivative by the probability of dropout is computed", dropout_p=dropout_p)
+    return probability(dropout_p)
 
 
 def _no_stream(stream: Any) -> None:
@@ -90,29 +142,46 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
         options = "causal" if causal else ""
     else:
         options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
-    factor = 0.0 if scale is None else scale_of(scale)
+    if scale is None:
+        factor = 0.0
+    elif type(scale) is float:
+        factor = scale_of(scale)
+    else:
+        q, factor = _scaled(q, scale)
     if stream is not None:
         _no_stream(stream)
+    if type(dropout_p) is not float:
+        dropout_p = _probability(dropout_p)
     if dropout_p or rng is not None:
-        _tensors(k=k, v=v)
-        found = ops.attention_dropout.default(q, k, v, *_drop(dropout_p, rng, q, out, lse), factor, options)
+        _tensors(q=q, k=k, v=v)
+        drop = _drop(dropout_p, rng, q, out, lse)
+        dropped = transforms.AttentionDropout.apply if _transformed() else ops.attention_dropout.default
+        found = dropped(*_cast(q, k, v), *drop, factor, options)
         return found if return_lse else found[0]
     if out is None and lse is None:
         if type(q) is type(k) is type(v) is torch.Tensor:
-            if not _compiling() and _plain():
-                if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
-                    found = functions.Attention.apply(q, k, v, factor, options)
-                else:
-                    found = dense.call(q, k, v, None, None, return_lse, factor, options)
+            if not _compiling() and _plain() and not (q.is_neg() or k.is_neg() or v.is_neg()):
+                try:
+                    if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
+                        found = functions.Attention.apply(q, k, v, factor, options)
+                    else:
+                        found = dense.call(q, k, v, None, None, return_lse, factor, options)
+                except RuntimeError:  # of a nested tensor, which has no shape
+                    _tensors(q=q, k=k, v=v)
+                    raise
                 return found if return_lse else found[0]
         else:
-            _tensors(k=k, v=v)
+            _tensors(q=q, k=k, v=v)
+        if _transformed():
+            found = transforms.Attention.apply(*_cast(q, k, v), factor, options)
+            return found if return_lse else found[0]
         return (ops.attention_lse if return_lse else ops.attention).default(q, k, v, factor, options)
-    _tensors(k=k, v=v, out=out, lse=lse)
+    _tensors(q=q, k=k, v=v, out=out, lse=lse)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.attention_out.default(q, k, v, out, lse, factor, options)
+    _outputs(q=q, k=k, v=v, out=out, lse=lse)
+    ops.attention_out.default(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), out, lse, factor, options)
     return (out, lse) if return_lse else out
 
 
@@ -126,24 +195,29 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
     options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
-    factor = 0.0 if scale is None else scale_of(scale)
-    _tensors(k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
+    _tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
              page_table=page_table, out=out, lse=lse)
     _no_stream(stream)
+    (q, factor), dropout_p = _scaled(q, scale), _probability(dropout_p)
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k, page_table)
     maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
     if dropout_p or rng is not None:
         drop = _drop(dropout_p, rng, q, out, lse)
-        found = ops.varlen_attention_dropout.default(q, k, v, *arrays, *maxima, *drop, factor, options)
+        dropped = transforms.varlen_dropout if _transformed() else ops.varlen_attention_dropout.default
+        found = dropped(*_cast(q, k, v), *arrays, *maxima, *drop, factor, options)
         return found if return_lse else found[0]
     if out is None and lse is None:
+        if _transformed():
+            found = transforms.varlen(*_cast(q, k, v), *arrays, *maxima, factor, options)
+            return found if return_lse else found[0]
         op = ops.varlen_attention_lse.default if return_lse else ops.varlen_attention.default
         return op(q, k, v, *arrays, *maxima, factor, options)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.varlen_attention_out.default(q, k, v, *arrays, *maxima, out, lse, factor, options)
+    _outputs(q=q, k=k, v=v, out=out, lse=lse)
+    ops.varlen_attention_out.default(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), *arrays, *maxima, out, lse, factor, options)
     return (out, lse) if return_lse else out
 
 
@@ -170,9 +244,9 @@ def attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor,
                        deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
                        device: Union[None, str, Context] = None) -> Any:
     """fagen.attention_backward for PyTorch. Autograd of fagen.attention makes this call."""
-    _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse)
+    _tensors(grad_out=grad_out, q=q, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse)
     options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
-    factor = 0.0 if scale is None else scale_of(scale)
+    _, factor = _scaled(q, scale)
     if dropout_p or rng is not None:
         return ops.attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *_saved(dropout_p, rng, q), factor, options)
     return ops.attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, factor, options)
@@ -195,11 +269,11 @@ def varlen_attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.
                               device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention_backward for PyTorch. Autograd of fagen.varlen_attention makes this call."""
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k)
-    _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse, **dict(zip(ARRAYS, arrays)))
+    _tensors(grad_out=grad_out, q=q, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse, **dict(zip(ARRAYS, arrays)))
     options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
     maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, None))
-    factor = 0.0 if scale is None else scale_of(scale)
+    _, factor = _scaled(q, scale)
     if dropout_p or rng is not None:
         return ops.varlen_attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima,
                                                              *_saved(dropout_p, rng, q), factor, options)
@@ -211,6 +285,7 @@ def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, 
           device: Union[None, str, Context] = None) -> Any:
     """fagen.merge for PyTorch."""
     _tensors(parts=parts, lses=lses, out=out, lse=lse)
+    no_gradient.refuse(no_gradient.MERGE, parts=parts, lses=lses)
     _no_stream(stream)
     options = _options(False, None, "bottom-right", out_dtype, False, device, False)
     if out is None and lse is None:
@@ -219,7 +294,8 @@ def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, 
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.merge_out.default(parts, lses, out, lse, options)
+    _outputs(out=out, lse=lse)
+    ops.merge_out.default(parts.resolve_neg(), lses.resolve_neg(), out, lse, options)
     return (out, lse) if return_lse else out
 
 

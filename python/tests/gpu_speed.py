@@ -21,13 +21,13 @@ from fagen._library import lib
 from fagen._plan import O
 from fagen._torch_ops.plans import plans
 
-# Behind the package, whose name a script of that folder has, too.
+# After the package, whose name a script of that folder has, too.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 import cells  # noqa: E402
 
 
 def seconds(call: Callable[[], object], n: int) -> float:
-    """Of one of n calls, behind one that keeps the GPU busy while the host sends the next."""
+    """Of one of n calls, after one that keeps the GPU busy while the host sends the next."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     call()
     start.record()

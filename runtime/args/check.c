@@ -266,7 +266,7 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     c->workspace_size = a->workspace_size;
 }
 
-/* Strides, and addresses where tensors is set. The workspace's span is behind those of the operands. */
+/* Strides, and addresses where tensors is set. The workspace's span is after those of the operands. */
 static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors, fa_span *s)
 {
     const fa_operation *op = c->op;
@@ -416,7 +416,7 @@ bool fa_check_may_lack(const fa_problem *p)
 void fa_check_lacks(fa_call *c, bool workspace)
 {
     fa_problem *p = &c->problem;
-    p->features &= ~FA_FEATURE_NO_WORKSPACE; /* of a repeated call, the launch before settled it for its own address */
+    p->features &= ~FA_FEATURE_NO_WORKSPACE; /* of a repeated call, the launch before decided it for its own address */
     if (p->align > PLAIN_ALIGN && !fa_maps_possible(c, p, NULL, 0))
         p->align = PLAIN_ALIGN;
     if (workspace && !c->values.workspace && fa_check_may_lack(p))

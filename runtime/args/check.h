@@ -21,7 +21,7 @@ typedef struct fa_call {
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
-/* The same, and what the operands cover, one span for each row that the class has, in their order; behind them the workspace. */
+/* The same, and what the operands cover, one span for each row that the class has, in their order; after them the workspace. */
 fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX]);
 
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */

@@ -25,7 +25,7 @@ static size_t bytes_of(const fa_call *call, const fa_operand *o)
     fa_dims dims;
     fa_operand_dims(&dims, o, &call->sizes);
     if (o->row && dims.of[0] && row)
-        dims.of[0]--; /* the last row has no gap behind it */
+        dims.of[0]--; /* the last row has no gap after it */
     for (int k = 0; k < 4; k++)
         if (__builtin_mul_overflow(n, (size_t)dims.of[k], &n))
             return SIZE_MAX / 2;
@@ -67,10 +67,10 @@ static fa_status check_bounds(const side *s)
             return fa_fail(FA_INVALID, "args: cu_seqlens_%s[%d] is %d; accepted with total_%s=%d: 0 to %d", s->name, i, at[i], s->name,
                            s->total, s->total);
         if (i && at[i] < at[i - 1])
-            return fa_fail(FA_INVALID, "args: cu_seqlens_%s[%d] is %d; accepted behind cu_seqlens_%s[%d]=%d: as much or more", s->name, i,
+            return fa_fail(FA_INVALID, "args: cu_seqlens_%s[%d] is %d; accepted after cu_seqlens_%s[%d]=%d: as much or more", s->name, i,
                            at[i], s->name, i - 1, at[i - 1]);
         if (i && !s->lengths && at[i] - at[i - 1] > s->longest)
-            return fa_fail(FA_INVALID, "args: cu_seqlens_%s[%d] is %d; accepted behind cu_seqlens_%s[%d]=%d with s%s=%d: at most %lld",
+            return fa_fail(FA_INVALID, "args: cu_seqlens_%s[%d] is %d; accepted after cu_seqlens_%s[%d]=%d with s%s=%d: at most %lld",
                            s->name, i, at[i], s->name, i - 1, at[i - 1], s->name, s->longest, (long long)at[i - 1] + s->longest);
     }
     return FA_OK;
@@ -181,7 +181,7 @@ fa_status fa_device_data_counters(const fa_context *ctx, uint64_t at, size_t byt
                            "fa_workspace_init() makes them and each launch that succeeds leaves them",
                            i, (unsigned long long)at, word[i], bytes)
                  : fa_fail(wrong,
-                           "counter %zu at %#llx is %#x; expected: 0 before a launch and behind it. A kernel left it so, or two "
+                           "counter %zu at %#llx is %#x; expected: 0 before a launch and after it. A kernel left it so, or two "
                            "streams have one workspace",
                            i, (unsigned long long)at, word[i]);
     free(word);

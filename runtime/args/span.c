@@ -56,7 +56,7 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
     return FA_OK;
 }
 
-/* Elements packed behind a pointer; high is -1 where they are too many. */
+/* Elements packed from a pointer on; high is -1 where they are too many. */
 static void shape_of_pointer(fa_span *s, const fa_dims *dims)
 {
     s->high = s->bytes;
@@ -66,7 +66,7 @@ static void shape_of_pointer(fa_span *s, const fa_dims *dims)
     s->run = s->high;
 }
 
-/* Rows behind a pointer, `elements` each, some elements apart; high likewise. The last has no gap behind it. */
+/* Rows from a pointer on, `elements` each, some elements apart; high likewise. The last has no gap after it. */
 static void shape_of_rows(fa_span *s, int64_t rows, int64_t elements, int64_t apart)
 {
     int64_t reach;

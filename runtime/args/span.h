@@ -3,14 +3,14 @@
 #define FA_RUNTIME_ARGS_SPAN_H
 #include "gen/operation.h"
 
-/* Of a call: the operands of its operation, and its workspace behind them. */
+/* Of a call: the operands of its operation, and its workspace after them. */
 #define FA_SPANS_MAX (FA_OPERANDS_MAX + 1)
 
 typedef struct fa_span {
     const fa_operand *operand;
     int64_t stride[4], size[4]; /* of its first three dimensions, and of parts; in elements, 0 where there is not more than 1 */
     int64_t row;                /* bytes of a row; of a pointer 0 */
-    int64_t run;                /* bytes that lie together: a row, or all behind a pointer */
+    int64_t run;                /* bytes that lie together: a row, or all from a pointer on */
     int64_t low, high;          /* bytes from the address to the lowest row, and to the end of the highest */
     int32_t bytes;              /* of an element */
     bool some;                  /* it has elements */

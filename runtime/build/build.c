@@ -128,7 +128,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     }
     st = load(ctx, &k, &e, s);
     if (st == FA_DEVICE && cached) {
-        fa_log_say(&ctx->log, FA_LOG_WARN, "a cached kernel was refused and is compiled anew: %s", fa_last_error());
+        fa_log_say(&ctx->log, FA_LOG_WARN, "a cached kernel was refused and is compiled again: %s", fa_last_error());
         fa_entry_free(&e);
         st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, true, &e, &cached);
         if (st == FA_OK)

@@ -182,16 +182,16 @@ static int stops(void *user, void *reserved)
 /* NVRTC makes some of its objects in its first compilation, and has them destroyed at exit before all that was there until then. So the
  * first in this process is that of a kernel of one line, some 20 ms, under a guard. */
 #define FIRST "extern \"C\" __global__ void first(float *x) { x[threadIdx.x] *= 2; }"
-static void settle(const fa_nvrtc *n, const fa_compile_options *o)
+static void compile_first(const fa_nvrtc *n, const fa_compile_options *o)
 {
     enum { MOST = 8 };
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static __typeof__(nvrtcCompileProgram) *settled[MOST]; /* of each library that was opened */
+    static __typeof__(nvrtcCompileProgram) *done[MOST]; /* of each library that was opened */
     static int count;
     nvrtcProgram program = NULL;
     pthread_mutex_lock(&mutex);
     int i = 0;
-    while (i < count && settled[i] != n->nvrtcCompileProgram)
+    while (i < count && done[i] != n->nvrtcCompileProgram)
         i++;
     if (i == count && count < MOST) {
         if (n->nvrtcCreateProgram(&program, FIRST, "first.cu", 0, NULL, NULL) == NVRTC_SUCCESS) {
@@ -204,7 +204,7 @@ static void settle(const fa_nvrtc *n, const fa_compile_options *o)
             n->nvrtcDestroyProgram(&program);
         }
         fa_exit_watch();
-        settled[count++] = n->nvrtcCompileProgram;
+        done[count++] = n->nvrtcCompileProgram;
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -226,7 +226,7 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = ptx ? 1 : 0;
-    settle(n, &o);
+    compile_first(n, &o);
     nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
     if (r == NVRTC_SUCCESS) {
         if (n->nvrtcSetFlowCallback)

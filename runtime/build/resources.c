@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number in front of `what` within the line at s; fallback if there is none. */
+/* The number before `what` within the line at s; fallback if there is none. */
 static int32_t number_before(const char *s, const char *what, int32_t fallback)
 {
     const char *end = strchrnul(s, '\n'), *at = strstr(s, what);

@@ -38,7 +38,7 @@ fa_status fa_blob_layout(char out[17], const fa_operation *op, const fa_workspac
         else
             st = fa_fail(FA_INVALID,
                          "params: \"%s\" is no value of fagen %s; accepted: an operand of %s, its strides, a buffer of the workspace, "
-                         "a scalar of gen/values.h: emit it anew",
+                         "a scalar of gen/values.h: emit it again",
                          name, FA_VERSION_STRING, op->name);
     }
     if (st == FA_OK && t.oom)

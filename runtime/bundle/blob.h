@@ -1,10 +1,10 @@
-/* blob: the bytes behind fa_bundle: their layout, its writer (blob.c) and its reader (reader.c).
+/* blob: the bytes of a fa_bundle: their layout, its writer (blob.c) and its reader (reader.c).
  *
  *   head     48 bytes: magic "fagen.B\n"; format; number of tables; offsets of the texts and of the images; 8 bytes size of all;
  *            8 bytes XXH3-64 of the tables and texts; 8 bytes XXH3-64 of the 40 bytes before it
  *   tables   each: name, number of columns, number of rows; the names of the columns; the cells, row by row
  *   texts    NUL-terminated; the first is empty
- *   images   cubins and PTX one behind the other, in the order of their table; then zeros up to a multiple of 8
+ *   images   cubins and PTX one after the other, in the order of their table; then zeros up to a multiple of 8
  *
  * Every number is little-endian; all but the 8-byte ones named above are 32 bits wide. A text is its offset into the texts, and 0 is "".
  * Operands, extents, values and workspace buffers are texts, as the templates name them; a problem's types, mask and op are the enums of

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offsets of the head's members behind magic and format (blob.h). */
+/* Offsets of the head's members after magic and format (blob.h). */
 enum { TABLES_AT = 12, TEXTS_AT = 16, IMAGES_AT = 20, SIZE_AT = 24, CHECK_AT = 32, HEAD_CHECK_AT = 40 };
 
 enum { FA_BUNDLE_MOST_TABLES = 64, FA_BUNDLE_MOST_COLUMNS = 128, FA_BUNDLE_MOST_ROWS = 1 << 20, FA_BUNDLE_LEAST_IMAGE = 64 };

@@ -38,11 +38,11 @@ static fa_status read_head(reader *r, size_t size)
                        (unsigned long long)fa_get_number(s, 8),
                        (unsigned long long)fa_get_number((const unsigned char *)FA_BUNDLE_MAGIC, 8));
     if (format != FA_BUNDLE_FORMAT)
-        return fa_fail(FA_INVALID, "its format is %u; accepted by fagen %s: %d: emit it anew with this fagen", format, FA_VERSION_STRING,
+        return fa_fail(FA_INVALID, "its format is %u; accepted by fagen %s: %d: emit it again with this fagen", format, FA_VERSION_STRING,
                        FA_BUNDLE_FORMAT);
     uint64_t check = XXH3_64bits(s, HEAD_CHECK_AT), told = fa_get_number(s + HEAD_CHECK_AT, 8), all = fa_get_number(s + SIZE_AT, 8);
     if (check != told)
-        return fa_fail(FA_INVALID, "the checksum of its head is %016llx; accepted: %016llx, as when it was written: emit it anew",
+        return fa_fail(FA_INVALID, "the checksum of its head is %016llx; accepted: %016llx, as when it was written: emit it again",
                        (unsigned long long)check, (unsigned long long)told);
     r->texts = fa_get32(s + TEXTS_AT), r->images = fa_get32(s + IMAGES_AT), r->size = (size_t)all;
     if (size != SIZE_MAX && all != size)
@@ -52,7 +52,7 @@ static fa_status read_head(reader *r, size_t size)
                        r->texts, r->images, (unsigned long long)all, FA_BLOB_HEAD, FA_BLOB_ALIGN);
     check = fa_blob_tables_check(s), told = fa_get_number(s + CHECK_AT, 8);
     if (check != told)
-        return fa_fail(FA_INVALID, "the checksum of its tables is %016llx; accepted: %016llx, as when it was written: emit it anew",
+        return fa_fail(FA_INVALID, "the checksum of its tables is %016llx; accepted: %016llx, as when it was written: emit it again",
                        (unsigned long long)check, (unsigned long long)told);
     if (s[r->texts] || s[r->images - 1])
         return fa_fail(FA_INVALID, "its texts begin with %02x and end in %02x; accepted: 00 and 00", s[r->texts], s[r->images - 1]);
@@ -231,7 +231,7 @@ static fa_status read_names(reader *r, fa_blob_image *out)
         return fa_fail(FA_INVALID, "op is \"%s\"; accepted: an operation that fagen %s computes", out->op, FA_VERSION_STRING);
     fa_status st = fa_blob_layout(layout, out->operation, &out->workspace, out->params);
     if (st == FA_OK && strcmp(layout, out->layout) != 0)
-        st = fa_fail(FA_INVALID, "its kernels take other parameters (layout is %s); accepted by fagen %s: %s: emit it anew", out->layout,
+        st = fa_fail(FA_INVALID, "its kernels take other parameters (layout is %s); accepted by fagen %s: %s: emit it again", out->layout,
                      FA_VERSION_STRING, layout);
     return st == FA_OK ? fa_packing_of(&out->packing, out->operation, &out->workspace, out->params) : st;
 }
@@ -253,7 +253,7 @@ static fa_status read_image(reader *r, fa_blob_image *out, fa_blob_step *step, s
     *at += (size_t)out->size;
     static const unsigned char elf[4] = { 0x7f, 'E', 'L', 'F' };
     if (out->ptx ? out->bytes[out->size - 1] != 0 : memcmp(out->bytes, elf, sizeof elf) != 0)
-        return fa_fail(FA_INVALID, "bytes: not %s; accepted: as fagen wrote them: emit it anew",
+        return fa_fail(FA_INVALID, "bytes: not %s; accepted: as fagen wrote them: emit it again",
                        out->ptx ? "PTX text that ends in a NUL" : "a cubin");
     if ((uint32_t)out->steps > r->table[FA_TABLE_STEPS].rows - r->table[FA_TABLE_STEPS].next)
         return fa_fail(FA_INVALID, "steps is %d; accepted: at most the %u rows that are left", out->steps,
@@ -275,10 +275,10 @@ static fa_status read_images(fa_blob *out, reader *r)
         steps += (uint32_t)out->image[i].steps;
     }
     if (r->size - at >= FA_BLOB_ALIGN)
-        return fa_fail(FA_INVALID, "its images have %zu bytes; accepted: the %zu behind its texts", at - r->images, r->size - r->images);
+        return fa_fail(FA_INVALID, "its images have %zu bytes; accepted: the %zu after its texts", at - r->images, r->size - r->images);
     for (; at < r->size; at++)
         if (r->s[at])
-            return fa_fail(FA_INVALID, "byte %zu behind the images is %d; accepted: 0", at, r->s[at]);
+            return fa_fail(FA_INVALID, "byte %zu after the images is %d; accepted: 0", at, r->s[at]);
     return FA_OK;
 }
 

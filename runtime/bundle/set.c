@@ -91,7 +91,7 @@ static fa_status check_bytes(const fa_blob *b, const fa_blob_image *image, fa_ke
     *key = fa_blob_image_check(image);
     fa_key_print(hex, *key);
     if (strcmp(hex, image->check) != 0)
-        return fa_fail(FA_INVALID, "bundle %.60s: image %d: its checksum is %s; accepted: %s, as when it was written: emit it anew",
+        return fa_fail(FA_INVALID, "bundle %.60s: image %d: its checksum is %s; accepted: %s, as when it was written: emit it again",
                        b->name, (int)(image - b->image), hex, image->check);
     return FA_OK;
 }

@@ -161,7 +161,7 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
 }
 
 /* Where bits are promised that do not depend on how many SMs a chip has, nor do prices: they are those of the table's row. */
-static fa_arch settled(const fa_arch *a, const fa_problem *p)
+static fa_arch arch_of_prices(const fa_arch *a, const fa_problem *p)
 {
     if (p->features & (FA_FEATURE_DETERMINISTIC | FA_FEATURE_BATCH_INVARIANT))
         for (size_t i = 0; i < fa_arch_count(); i++)
@@ -172,7 +172,7 @@ static fa_arch settled(const fa_arch *a, const fa_problem *p)
 
 fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_t budget, const fa_facts *facts, bool whole, fa_choice *out)
 {
-    const fa_arch arch = settled(a, point);
+    const fa_arch arch = arch_of_prices(a, point);
     choosing c = { g, point, &arch, budget, facts, whole, out };
     fa_message before;
     out->n = out->refused = 0;

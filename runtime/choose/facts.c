@@ -196,7 +196,7 @@ static bool before(const fa_fact *a, const fa_fact *b)
 }
 
 /* By insertion, which keeps the order of equals. Of a config the nearest stays. */
-static void settle(fa_facts *o)
+static void sort_facts(fa_facts *o)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -257,7 +257,7 @@ fa_status fa_facts_of(fa_facts *out, fa_store *store, const fa_problem *point, c
         fa_facts_free(out);
         return fa_fail(FA_NOMEM, "no memory for what is known of a class");
     }
-    settle(out);
+    sort_facts(out);
     out->hash = hash_of(out);
     return FA_OK;
 }

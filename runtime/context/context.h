@@ -13,7 +13,7 @@ struct fa_context {
     fa_log log;
     int32_t budget;             /* shared memory per block, bytes */
     bool bundle_only;           /* nothing is rendered or compiled */
-    bool in_order;              /* no kernel begins before what is in front of it has ended */
+    bool in_order;              /* no kernel begins before what precedes it has ended */
     bool lends;                 /* a workspace where a launch brings none */
     int32_t on_miss;            /* fa_on_miss */
     int32_t check_device_data;  /* the option */

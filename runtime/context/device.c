@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIMULATOR "sim:" /* in front of the names of simulated chips */
+#define SIMULATOR "sim:" /* before the names of simulated chips */
 
 /* The numbers of an arch that a device knows better than the table. */
 static const struct {
@@ -109,7 +109,27 @@ static void settle_simulators(void)
     fa_unload_call(sim_close);
 }
 
-/* "sim:sm_80,sm_90a:1": device 1 of the simulator of that list. */
+/* The list with the architecture in place of each product that it names, "h100,sm_80" as "sm_90a,sm_80". False where there is no room. */
+static bool take_products(char *out, size_t room, const char *list, size_t n)
+{
+    size_t at = 0;
+    for (const char *s = list, *end = list + n; s <= end;) {
+        char name[64];
+        size_t len = strcspn(s, ",:");
+        len = len < (size_t)(end - s) ? len : (size_t)(end - s);
+        snprintf(name, sizeof name, "%.*s", len < sizeof name ? (int)len : 0, s);
+        const fa_arch *a = strncmp(name, "sm_", 3) ? fa_arch_find(name) : NULL;
+        int more = a ? snprintf(out + at, room - at, "%s%s", at ? "," : "", a->name)
+                     : snprintf(out + at, room - at, "%s%.*s", at ? "," : "", (int)len, s);
+        at += (size_t)more;
+        if (at >= room)
+            return false;
+        s += len + 1;
+    }
+    return true;
+}
+
+/* "sim:sm_80,sm_90a:1": device 1 of the simulator of that list. Products are their architecture. */
 static fa_status open_simulated(fa_device *out, const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -120,11 +140,11 @@ static fa_status open_simulated(fa_device *out, const char *name)
     size_t n = colon ? (size_t)(colon - list) : strlen(list);
     if (colon && ordinal < 0)
         return fa_fail(FA_INVALID, "device: \"%s\"; accepted after a list of archs: \":\" and the number of one of its devices", name);
-    snprintf(archs, sizeof archs, "%.*s", n < sizeof archs ? (int)n : 0, list);
-    const cu_driver *driver = n < sizeof archs ? sim_open(archs) : NULL;
+    bool fits = take_products(archs, sizeof archs, list, n);
+    const cu_driver *driver = fits ? sim_open(archs) : NULL;
     if (!driver)
-        return fa_fail(FA_INVALID, "device: \"%.300s\"%s%s; accepted after sim: are %s, or a list of them", name,
-                       n < sizeof archs ? ": " : "", n < sizeof archs ? sim_report() : "", fa_arch_names());
+        return fa_fail(FA_INVALID, "device: \"%.300s\"%s%s; accepted after sim: are %s, products such as h100, or a list of them", name,
+                       fits ? ": " : "", fits ? sim_report() : "", fa_arch_names());
     return fa_device_open_on(out, driver, ordinal);
 }
 

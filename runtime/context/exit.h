@@ -10,11 +10,11 @@
 
 #define FA_EXIT_SECONDS 60
 
-/* Has exit() wait before it runs what was registered so far, as by a library that was opened. Called anew after each; costs some bytes. */
+/* Has exit() wait before it runs what was registered so far, as by a library that was opened. Called again after each; costs some bytes. */
 void fa_exit_watch(void);
 
 /* Around some milliseconds in which a library registers handlers for objects that it is using: of exit handlers the last that was
- * registered runs first, so a thread registers this one anew every tenth of a millisecond. Best effort. */
+ * registered runs first, so a thread registers this one again every tenth of a millisecond. Best effort. */
 typedef struct fa_exit_guard {
     pthread_t thread;
     bool running;

@@ -1,4 +1,4 @@
-/* memory: fa_alloc(), fa_free() and fa_copy(), the driver's own calls behind the context's door. */
+/* memory: fa_alloc(), fa_free() and fa_copy(), the driver's own calls, with the context entered. */
 #include "context.h"
 #include "driver_cuda.h"
 #include "gen/error.h"

@@ -13,9 +13,9 @@
 #include "runtime/context/driver_cuda.h"
 #include "runtime/plan/counter.h"
 #include "runtime/plan/lack.h"
+#include "runtime/plan/launch_count.h"
 #include "runtime/plan/miss.h"
 #include "runtime/plan/table.h"
-#include "runtime/plan/tally.h"
 
 /* A warp's lanes add up as many each. */
 #define MOST_SECTION_KEYS (INT32_MAX / 32)
@@ -247,8 +247,8 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
         fa_lack_tell(ctx, plan->lack, &plan->problem, plan->seconds, plan->seconds_with);
     if (st == FA_OK)
         st = run(ctx, plan, r, &in, stream, ctx->lends);
-    if (st == FA_OK && plan->tally)
-        fa_tally_add(plan->tally, &r->part);
+    if (st == FA_OK && plan->launch_count)
+        fa_launch_count_add(plan->launch_count, &r->part);
     fa_context_leave(ctx, &in);
     return st;
 }
@@ -347,7 +347,7 @@ static fa_status consider_class(fa_context *ctx, most *m)
         consider(m, &plan->kernel->workspace);
     else if (ctx->on_miss == FA_MISS_NEAREST)
         fa_table_each(ctx->table, consider_plan, m);
-    if (m->status != FA_OK || (plan && !plan->lender))
+    if (m->status != FA_OK || (plan && !plan->fallback))
         return m->status;
     fa_message_keep(&before);
     fa_status st = consider_choice(ctx, m);

@@ -163,7 +163,7 @@ fa_status fa_lease_take(fa_context *ctx, CUcontext current, CUstream stream, siz
 
 /* --- what callers ask for --- */
 
-/* The stream's own, behind its work. One that a call of another thread has stays. */
+/* The stream's own, after its work. One that a call of another thread has stays. */
 static fa_status release_stream(fa_context *ctx, CUcontext current, CUstream stream)
 {
     uint64_t key[FA_LEASE_KEYS];

@@ -6,7 +6,7 @@
  * Leases lie in lists that only grow, and are found without a lock. What a lease says besides its key is of who has taken it. Its counters
  * are zeroed when its memory is made, and after a launch that failed.
  *
- * Memory of a stream is ordered by it where the device has memory pools: growing frees the old block behind the stream's work. Memory of a
+ * Memory of a stream is ordered by it where the device has memory pools: growing frees the old block after the stream's work. Memory of a
  * capture is none of the graph's nodes, which would forbid a second instance, a clone and a place in another graph. It is allocated beside
  * the capture, keeps its address in every replay, and is held until the graph, all that was instantiated from it and their launches are
  * over: a user object of the graph tells. Then another capture gets it. */

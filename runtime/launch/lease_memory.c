@@ -16,7 +16,8 @@ static bool is_captured(const fa_lease *l)
     return fa_lease_key(l, FA_LEASE_CAPTURE) != 0;
 }
 
-/* Between relax() and its undoing, calls are legal that the capture of a stream, of this thread or another, does not see. */
+/* Between relax() and its undoing, calls are legal that the capture of a stream, of this thread or another, does not see. Else they end
+ * it: also those that allocate and free in the order of another stream. */
 static fa_status relax(const cu_driver *d, CUstreamCaptureMode *mode)
 {
     *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -90,7 +91,12 @@ fa_status fa_lease_memory_drop_behind(fa_context *ctx, fa_lease *l, CUstream str
         fa_status st = fa_driver_check(d, d->cuStreamSynchronize(stream), "cuStreamSynchronize");
         return st == FA_OK ? fa_lease_memory_drop(ctx, l) : st;
     }
-    fa_status st = fa_driver_check(d, d->cuMemFreeAsync(l->at, stream), "cuMemFreeAsync");
+    CUstreamCaptureMode mode;
+    fa_status st = relax(d, &mode);
+    if (st != FA_OK)
+        return st;
+    st = fa_driver_check(d, d->cuMemFreeAsync(l->at, stream), "cuMemFreeAsync");
+    d->cuThreadExchangeStreamCaptureMode(&mode);
     if (st == FA_OK)
         account(ctx, l, 0, 0);
     return st;
@@ -104,12 +110,11 @@ static size_t rounded(size_t bytes)
 static fa_status allocate(const cu_driver *d, size_t bytes, bool ordered, CUstream stream, CUdeviceptr *at)
 {
     CUstreamCaptureMode mode;
-    if (ordered)
-        return fa_driver_check(d, d->cuMemAllocAsync(at, bytes, stream), "cuMemAllocAsync");
     fa_status st = relax(d, &mode);
     if (st != FA_OK)
         return st;
-    st = fa_driver_check(d, d->cuMemAlloc(at, bytes), "cuMemAlloc");
+    st = ordered ? fa_driver_check(d, d->cuMemAllocAsync(at, bytes, stream), "cuMemAllocAsync")
+                 : fa_driver_check(d, d->cuMemAlloc(at, bytes), "cuMemAlloc");
     d->cuThreadExchangeStreamCaptureMode(&mode);
     return st;
 }

@@ -11,17 +11,17 @@ bool fa_lease_memory_over(const fa_lease *l);
 /* Moves it: of a graph that is gone, to a lease without. */
 void fa_lease_memory_move(fa_lease *to, fa_lease *from);
 
-/* `need` bytes at least, and room for further growth beyond `most`, where that can be had. A stream's own goes first, behind its work.
+/* `need` bytes at least, and room for further growth beyond `most`, where that can be had. A stream's own goes first, after its work.
  * FA_NOMEM names the bytes. */
 fa_status fa_lease_memory_make(fa_context *ctx, fa_lease *l, size_t need, size_t most, CUstream stream);
 
 /* The graph that the stream is captured into tells when it is gone. Where it cannot, the memory is held until fa_destroy(). */
 void fa_lease_memory_hold(fa_context *ctx, fa_lease *l, CUstream stream);
 
-/* Zeroes the counters: behind the work of the stream; of a capture apart from it, and before this returns. */
+/* Zeroes the counters: after the work of the stream; of a capture apart from it, and before this returns. */
 fa_status fa_lease_memory_clear(fa_context *ctx, fa_lease *l, CUstream stream);
 
-/* Frees it, if there is any: no work uses it any more; or behind the work of its stream. */
+/* Frees it, if there is any: no work uses it any more; or after the work of its stream. */
 fa_status fa_lease_memory_drop(fa_context *ctx, fa_lease *l);
 fa_status fa_lease_memory_drop_behind(fa_context *ctx, fa_lease *l, CUstream stream);
 #endif

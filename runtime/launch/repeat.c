@@ -15,7 +15,7 @@ typedef struct last {
     fa_apart apart;                    /* of these */
     uint64_t args[WORDS], mask[WORDS]; /* mask 0: an address */
     uint64_t given;                    /* a bit for each address that is not NULL */
-    unsigned char host[HOST_BYTES];    /* what the host lists led to, one behind the other */
+    unsigned char host[HOST_BYTES];    /* what the host lists led to, one after the other */
     bool valid;
 } last;
 
@@ -115,7 +115,7 @@ static fa_status place(last *l, const fa_args *args)
         st = fa_span_place(&l->span[c->operands], c->values.workspace);
     if (st == FA_OK)
         st = fa_spans_apart(l->span, c->operands + 1, &l->apart);
-    c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch settled it for its own address */
+    c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch decided it for its own address */
     l->repeat.key.features = c->problem.features;
     c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);
     return st;

@@ -1,5 +1,5 @@
 /* repeat: a thread's last launch, looked at and laid out. A call that differs from it in addresses alone, as those of a model's layers do,
- * is looked at anew in its addresses alone.
+ * is looked at again in its addresses alone.
  *
  * What a repeat is follows from the rows of its operation (gen/operation.h): of an operand's address only whether it is NULL is compared,
  * since that may decide the class; the workspace likewise. All other bytes of fa_args are compared, and the host memory that they lead to.

@@ -133,14 +133,14 @@ static int start(fa_context *ctx)
 }
 
 /* The mutex is held, and the table had no plan. A bucket is in the table before its job is in the queue: it is never asked for twice. */
-static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current)
+static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_plan *fallback, CUcontext current)
 {
     fa_background *b = ctx->background;
     fa_job *j = b->waiting < FA_BACKGROUND_MOST ? calloc(1, sizeof *j) : NULL;
-    const fa_plan *own = j ? fa_plan_stand_in(ctx, p, lender) : NULL, *there = own ? fa_table_add(ctx->table, own) : NULL;
+    const fa_plan *own = j ? fa_plan_of_fallback(ctx, p, fallback) : NULL, *there = own ? fa_table_add(ctx->table, own) : NULL;
     if (!there || there != own) {
         free(j);
-        return there ? there : lender;
+        return there ? there : fallback;
     }
     *j = (fa_job){ .problem = *p, .key = own->key, .current = current, .state = FA_JOB_WAITING };
     int error = start(ctx);
@@ -155,7 +155,7 @@ static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_pla
     return own;
 }
 
-const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current)
+const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *fallback, CUcontext current)
 {
     fa_background *b = ctx->background;
     fa_job failed = { .state = FA_JOB_WAITING };
@@ -163,7 +163,7 @@ const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_
     pthread_mutex_lock(&b->mutex);
     const fa_plan *plan = fa_table_find(ctx->table, &key);
     if (!plan) {
-        plan = enqueue(ctx, p, lender, current);
+        plan = enqueue(ctx, p, fallback, current);
         if (!b->running && b->last)
             failed = *b->last;
     }

@@ -1,4 +1,4 @@
-/* background: kernels that are compiled behind launches: a queue of shape buckets, and the context's one thread that works through it. */
+/* background: kernels that are compiled beside launches: a queue of shape buckets, and the context's one thread that works through it. */
 #ifndef FA_RUNTIME_PLAN_BACKGROUND_H
 #define FA_RUNTIME_PLAN_BACKGROUND_H
 #include "plan.h"
@@ -32,9 +32,10 @@ void fa_background_open(fa_background *b);
 void fa_background_close(fa_background *b);
 
 /* Has the kernel of p's own bucket chosen, compiled, loaded and put into the table, by a thread that starts with the first job. Returns
- * the plan that launches of p run now: one that stands in with the lender's kernel, which is in the table from here on, so that each
- * bucket is asked for once; the bucket's own, if it has one by now; the lender, where the queue is full or memory ran out. Thread-safe. */
-const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current);
+ * the plan that launches of p run now: one with the fallback's kernel, which is in the table from here on, so that each
+ * bucket is asked for once; the bucket's own, if it has one by now; the fallback, where the queue is full or memory ran out. Thread-safe.
+ */
+const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *fallback, CUcontext current);
 
 /* A copy of the bucket's job; false where it was never asked for. */
 bool fa_background_look(fa_background *b, const fa_plan_key *key, fa_job *out);

@@ -86,7 +86,7 @@ fa_status fa_counter_take(fa_context *ctx, CUcontext current, CUstream stream, u
         }
         at += FA_COUNTER_WORDS;
     } else {
-        at = atomic_fetch_add_explicit(&c->turn, 1, memory_order_relaxed) % FA_COUNTER_WORDS;
+        at = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed) % FA_COUNTER_WORDS;
     }
     *word = (uint64_t)c->words + at * sizeof(uint32_t);
     return FA_OK;

@@ -18,7 +18,7 @@
 typedef struct fa_counters {
     CUcontext context;
     CUdeviceptr words;    /* FA_COUNTER_WORDS in turn, then FA_COUNTER_WORDS for captures */
-    atomic_uint turn;     /* of the next launch; wraps */
+    atomic_uint next;     /* of the next launch; wraps */
     atomic_uint captured; /* words given away for ever; may pass the last */
     struct fa_counters *older;
 } fa_counters;

@@ -11,7 +11,7 @@
 
 bool fa_miss_serves(const fa_plan *plan, const fa_problem *p)
 {
-    return !plan->lender && !(p->features & FA_FEATURE_BATCH_INVARIANT) &&
+    return !plan->fallback && !(p->features & FA_FEATURE_BATCH_INVARIANT) &&
            !fa_problem_hindrance(&plan->problem, fa_plan_needs_workspace(plan), p);
 }
 
@@ -72,9 +72,9 @@ fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstr
     *out = NULL;
     if (ctx->on_miss == FA_MISS_FAIL)
         return refuse(p);
-    const fa_plan *lender = fa_miss_nearest(ctx, p);
-    if (lender) {
-        *out = fa_background_ask(ctx, p, lender, current);
+    const fa_plan *fallback = fa_miss_nearest(ctx, p);
+    if (fallback) {
+        *out = fa_background_ask(ctx, p, fallback, current);
         return FA_OK;
     }
     fa_status st = check_capture(ctx, stream);

@@ -5,11 +5,11 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "lack.h"
+#include "launch_count.h"
 #include "plans.h"
 #include "runtime/bundle/set.h"
 #include "runtime/context/context.h"
 #include "table.h"
-#include "tally.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,21 +28,21 @@ fa_plan_key fa_plan_key_of(const fa_problem *p)
     };
 }
 
-static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k, const fa_plan *lender,
-                      const fa_plan **out)
+static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
+                      const fa_plan *fallback, const fa_plan **out)
 {
     fa_plan *plan = calloc(1, sizeof *plan);
-    fa_tally *tally = plan && ctx->workload ? calloc(1, sizeof *tally) : NULL;
-    if (!plan || (ctx->workload && !tally)) {
+    fa_launch_count *launch_count = plan && ctx->workload ? calloc(1, sizeof *launch_count) : NULL;
+    if (!plan || (ctx->workload && !launch_count)) {
         free(plan);
-        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan + (ctx->workload ? sizeof *tally : 0));
+        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan + (ctx->workload ? sizeof *launch_count : 0));
     }
-    plan->tally = tally;
+    plan->launch_count = launch_count;
     plan->key = fa_plan_key_of(p);
     plan->problem = *p;
     plan->config = *c;
     plan->kernel = k;
-    plan->lender = lender;
+    plan->fallback = fallback;
     snprintf(plan->why, sizeof plan->why, "%s", why ? why : "named by the caller");
     fa_plans_keep(ctx->plans, plan);
     *out = plan;
@@ -93,12 +93,12 @@ fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_se
     return st;
 }
 
-const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender)
+const fa_plan *fa_plan_of_fallback(fa_context *ctx, const fa_problem *p, const fa_plan *fallback)
 {
     const fa_plan *plan;
     fa_message before;
     fa_message_keep(&before);
-    bool made = keep(ctx, p, &lender->config, lender->why, lender->kernel, lender, &plan) == FA_OK;
+    bool made = keep(ctx, p, &fallback->config, fallback->why, fallback->kernel, fallback, &plan) == FA_OK;
     fa_message_settle(&before, FA_OK);
     return made ? plan : NULL;
 }

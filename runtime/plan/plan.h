@@ -30,14 +30,14 @@ typedef struct fa_plan {
     fa_problem problem;
     fa_config config;
     const fa_kernel *kernel;
-    char why[352];                /* where the config comes from, a sentence */
-    struct fa_lack *lack;         /* of calls without a workspace: with one another kernel would run; NULL: none */
-    uint64_t facts;               /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
-    const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */
-    double seconds;               /* of a launch at the point, measured or modelled; 0 = not known */
-    double seconds_with;          /* of that other kernel */
-    struct fa_tally *tally;       /* its launches; NULL: they are not counted */
-    struct fa_plan *next;         /* of the list of its context */
+    char why[352];                        /* where the config comes from, a sentence */
+    struct fa_lack *lack;                 /* of calls without a workspace: with one another kernel would run; NULL: none */
+    uint64_t facts;                       /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
+    const struct fa_plan *fallback;       /* whose config and kernel this plan has until its own kernel is compiled; NULL: its own */
+    double seconds;                       /* of a launch at the point, measured or modelled; 0 = not known */
+    double seconds_with;                  /* of that other kernel */
+    struct fa_launch_count *launch_count; /* its launches; NULL: they are not counted */
+    struct fa_plan *next;                 /* of the list of its context */
 } fa_plan;
 
 /* Renders and builds the config for the problem. The plan belongs to the context and lives until fa_destroy(). It is not in
@@ -53,8 +53,8 @@ fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_confi
                             const fa_plan **out);
 fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out);
 
-/* A plan for p that stands in: with the kernel of another. NULL when memory ran out. Not in the table either. */
-const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender);
+/* A plan for p with the kernel of another, its fallback. NULL when memory ran out. Not in the table either. */
+const fa_plan *fa_plan_of_fallback(fa_context *ctx, const fa_problem *p, const fa_plan *fallback);
 
 /* From now on launches of the plan's class run it. False when memory ran out. */
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan);

@@ -13,7 +13,7 @@ void fa_plans_close(fa_plans *ps)
 {
     for (fa_plan *p = ps->first, *next; p; p = next) {
         next = p->next;
-        free(p->tally);
+        free(p->launch_count);
         free(p);
     }
     pthread_cond_destroy(&ps->prepared);

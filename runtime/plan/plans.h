@@ -19,7 +19,7 @@ typedef struct fa_plans {
 
 void fa_plans_open(fa_plans *ps);
 void fa_plans_close(fa_plans *ps);
-/* Takes the plan, which is heap, as is its tally. */
+/* Takes the plan, which is heap, as is its launch_count. */
 void fa_plans_keep(fa_plans *ps, fa_plan *plan);
 
 /* This thread prepares me->key: waits until no other does. */

@@ -26,7 +26,7 @@ static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan **out)
 {
     *out = fa_table_find(ctx->table, key);
-    return *out && !(*out)->lender;
+    return *out && !(*out)->fallback;
 }
 
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan **out)

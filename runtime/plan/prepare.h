@@ -3,7 +3,7 @@
 #define FA_RUNTIME_PLAN_PREPARE_H
 #include "plan.h"
 
-/* The plan of the table for the point of p (normalized), made when it is not there, or one stands in for it. Of several threads that ask
+/* The plan of the table for the point of p (normalized), made when it is not there, or has a fallback's kernel. Of several threads that ask
  * for one class, one makes it and the others wait. */
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out);
 

@@ -93,12 +93,12 @@ static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_pr
 }
 
 /* The kernels that were counted, by their key: one text may launch in several ways. */
-typedef struct tally {
+typedef struct counted {
     fa_key *key;
     int32_t n;
-} tally;
+} counted;
 
-static void count(tally *t, fa_key k)
+static void count(counted *t, fa_key k)
 {
     for (int32_t i = 0; i < t->n; i++)
         if (t->key[i].lo == k.lo && t->key[i].hi == k.hi)
@@ -132,7 +132,7 @@ static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES],
     return relate(p, &s[1], at[1], &s[2], at[2], relation);
 }
 
-static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s[SIDES], int32_t total, tally *t)
+static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s[SIDES], int32_t total, counted *t)
 {
     for (int32_t i = 0; i < RELATIONS * total; i++) {
         fa_problem p;
@@ -167,7 +167,7 @@ static fa_status prepare_range(fa_context *ctx, const fa_problem *lo, const fa_p
     if (total > RANGE_MOST)
         return fa_fail(FA_INVALID, "range: %lld shape buckets: %d of b, %d of sq, %d of sk, %d of window; accepted: at most %d in a call",
                        (long long)total, s[0].n, s[1].n, s[2].n, s[3].n, RANGE_MOST);
-    tally t = { .key = calloc(2 * RELATIONS * (size_t)total, sizeof *t.key) };
+    counted t = { .key = calloc(2 * RELATIONS * (size_t)total, sizeof *t.key) };
     if (!t.key)
         return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", 2 * RELATIONS * (size_t)total * sizeof *t.key);
     st = prepare_all(ctx, lo, s, (int32_t)total, &t);

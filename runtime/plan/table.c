@@ -71,7 +71,7 @@ static bool grow(fa_table *t, fa_slots *s)
     return true;
 }
 
-/* over: also in the place of a plan that is no stand-in. What is there then; NULL when memory ran out. */
+/* over: also in the place of a plan without a fallback. What is there then; NULL when memory ran out. */
 static const fa_plan *put(fa_table *t, const fa_plan *plan, bool over)
 {
     bool ok = true;
@@ -87,7 +87,7 @@ static const fa_plan *put(fa_table *t, const fa_plan *plan, bool over)
             slot = place(atomic_load(&t->slots), &plan->key);
         }
     }
-    if (there && !over && (!there->lender || plan->lender))
+    if (there && !over && (!there->fallback || plan->fallback))
         plan = there;
     else if (ok)
         atomic_store_explicit(slot, plan, memory_order_release);

@@ -23,7 +23,7 @@ void fa_table_close(fa_table *t);
 const fa_plan *fa_table_find(fa_table *t, const fa_plan_key *key);
 /* Adds the plan under its key, or takes the place of the one that is there. False when memory ran out. */
 bool fa_table_put(fa_table *t, const fa_plan *plan);
-/* Adds the plan where there is none under its key, or, unless it stands in itself, only one that does. Returns what is there then, NULL
+/* Adds the plan where there is none under its key, or, unless it has a fallback itself, only one that has. Returns what is there then, NULL
  * when memory ran out. */
 const fa_plan *fa_table_add(fa_table *t, const fa_plan *plan);
 /* Calls f with each plan, in no order. What is added meanwhile may be left out. */

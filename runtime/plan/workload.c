@@ -3,9 +3,9 @@
 #include "gen/bucket.h"
 #include "gen/problem.h"
 #include "gen/text.h"
+#include "launch_count.h"
 #include "plans.h"
 #include "runtime/context/context.h"
-#include "tally.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ void fa_workload_write(fa_context *ctx)
     int trouble = 0;
     fa_text_str(&lines, "\n");
     for (const fa_plan *p = ctx->workload ? ctx->plans->first : NULL; p; p = p->next) {
-        uint64_t launches = p->tally ? fa_tally_sum(p->tally) : 0;
+        uint64_t launches = p->launch_count ? fa_launch_count_sum(p->launch_count) : 0;
         if (launches)
             add_line(&lines, p, launches);
     }

@@ -4,7 +4,7 @@
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
 
-local FEW_ROWS = 64 -- query rows of a group of heads up to which other families split keys
+local FEW_ROWS = 64 -- query rows of a group of heads that one tile of the fewest rows holds
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
 
@@ -86,20 +86,33 @@ return function(doc, whole, chosen, tile_clocks, flop)
     supports = whole.supports,
     layout = layout,
 
-    -- As those of the whole tiles; but few rows are of the families that begin with them, and where tiles fill the chip nothing is cut:
-    -- then only the heads of a group that share a tile are won.
+    -- As those of the whole tiles; but few rows take no tile of many, and where tiles fill the chip nothing is cut: then only the heads
+    -- of a group that share a tile are won.
     start = function(p, a)
       local list, group = {}, p.hq // p.hkv
       local rows = p.sq * group
-      for _, at in ipairs(rows > FEW_ROWS and whole.start(p, a) or {}) do
+      local function add(at, with)
+        local to = {}
+        for _, k in ipairs(sorted(at)) do to[k] = at[k] end
+        for _, k in ipairs(sorted(with)) do to[k] = with[k] end
+        to.parts, to.combine = 0, "second_kernel"
+        list[#list + 1] = to
+      end
+      for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
-        if chosen(p, at) and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
-          local to = {}
-          for _, k in ipairs(sorted(at)) do to[k] = at[k] end
-          if to.ahead then to.ahead, to.grid, to.feeder = 0, "static", 40 end
-          if to.pack then to.pack = 1 end
-          to.parts, to.combine = 0, "second_kernel"
-          list[#list + 1] = to
+        local few = rows <= FEW_ROWS and at.br > FEW_ROWS
+        if chosen(p, at) and not few and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
+          if at.feeder then
+            local with = { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 }
+            add(at, with)
+            -- Few products to a block of keys: then a third block is under way.
+            if at.br == 64 and at.bc == 64 then
+              with.stages_k, with.stages_v = 3, 3
+              add(at, with)
+            end
+          else
+            add(at, { pack = 1 })
+          end
         end
       end
       return list
@@ -136,10 +149,11 @@ return function(doc, whole, chosen, tile_clocks, flop)
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
       first.cuts = parts
+      if parts > 1 then first.tile_latency = first.tile_latency + 2200 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = parts > 1 and 700 * ((parts + 7) // 8) or 0 } }
+                        latency = parts > 1 and 3000 + 1800 * ((parts + 7) // 8) or 0 } }
     end,
   }
 end

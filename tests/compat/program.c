@@ -202,13 +202,13 @@ static void problem(fa_context *ctx, const fa_args *args)
 {
     struct {
         fa_problem p;
-        unsigned char behind[256];
+        unsigned char after[256];
     } room;
     memset(&room, 0xa5, sizeof room);
     check("fa_problem_of", fa_problem_of(args, &room.p));
-    for (size_t i = 0; i < sizeof room.behind; i++)
-        if (room.behind[i] != 0xa5)
-            fail("fa_problem_of wrote %zu bytes behind the struct", i + 1);
+    for (size_t i = 0; i < sizeof room.after; i++)
+        if (room.after[i] != 0xa5)
+            fail("fa_problem_of wrote %zu bytes after the struct", i + 1);
     if (room.p.size != sizeof room.p || room.p.dtype != args->dtype || room.p.d != D || room.p.sq != N || room.p.mask != args->mask)
         fail("fa_problem_of: size %u, dtype %d, d %d, sq %d, mask %d", room.p.size, room.p.dtype, room.p.d, room.p.sq, room.p.mask);
     check("fa_supported", fa_supported(ctx, &room.p));

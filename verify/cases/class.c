@@ -42,7 +42,7 @@ static void make_few(fa_problem *p, fa_random *r)
     }
 }
 
-/* One in ten has more sequences than a warp has lanes; one in four is a chunk of a prompt behind a long cache. */
+/* One in ten has more sequences than a warp has lanes; one in four is a chunk of a prompt after a long cached prefix. */
 static void make_many(fa_problem *p, fa_random *r)
 {
     static const int32_t groups[] = { 1, 1, 1, 2, 2, 3, 4, 7, 8 };

@@ -53,7 +53,7 @@ static fa_status find_sequences(fa_case_tensors *t)
     return FA_OK;
 }
 
-/* Entries that are not in use, those in front of a window too, hold numbers of any pages, and numbers that are none. */
+/* Entries that are not in use, those before a window too, hold numbers of any pages, and numbers that are none. */
 static fa_status fill_integers(fa_case_tensors *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];

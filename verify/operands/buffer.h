@@ -6,7 +6,7 @@
 #include <fagen.h>
 #include <stddef.h>
 
-#define FA_CANARY 256 /* bytes in front of a buffer and behind it */
+#define FA_CANARY 256 /* bytes before a buffer and after it */
 
 typedef struct fa_buffer {
     const cu_driver *driver;

@@ -148,7 +148,7 @@ static void draw_batch(int32_t *q, int32_t *k, const fa_args *a, const fa_ragged
 }
 
 /* Where each begins, one entry more than sequences; returns the rows to allocate. */
-static int32_t lay_end_to_end(int32_t *cu, const int32_t *length, int32_t b, int32_t before, int32_t behind, fa_random *r)
+static int32_t lay_end_to_end(int32_t *cu, const int32_t *length, int32_t b, int32_t before, int32_t after, fa_random *r)
 {
     int32_t at = 0;
     for (int32_t i = 0; i < b; i++) {
@@ -157,7 +157,7 @@ static int32_t lay_end_to_end(int32_t *cu, const int32_t *length, int32_t b, int
         at += length[i];
     }
     cu[b] = at;
-    at += fa_random_below(r, behind + 1);
+    at += fa_random_below(r, after + 1);
     return at ? at : 1;
 }
 

@@ -36,11 +36,11 @@ typedef struct fa_ragged_how {
     int32_t q, k;      /* fa_spread of lengths; without a form that has them, all are the longest */
     int32_t quantiles; /* 1: lengths are the spread's quantiles in shuffled order, so that the longest is n; 0: each is drawn */
     int32_t idle;      /* the last so many sequences are padding of a graph: no key, and no query where that can be told */
-    int32_t gap;       /* up to so many rows in front of each packed sequence that has seqlens beside it, and behind the last of all */
+    int32_t gap;       /* up to so many rows before each packed sequence that has seqlens beside it, and after the last of all */
     int32_t wild;      /* 1: some lengths and first keys are out of range, and are cut to it */
     int32_t page_size; /* tokens */
     int32_t spare;     /* pages that no table names */
-    int32_t wide;      /* entries of a table's row behind those that the longest sequence needs */
+    int32_t wide;      /* entries of a table's row after those that the longest sequence needs */
     int32_t shared;    /* up to so many pages are the same in all sequences, the first of each */
     int32_t foreign;   /* 1: some entries in use name pages that are not allocated, and read as zeros */
 } fa_ragged_how;
@@ -52,7 +52,7 @@ typedef struct fa_ragged {
     fa_args args;
 } fa_ragged;
 
-/* shape: with b, sq, sk and the mask; its integer operands and what belongs to them are filled in. Table entries behind the last page of a
+/* shape: with b, sq, sk and the mask; its integer operands and what belongs to them are filled in. Table entries after the last page of a
  * sequence are fa_ragged_unused(). */
 fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_how *how);
 fa_status fa_ragged_copy(fa_ragged *out, const fa_ragged *from);
@@ -61,7 +61,7 @@ void fa_ragged_close(fa_ragged *r); /* zeros are fine */
 /* As an engine has them, with pages in shuffled order. p: normalized, with its shape; of one without features nothing.
  *   few query rows, more queries than keys    all sq queries, padded; lengths of keys
  *   sq = sk                                   prompts: packed, keys too unless they are in pages
- *   sq < sk, fewer than FA_BATCH_LEAST        chunks of prompts behind caches: packed queries, lengths of keys
+ *   sq < sk, fewer than FA_BATCH_LEAST        chunks of prompts after cached prefixes: packed queries, lengths of keys
  *   sq < sk, more sequences                   a mixed batch: likewise
  * Lengths are uniform quantiles: requests are met at any point of their growth, each as likely as any other, the longest has the problem's
  * sk, and a batch of one has it alone. */

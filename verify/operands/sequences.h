@@ -28,7 +28,7 @@ typedef struct fa_sequences {
  * - A packed sequence has the rows from cu_seqlens[i] up to cu_seqlens[i + 1], of which those outside of the rows that are allocated are
  * cut off; any other has the maximum.
  * - seqlens[i] is how many of them are in use. A negative one is 0. No sequence has more rows than the maximum.
- * - Table entries behind the last page in use are not looked at.
+ * - Table entries after the last page in use are not looked at.
  * p: normalized, with the shape of the arguments. */
 fa_status fa_sequences_open(fa_sequences *out, const fa_problem *p, const fa_args *a);
 void fa_sequences_close(fa_sequences *s); /* zeros are fine */

@@ -105,7 +105,7 @@ static double not_finite(const float *x, int32_t n)
     return 0;
 }
 
-/* One term of a gradient: its size, by how much the factor in front of `by` may be off, over n terms like it. */
+/* One term of a gradient: its size, by how much the factor before `by` may be off, over n terms like it. */
 static double term_error(const job *j, double size, double error, double by, int64_t n)
 {
     double x = fabs(by);
@@ -196,7 +196,7 @@ static float dot_naive(const float *x, const float *y, int32_t n)
     return sum;
 }
 
-/* The gradients of keys are added up in fp32, row behind row. */
+/* The gradients of keys are added up in fp32, row after row. */
 static void naive_row(const job *j, const row *r)
 {
     const fa_backward *b = j->a;
@@ -226,7 +226,7 @@ static void naive_row(const job *j, const row *r)
         dq[i] = fa_number_round(dq[i] * a->scale, j->grad_dtype);
 }
 
-/* Before the first query of the group, and behind the last. */
+/* Before the first query of the group, and after the last. */
 static void key_gradients(const job *j, int64_t to, bool done)
 {
     const fa_attention *a = &j->a->of;

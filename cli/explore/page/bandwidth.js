@@ -16,11 +16,11 @@ function bandwidthPoints(f, list) {
 function drawBandwidth() {
   const box = byId("roofline"), list = configs.filter((c) => timeOf(c, state.clock) !== null && heldOf(c) > 0).sort(byTime(state.clock));
   if (!list.length) return;
-  const xs = list.map(heldOf), ys = list.map((c) => gbsOf(timeOf(c, state.clock))), naive = gbsOf(D.naive.model_us, "model");
+  const xs = list.map(heldOf), ys = list.map((c) => gbsOf(timeOf(c, state.clock))), naive = NAIVE ? gbsOf(D.naive.model_us, "model") : null;
   const x = { min: 0, max: mostOf(xs) * 1.05, write: (v) => digits(v, 3), title: "shared memory in use on an SM, KiB" };
-  const y = { min: 0, max: Math.max(D.arch.hbm_gbs * 1.15, mostOf(ys) * 1.1), write: (v) => whole(v), title: "GB/s of Q, K, V and O" };
+  const y = { min: 0, max: Math.max(D.arch.hbm_gbs * 1.15, mostOf(ys) * 1.1), write: (v) => whole(v), title: "GB/s of " + D.tensors };
   const f = frame(box, x, y, 0.66);
-  for (const [key, gbs, name] of [["hbm", D.arch.hbm_gbs, "HBM"], ["peak", naive, "naive at its roofline"]]) {
+  for (const [key, gbs, name] of [["hbm", D.arch.hbm_gbs, "HBM"], ["peak", naive, "naive at its roofline"]].filter(([, gbs]) => gbs)) {
     f.plot.append(svg("path", { class: "roof " + key, d: pathOf(f, [[x.min, gbs], [x.max, gbs]]) }));
     label(f, f.right - 4, f.y(gbs) - 5, `${name} ${whole(gbs)} GB/s`, { "text-anchor": "end" });
   }
@@ -36,7 +36,7 @@ function drawBandwidth() {
   present(box, f, walk, "Bandwidth of the configs, GB/s against shared memory in use on an SM");
   const families = D.families.map((family, k) => (k ? "squares " : "circles ") + family.name).join(", ");
   byId("roofline-note").textContent = `${families}; ★ the fastest; the ring is the chosen tile. A roofline of FLOPs would tell nothing: the matrix units could do ` +
-    `${digits(Math.max(...D.arch.peaks.map((p) => p.tflops)) * 1e3 / D.arch.hbm_gbs / (D.flops / D.tensor_bytes), 2)} times the products that the bytes bring. Bytes are those of Q, K, V and O, each once` +
+    `${digits(Math.max(...D.arch.peaks.map((p) => p.tflops)) * 1e3 / D.arch.hbm_gbs / (D.flops / D.tensor_bytes), 2)} times the products that the bytes bring. Bytes are those of ${D.tensors}, each once` +
     (!D.asked.features.includes("lengths") ? "." : state.clock === "measured" ? "; lengths are drawn uniform up to the longest." : "; every sequence is as long as the longest.");
 }
 

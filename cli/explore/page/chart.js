@@ -1,4 +1,4 @@
-// chart: axes, points and their tooltip, for figures that are drawn anew for every width.
+// chart: axes, points and their tooltip, for figures that are drawn again for every width.
 
 function scaleTo(axis, from, to) {
   const f = axis.log ? Math.log : (v) => v, a = f(axis.min), b = f(axis.max);
@@ -43,7 +43,7 @@ function frame(box, x, y, ratio) {
   return { root, plot, x: fx, y: fy, left, right, top, bottom, wide, high };
 }
 
-// A label with a halo, that lines behind it do not cross.
+// A label with a halo, that lines after it do not cross.
 function label(f, x, y, text, attributes = {}) {
   f.root.append(svg("text", { class: "label", x, y, ...attributes }, text));
 }

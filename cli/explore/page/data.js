@@ -22,10 +22,10 @@ function tunable(c, name) {
 // A value by its name, where it has one.
 const valueText = (t, v) => t.names[t.values.indexOf(v)] ?? String(v);
 
-// The config for people; with numbers for all values it is the form of records and of the CSV.
-function configText(c, write = valueText) {
+// The config as every command says and takes it.
+function configText(c) {
   const family = D.families[c.f];
-  return family.name + ":" + family.tunables.map((t, k) => t.name + "=" + write(t, c.v[k])).join(",");
+  return family.name + ":" + family.tunables.map((t, k) => t.name + "=" + valueText(t, c.v[k])).join(",");
 }
 
 // The time of a config in microseconds, by the clock that is chosen; null where it has none.
@@ -37,19 +37,25 @@ function tflopsOf(us) {
   return us ? D.flops / us / 1e6 : null;
 }
 
-// Bytes of Q, K, V and O, each once, over the time: of problems that HBM bounds. The tuner measures other lengths than the model has.
+// What naive attention is, of each operation that has it.
+const NAIVE = { forward: { kernels: "three kernels", holds: "S and P" }, backward: { kernels: "five kernels, with P kept from the forward,", holds: "P, dP and dS" } }[D.asked.op];
+
+// Bytes of the tensors, each once, over the time: of problems that HBM bounds. The tuner measures other lengths than the model has.
 function gbsOf(us, clock = state.clock) {
   return us ? (clock === "measured" ? D.measured_bytes : D.tensor_bytes) / us / 1e3 : null;
 }
 
-// The configs with the shortest time first; what has none comes last, as the model has it. Times of few samples come after the others: most were
-// taken before the chip was warm.
+// Whether its time is none to lead by: the record rejects the config, or few samples were taken, most of them before the chip was warm.
+const isRejected = (c) => c.rejected === "yes";
+const isWeak = (c, clock) => isRejected(c) || (clock === "measured" && c.quality === "few-samples");
+
+// The configs with the shortest time first; what has none comes last, as the model has it, behind times that are none to lead by.
 function byTime(clock) {
-  const few = (c) => clock === "measured" && c.quality === "few-samples";
   return (a, b) => {
     const x = timeOf(a, clock), y = timeOf(b, clock);
     if ((x === null) !== (y === null)) return x === null ? 1 : -1;
-    if (few(a) !== few(b)) return few(a) ? 1 : -1;
+    if (isWeak(a, clock) !== isWeak(b, clock)) return isWeak(a, clock) ? 1 : -1;
+    if (isRejected(a) !== isRejected(b)) return isRejected(a) ? 1 : -1;
     return x === y ? a.i - b.i : x - y;
   };
 }
@@ -62,9 +68,11 @@ const csvText = () => {
     return v === null ? "" : column.decimals < 0 ? quoted(v) : v.toFixed(column.decimals);
   };
   const lines = [["config", ...columns.map((column) => column.name)].join(",")];
-  for (const c of configs) lines.push([quoted(configText(c, (t, v) => v)), ...columns.map((column) => cell(c, column))].join(","));
+  for (const c of configs) lines.push([quoted(configText(c)), ...columns.map((column) => cell(c, column))].join(","));
   return lines.join("\n") + "\n";
 };
+
+const PRODUCTS = { 2: "two", 5: "five" }[D.products] ?? String(D.products);
 
 // Of lists too long for Math.min(...list).
 const leastOf = (list) => list.reduce((a, b) => Math.min(a, b), Infinity);
@@ -128,7 +136,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// "B_r = 128" with what is behind the underscore lowered; the nodes of it.
+// "B_r = 128" with what is after the underscore lowered; the nodes of it.
 function lowered(text) {
   return text.split(/(_[a-z])/).map((part) => (/^_[a-z]$/.test(part) ? h("sub", {}, part[1]) : part));
 }

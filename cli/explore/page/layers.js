@@ -23,8 +23,8 @@ const LAYERS = [
     bright: "low", log: true, ends: ["slower", "faster"], timed: true },
   { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => exact(v, 3),
     tell: (v) => exact(v, 4) + " TFLOP/s", bright: "high", log: false, ends: ["slower", "faster"], timed: true, multiplied: true },
-  { key: "gbs", title: "GB/s", of: (c) => gbsOf(timeOf(c, state.clock)), write: (v) => whole(v), tell: (v) => whole(v) + " GB/s of Q, K, V and O",
-    unit: "of Q, K, V and O, each once", bright: "high", log: false, ends: ["slower", "faster"], timed: true, streamed: true },
+  { key: "gbs", title: "GB/s", of: (c) => gbsOf(timeOf(c, state.clock)), write: (v) => whole(v), tell: (v) => whole(v) + " GB/s of " + D.tensors,
+    unit: "of " + D.tensors + ", each once", bright: "high", log: false, ends: ["slower", "faster"], timed: true, streamed: true },
   { key: "smem", title: "Shared memory", of: (c) => c.smem, write: (v) => digits(v / 1024, 3), tell: (v) => whole(v) + " bytes", unit: "KiB per block",
     bright: "high", log: false, ends: ["less", "more"] },
   { key: "regs", title: "Registers", of: (c) => c.compiled_regs ?? c.regs, write: (v) => v.toString(), tell: (v) => v + " per thread",
@@ -59,9 +59,9 @@ const scaled = (us) => us / state.unit.factor;
 
 const layerOf = (key) => LAYERS.find((layer) => layer.key === key);
 
-// From the values of a layer to the ramp.
-function scaleOf(layer, values) {
-  const known = values.filter((v) => v !== null && v !== undefined);
+// From the values of a layer to the ramp, whose ends are those of `trusted`, where there are any: what lies beyond has the colour of the end.
+function scaleOf(layer, values, trusted = []) {
+  const there = (list) => list.filter((v) => v !== null && v !== undefined), known = there(trusted).length ? there(trusted) : there(values);
   const low = Math.min(...known), high = Math.max(...known);
   const f = layer.key === "time" || layer.warm ? (v) => -1 / v : layer.log && low > 0 ? Math.log : (v) => v; // times by the speed that they are
   const place = (v) => (high === low ? 1 : (f(v) - f(low)) / (f(high) - f(low)));

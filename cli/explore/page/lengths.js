@@ -1,7 +1,5 @@
 // lengths: speed-up, systems and memory against the length.
 
-const elementBytes = (dtype) => (dtype === "fp16" || dtype === "bf16" ? 2 : 4);
-
 function lengthAxis(list) {
   const values = list.map((l) => l.sk);
   return { min: Math.min(...values) / 1.15, max: Math.max(...values) * 1.15, log: true, ticks: values.filter((v) => (v & (v - 1)) === 0), write: showCount,
@@ -21,11 +19,16 @@ function drawLines(box, f, series, name, note) {
   present(box, f, points, name, keyOf(series));
 }
 
-const speedNote = (l) => [["model", showTime(l.model_us)], ["naive, at its roofline", showTime(l.naive_us)], ["speed-up", digits(l.naive_us / l.model_us, 3) + "×"],
+function hideCard(id) {
+  byId(id).closest(".card").hidden = true;
+}
+
+const speedNote = (l) => [["model", showTime(l.model_us)], ["naive, at its roofline", showTime(l.naive_us)], l.naive_us ? ["speed-up", digits(l.naive_us / l.model_us, 3) + "×"] : null,
   l.measured_us ? ["measured", showTime(l.measured_us)] : null, l.measured_naive_us ? ["naive, measured", showTime(l.measured_naive_us)] : null,
-  ["bytes moved", showBytes(l.bytes)], ["naive moves", showBytes(l.naive_bytes)]];
+  ["bytes moved", showBytes(l.bytes)], l.naive_us ? ["naive moves", showBytes(l.naive_bytes)] : null];
 
 function drawSpeedup() {
+  if (!NAIVE) return hideCard("speedup");
   const box = byId("speedup"), list = D.lengths.filter((l) => l.model_us), times = (v) => digits(v, 3) + "×";
   const series = [
     { key: "model", shape: "circle", text: "naive at its roofline / model", of: (l) => l.naive_us / l.model_us },
@@ -36,7 +39,7 @@ function drawSpeedup() {
   const f = frame(box, lengthAxis(list), { min: 0, max: Math.max(2, most * 1.15), write: times, title: "times as fast as naive" }, 0.6);
   f.plot.append(svg("path", { class: "even", d: `M${f.left} ${f.y(1)}H${f.right}` }));
   drawLines(box, f, series, "Speed-up over naive attention against the length", speedNote);
-  byId("speedup-note").textContent = `Batch ${D.asked.b}, ${plural(D.asked.hq, "head")}. Naive is three kernels over all pairs, hidden ones too, with S and P in memory as ` +
+  byId("speedup-note").textContent = `Batch ${D.asked.b}, ${plural(D.asked.hq, "head")}. Naive is ${NAIVE.kernels} over all pairs, hidden ones too, with ${NAIVE.holds} in memory as ` +
     `${D.asked.dtype}, each at the roofline of the fastest matrix unit and of HBM: kinder than any real one. Ours is the best config of each length.`;
 }
 
@@ -64,18 +67,18 @@ function startSystems() {
 }
 
 function drawMemory() {
-  const box = byId("memory"), list = D.lengths, a = D.asked, e = elementBytes(a.dtype), oe = elementBytes(a.o_dtype);
-  const tensors = (l) => a.b * (a.hq * l.sq * (a.d * e + a.dv * oe) + a.hkv * l.sk * (a.d + a.dv) * e), lse = (l) => 4 * a.b * a.hq * l.sq;
+  const box = byId("memory"), list = D.lengths.filter((l) => l.model_us), ours = D.asked.op === "forward" ? "LSE, where asked for, and the workspace" : "the workspace";
   const series = [
-    { key: "naive", shape: "triangle", text: "naive: S and P", of: (l) => l.naive_held },
-    { key: "random", shape: "diamond", text: "Q, K, V and O themselves", of: tensors },
-    { key: "model", shape: "circle", text: "fagen: LSE, where asked for", of: lse },
-  ].map((s) => ({ ...s, write: showBytes, points: list.map((l) => [l.sk, s.of(l), l]) }));
+    { key: "naive", shape: "triangle", text: "naive: " + NAIVE?.holds, of: (l) => l.naive_held },
+    { key: "random", shape: "diamond", text: D.tensors + " themselves", of: (l) => l.tensors },
+    { key: "model", shape: "circle", text: "fagen: " + ours, of: (l) => l.held },
+  ].map((s) => ({ ...s, write: showBytes, points: list.map((l) => [l.sk, s.of(l), l]).filter((p) => p[1]) })).filter((s) => s.points.length);
   const values = series.flatMap((s) => s.points.map((p) => p[1]));
   const y = { min: Math.min(...values) / 2, max: Math.max(...values) * 3, log: true, write: showBytes, title: "bytes held" };
   y.ticks = Array.from({ length: 26 }, (_, k) => 4 ** (k + 2)).filter((v) => v >= y.min && v <= y.max);
   const f = frame(box, lengthAxis(list), y, 0.6);
-  drawLines(box, f, series, "Memory held against the length", (l) => [["naive: S and P", showBytes(l.naive_held)], ["Q, K, V, O", showBytes(tensors(l))],
-    ["LSE", showBytes(lse(l))], ["less than naive", digits(l.naive_held / lse(l), 3) + "×"]]);
-  byId("memory-note").textContent = "Naive attention holds S and P, which grow with the square of the length; these kernels hold nothing but, where it is asked for, LSE.";
+  drawLines(box, f, series, "Memory held against the length", (l) => [NAIVE ? ["naive: " + NAIVE.holds, showBytes(l.naive_held)] : null, [D.tensors, showBytes(l.tensors)],
+    ["fagen", showBytes(l.held)], NAIVE && l.held ? ["less than naive", digits(l.naive_held / l.held, 3) + "×"] : null].filter((row) => row));
+  byId("memory-note").textContent = (NAIVE ? `Naive attention holds ${NAIVE.holds}, which grow with the square of the length. ` : "") + `These kernels hold ${ours}.` +
+    (D.asked.op === "backward" ? " It has rowsum(dO O) of each row, and what the best config of the length keeps: sums of dQ in fp32, or dS of some heads at a time." : "");
 }

@@ -90,7 +90,7 @@ function cellOf(layer, scale, t) {
 
 function drawMap() {
   const f = state.family, layer = layerOf(state.layer), tiles = tilesOf(f), rows = axisOf(f, 0).values, columns = axisOf(f, 1)?.values ?? [""];
-  const scale = scaleOf(layer, tiles.map((t) => valueAt(layer, t))), grid = byId("grid");
+  const scale = scaleOf(layer, tiles.map((t) => valueAt(layer, t)), layer.timed ? tiles.filter((t) => configsAt(t).length && !isWeak(configsAt(t)[0], state.clock)).map((t) => valueAt(layer, t)) : []), grid = byId("grid");
   grid.style.setProperty("--columns", columns.length);
   grid.setAttribute("aria-label", `${layer.title} over ${axisOf(f, 0).name} (rows) and ${axisOf(f, 1)?.name ?? "nothing"} (columns)`);
   grid.setAttribute("aria-rowcount", rows.length + 1);

@@ -95,7 +95,9 @@ function drawControls() {
     radios("layer", "Layer", layers().map((layer, i) => [layer.key, layer.title, i < 9 ? "key " + (i + 1) : null]), state.layer, setLayer),
     hasTimes ? radios("clock", "Times", [["measured", "measured"], ["model", "by the model"]], state.clock, (v) => {
       state.clock = v;
+      state.sort = { key: v, down: false };
       regroup();
+      drawHead();
       drawSources();
       drawAll();
     }) : null,
@@ -132,21 +134,21 @@ function drawSources() {
 }
 
 function drawHead() {
-  const a = D.asked, best = configs.slice().sort(byTime(hasTimes ? "measured" : "model"))[0], us = best.measured_us ?? best.model_us, clock = best.measured_us === null ? "model" : "measured";
+  const a = D.asked, best = leader(), us = timeOf(best, state.clock) ?? best.model_us, clock = timeOf(best, state.clock) === null ? "model" : state.clock;
   const heads = a.hq === a.hkv ? plural(a.hq, "head") : `${a.hq} query and ${a.hkv} KV heads`;
-  byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask === "window" ? `a window of ${whole(a.window)} keys` : a.mask}` +
+  byId("title").textContent = `Attention${a.op === "forward" ? "" : ", " + a.op}, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask === "window" ? `a window of ${whole(a.window)} keys` : a.mask}` +
     (a.page ? `, pages of ${a.page}` : "") + (a.features && !a.page ? ", " + a.features.replace(/\+/g, ", ") : "");
   byId("subtitle").textContent = `${a.sq === a.sk ? "N = " + whole(a.sk) : (a.sq === 1 ? "1 query" : whole(a.sq) + " queries") + ", " + plural(a.sk, "key")} · ${heads} · batch ${a.b} · ` +
     `${D.arch.chip} (${D.arch.name}), ${whole(D.budget)} bytes of shared memory per block`;
   const facts = [
-    [showTime(us), `the fastest ${best.measured_us !== null ? "measured" : "by the model"}`],
-    D.streamed ? [whole(gbsOf(us, clock)) + " GB/s", `of Q, K, V and O, ${percent(gbsOf(us, clock) / D.arch.hbm_gbs)} of what HBM gives; FLOPs bound nothing here`]
+    [showTime(us), `the fastest ${clock === "measured" ? "measured" : "by the model"}`],
+    D.streamed ? [whole(gbsOf(us, clock)) + " GB/s", `of ${D.tensors}, ${percent(gbsOf(us, clock) / D.arch.hbm_gbs)} of what HBM gives; FLOPs bound nothing here`]
       : [digits(tflopsOf(us), 4) + " TFLOP/s", percent(tflopsOf(us) / Math.max(...D.arch.peaks.map((p) => p.tflops))) + " of the matrix units' peak"],
     [tileName({ family: best.f, y: placeOf(best, 0), x: placeOf(best, 1) }), D.families[best.f].name],
-    [digits(D.naive.model_us / us, 3) + "×", "as fast as naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"],
+    NAIVE ? [digits(D.naive.model_us / us, 3) + "×", "as fast as naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"] : null,
     [whole(D.fitting), `configs fit, of ${whole(D.total)} looked at`],
   ];
-  put("facts", ...facts.map(([value, what]) => h("div", {}, h("dd", {}, ...lowered(value)), h("dt", {}, what))));
+  put("facts", ...facts.filter((fact) => fact).map(([value, what]) => h("div", {}, h("dd", {}, ...lowered(value)), h("dt", {}, what))));
 }
 
 function drawReading() {

@@ -58,8 +58,8 @@ function markChosen() {
 }
 
 function drawRoofline() {
-  const box = byId("roofline"), list = configs.filter((c) => timeOf(c, state.clock) !== null), naive = { x: D.flops / D.naive.bytes, y: tflopsOf(D.naive.model_us) };
-  const xs = [naive.x, ...list.map((c) => D.flops / bytesOf(c))], ys = [naive.y, ...list.map((c) => tflopsOf(timeOf(c, state.clock)))];
+  const box = byId("roofline"), list = configs.filter((c) => timeOf(c, state.clock) !== null), naive = NAIVE ? { x: D.flops / D.naive.bytes, y: tflopsOf(D.naive.model_us) } : null;
+  const xs = [...(naive ? [naive.x] : []), ...list.map((c) => D.flops / bytesOf(c))], ys = [...(naive ? [naive.y] : []), ...list.map((c) => tflopsOf(timeOf(c, state.clock)))];
   const peak = Math.max(...D.arch.peaks.map((p) => p.tflops));
   const x = { min: leastOf(xs) / 2, max: Math.max(mostOf(xs) * 2, peak * 1e3 / D.arch.hbm_gbs * 2), log: true, write: (v) => digits(v, 2),
     title: state.bytes === "l2" ? "FLOP per byte asked of global memory" : "FLOP per byte from HBM" };
@@ -82,19 +82,21 @@ function drawRoofline() {
   }
   for (const p of points)
     f.plot.append(shapeAt(f, p.c.f ? "square" : "circle", p.x, p.y, 3.2, { class: "point" + (p.c.f === state.family ? " own" : "") }));
-  f.plot.append(shapeAt(f, "triangle", naive.x, naive.y, 6, { class: "naive" }));
-  label(f, f.x(naive.x) + 11, f.y(naive.y) + 15, "naive");
+  if (naive) {
+    f.plot.append(shapeAt(f, "triangle", naive.x, naive.y, 6, { class: "naive" }));
+    label(f, f.x(naive.x) + 11, f.y(naive.y) + 15, "naive");
+  }
   label(f, ...star, "★", { "text-anchor": "middle" });
   roofFrame = f;
   markChosen();
   const walk = points.map((p) => ({ x: p.x, y: p.y, choose: () => chooseConfig(p.c), text: () => configText(p.c) + ", " + digits(p.y, 4) + " TFLOP/s",
     tip: () => tipLines(digits(p.y, 4) + " TFLOP/s " + marksOf(p.c).join(""), configRows(p.c), configText(p.c).replace(/,/g, ", ") + (p.like ? ` · and ${p.like} more here` : "")) }));
-  walk.push({ ...naive, text: () => "naive attention, " + digits(naive.y, 3) + " TFLOP/s", tip: () => tipLines("Naive attention", [["time", showTime(D.naive.model_us)],
-    ["TFLOP/s", digits(naive.y, 3)], ["bytes", showBytes(D.naive.bytes)], ["S and P", showBytes(D.naive.held)]], "Three kernels over all pairs, each at its roofline.") });
+  if (naive) walk.push({ ...naive, text: () => "naive attention, " + digits(naive.y, 3) + " TFLOP/s", tip: () => tipLines("Naive attention", [["time", showTime(D.naive.model_us)],
+    ["TFLOP/s", digits(naive.y, 3)], ["bytes", showBytes(D.naive.bytes)], [NAIVE.holds, showBytes(D.naive.held)]], `${NAIVE.kernels[0].toUpperCase() + NAIVE.kernels.slice(1)} over all pairs, each at its roofline.`) });
   walk.sort((a, b) => a.y - b.y);
   present(box, f, walk, "Roofline of the configs, TFLOP/s against FLOP per byte");
   const families = D.families.map((family, k) => (k ? "squares " : "circles ") + family.name).join(", ");
-  byId("roofline-note").textContent = `${families}; ▲ naive; ★ the fastest; the ring is the chosen tile. FLOP are those of the two products over visible pairs. ` +
+  byId("roofline-note").textContent = `${families}; ▲ naive; ★ the fastest; the ring is the chosen tile. FLOP are those of the ${PRODUCTS} products over visible pairs. ` +
     (state.bytes === "l2" ? "Bytes are those that the kernel asks for, as the simulator counts them: the L2 serves them, so points may lie above the line of HBM. The rate of the L2 is the model's."
       : "Bytes are what the model expects to miss the L2.");
 }

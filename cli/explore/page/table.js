@@ -5,8 +5,8 @@ const TABLE = [
   { key: "family", title: "family", of: (c) => D.families[c.f].name, text: true },
   { key: "y", title: "B_r", of: (c) => axisOf(c.f, 0) ? axisOf(c.f, 0).values[placeOf(c, 0)] : null, write: String },
   { key: "x", title: "B_c", of: (c) => axisOf(c.f, 1) ? axisOf(c.f, 1).values[placeOf(c, 1)] : null, write: String },
-  { key: "model", title: "model", of: (c) => c.model_us, write: (v) => showTime(v) },
-  { key: "measured", title: "measured", of: (c) => c.measured_us, write: (v) => showTime(v), only: () => hasTimes },
+  { key: "model", title: "model", of: (c) => c.model_us, write: (v) => showTime(v), clock: "model" },
+  { key: "measured", title: "measured", of: (c) => c.measured_us, write: (v) => showTime(v), only: () => hasTimes, clock: "measured" },
   { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => exact(v, 4) },
   { key: "bound", title: "busiest", of: (c) => c.bound, text: true },
   { key: "smem", title: "shared", of: (c) => c.smem, write: whole },
@@ -22,6 +22,7 @@ const TABLE = [
 function compare(column) {
   return (a, b) => {
     const x = column.of(a), y = column.of(b);
+    if (column.clock && !state.sort.down) return byTime(column.clock)(a, b); // as the map and the head have them
     if (x === null || y === null) return x === y ? a.i - b.i : x === null ? 1 : -1; // what is not known comes last, whichever way
     const order = column.text ? x.localeCompare(y) : x - y;
     return (state.sort.down ? -order : order) || a.i - b.i;

@@ -35,7 +35,7 @@ const pointerOf = (event) => event.clientX + "," + event.clientY;
 const pointed = (event) => pointerOf(event) !== pointer;
 
 function startTip() {
-  window.addEventListener("pointermove", (event) => { pointer = pointerOf(event); }); // behind everybody else's handlers
+  window.addEventListener("pointermove", (event) => { pointer = pointerOf(event); }); // after everybody else's handlers
   document.addEventListener("scroll", scrollTip, { passive: true, capture: true });
   for (const kind of ["wheel", "touchmove"]) document.addEventListener(kind, hideTip, { passive: true }); // a hand that scrolls reads elsewhere
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });

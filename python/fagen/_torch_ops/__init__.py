@@ -3,17 +3,19 @@
 They are defined by Library.define and impl, which cost a call less than half of what torch.library.custom_op costs. `scale` 0 stands for
 1/sqrt(d); `options` is a text, as "causal" or "window=255,0;tf32", which _mask.words_of makes. fagen.torch has the functions for people.
 
-Imports of this folder go one way: dispatch, no_gradient, launch; plans, outputs, dropout, fake; dense, varlen, merge, backward; functions;
-autograd; library; this file.
+Imports of this folder go one way: dispatch, no_gradient, launch; plans, outputs, dropout, fake, vmap; dense, varlen, merge, backward;
+functions, tangents; transforms; autograd; library; this file.
 """
 from __future__ import annotations
 
 from typing import Tuple
 
-from . import autograd, backward, dense, fake, merge, varlen
-from .autograd import Kernel, out_of, without_pages
+from . import autograd, backward, dense, fake, merge, transforms, varlen
+from .autograd import Kernel, out_of
 from .functions import Attention, AttentionDropout, VarlenAttention, VarlenAttentionDropout
 from .library import define
+from .transforms import without_pages
+from .vmap import rule
 
 DENSE = "Tensor q, Tensor k, Tensor v"
 LENGTHS = "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, Tensor? seqlens_q, Tensor? seqlens_k"
@@ -26,16 +28,18 @@ OPTIONS = "float scale, str options"
 DROPOUT = "Tensor rng, float dropout_p"
 NONE, ONE, TWO, THREE = "()", "Tensor", "(Tensor, Tensor)", "(Tensor, Tensor, Tensor)"
 
-# Operators that follow autocast. The last of a row: what autograd sees where it wants gradients.
+# Operators that follow autocast. The last two of a row: what autograd sees where it wants gradients, and what torch.func.* sees.
 _lengths = without_pages(VarlenAttention.apply)
 _lengths_dropout = without_pages(VarlenAttentionDropout.apply)
-_FORWARD: Tuple[Tuple[str, str, str, Kernel, Kernel, Kernel], ...] = (
-    ("attention_lse", f"{DENSE}, {OPTIONS}", TWO, dense.attention_lse, dense.fake_attention_lse, Attention.apply),
-    ("attention_dropout", f"{DENSE}, {DROPOUT}, {OPTIONS}", TWO, dense.attention_dropout, dense.fake_attention_lse, AttentionDropout.apply),
-    ("varlen_attention", f"{VARLEN}, {OPTIONS}", ONE, varlen.attention, varlen.fake_attention, out_of(_lengths)),
-    ("varlen_attention_lse", f"{VARLEN}, {OPTIONS}", TWO, varlen.attention_lse, varlen.fake_attention_lse, _lengths),
+_FORWARD: Tuple[Tuple[str, str, str, Kernel, Kernel, Kernel, Kernel], ...] = (
+    ("attention_lse", f"{DENSE}, {OPTIONS}", TWO, dense.attention_lse, dense.fake_attention_lse, Attention.apply,
+     transforms.Attention.apply),
+    ("attention_dropout", f"{DENSE}, {DROPOUT}, {OPTIONS}", TWO, dense.attention_dropout, dense.fake_attention_lse, AttentionDropout.apply,
+     transforms.AttentionDropout.apply),
+    ("varlen_attention", f"{VARLEN}, {OPTIONS}", ONE, varlen.attention, varlen.fake_attention, out_of(_lengths), out_of(transforms.varlen)),
+    ("varlen_attention_lse", f"{VARLEN}, {OPTIONS}", TWO, varlen.attention_lse, varlen.fake_attention_lse, _lengths, transforms.varlen),
     ("varlen_attention_dropout", f"{VARLEN}, {DROPOUT}, {OPTIONS}", TWO, varlen.attention_dropout, varlen.fake_attention_lse,
-     _lengths_dropout))
+     _lengths_dropout, transforms.varlen_dropout))
 
 # Their gradients.
 _BACKWARD: Tuple[Tuple[str, str, Kernel], ...] = (
@@ -52,10 +56,11 @@ _CONSTANT: Tuple[Tuple[str, str, str, Kernel, Kernel], ...] = (
     ("merge_lse", f"{MERGE}, str options", TWO, merge.merge_lse, merge.fake_merge_lse),
     ("merge_out", f"{MERGE}, {TO}, str options", NONE, merge.merge_out, fake.written))
 
-define("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_attention, True, autograd.attention)
-for _name, _arguments, _results, _kernel, _fake, _differentiable in _FORWARD:
-    define(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, _differentiable))
+define("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_attention, True, autograd.attention,
+       rule("attention"))
+for _name, _arguments, _results, _kernel, _fake, *_differentiable in _FORWARD:
+    define(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, *_differentiable), rule(_name))
 for _name, _arguments, _kernel in _BACKWARD:
-    define(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel))
+    define(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel), rule(_name))
 for _name, _arguments, _results, _kernel, _fake in _CONSTANT:
-    define(_name, _arguments, _results, _kernel, _fake, False)
+    define(_name, _arguments, _results, _kernel, _fake, False, None, rule(_name) if _results != NONE else None)

@@ -5,13 +5,21 @@ from typing import Any, Callable
 
 import torch
 
-from . import dense, no_gradient
-from .dispatch import below, ops, plain
+from ..errors import GradientUnsupported
+from . import dense, transforms
+from .dispatch import below, functorch, ops, plain, resolved, transformed
 from .functions import Attention, Backward
 
 Kernel = Callable[..., Any]
 _grad = torch.is_grad_enabled
 _Tensor = torch.Tensor
+
+
+def _outside(name: str) -> None:
+    """Raises where torch.func.* has taken its part of a call already, and cannot be told what autograd is to see."""
+    if functorch():
+        raise GradientUnsupported(f"torch.ops.fagen.{name} is called within torch.func.grad, jvp or their like; accepted there: fagen's "
+                                  "functions, outside of torch.compile")
 
 
 def wanted(q: Any, k: Any, v: Any) -> bool:
@@ -20,28 +28,26 @@ def wanted(q: Any, k: Any, v: Any) -> bool:
 
 
 def attention(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
+    if transformed():
+        _outside("attention")
+        return transforms.Attention.apply(q, k, v, scale, options)[0]
     if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return Attention.apply(q, k, v, scale, options)[0]
     if type(q) is type(k) is type(v) is _Tensor and plain():
-        return dense.call(q, k, v, None, None, False, scale, options)[0]
+        return dense.attention(*resolved((q, k, v, scale, options)))
     return below(ops.attention, dense.attention, q, k, v, scale, options)
 
 
-def forward(name: str, kernel: Kernel, differentiable: Kernel) -> Kernel:
-    """Of an operator and its kernel; differentiable: what autograd sees instead where it wants gradients."""
+def forward(name: str, kernel: Kernel, differentiable: Kernel, of_transforms: Kernel) -> Kernel:
+    """Of an operator and its kernel; differentiable: what autograd sees instead where it wants gradients; of_transforms: what torch.func
+    and forward-mode differentiation see."""
     def call(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+        if transformed():
+            _outside(name)
+            return of_transforms(q, k, v, *rest)
         if wanted(q, k, v):
             return differentiable(q, k, v, *rest)
         return below(getattr(ops, name), kernel, q, k, v, *rest)
-    return call
-
-
-def without_pages(differentiable: Kernel) -> Kernel:
-    """Of sequences with lengths."""
-    def call(q: Any, k: Any, v: Any, *rest: Any) -> Any:
-        if rest[4] is not None:
-            no_gradient.refuse(no_gradient.PAGES, q=q, k=k, v=v)
-        return differentiable(q, k, v, *rest)
     return call
 
 
@@ -54,7 +60,8 @@ def backward(name: str, kernel: Kernel) -> Kernel:
     """Of an operator of gradients."""
     def call(*arguments: Any) -> Any:
         op = getattr(ops, name)
-        if _grad() and any(x is not None and x.requires_grad for x in arguments[:7]):
+        if transformed() or _grad() and any(x is not None and x.requires_grad for x in arguments[:7]):
+            _outside(name)
             return Backward.apply(op, kernel, *arguments)
         return below(op, kernel, *arguments)
     return call

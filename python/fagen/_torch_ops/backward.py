@@ -25,7 +25,7 @@ def call(given: Tuple[Any, ...], rest: Optional[Tuple[Any, ...]], drop: Drop, sc
     two maxima; None of dense batches."""
     grad_out, q, k, v, out, lse, grad_lse = given
     grad_out, index = _usable(grad_out), q.get_device()
-    grad_lse = None if grad_lse is None else grad_lse.contiguous()
+    lse, grad_lse = lse.contiguous(), None if grad_lse is None else grad_lse.contiguous()
     asked = options_of(options)
     dtype = getattr(torch, asked.out_dtype) if asked.out_dtype else q.dtype
     # Every element of a dense gradient is written, of sequences with lengths no row past them.

@@ -1,9 +1,10 @@
 """PyTorch's dispatcher: whether a call has to go by it, and the way to an operator below autograd."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
+from torch.autograd import forward_ad
 
 ops = torch.ops.fagen
 _C = torch._C
@@ -15,12 +16,30 @@ _Tensor = torch.Tensor
 def plain() -> bool:
     """Whether an operator's kernel may be called without PyTorch's dispatcher, which costs microseconds: nothing wants to see the call."""
     return not (_watched or _C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _C._is_any_autocast_enabled()
-                or _C._functorch.peek_interpreter_stack() is not None)
+                or forward_ad._current_level >= 0 or _C._functorch.peek_interpreter_stack() is not None)
+
+
+def functorch() -> bool:
+    """Whether a call is within torch.func.*."""
+    return _C._functorch.peek_interpreter_stack() is not None
+
+
+def transformed() -> bool:
+    """Whether a call is within torch.func.* or a level of forward-mode differentiation."""
+    return forward_ad._current_level >= 0 or functorch()
+
+
+def resolved(arguments: Sequence[Any]) -> Sequence[Any]:
+    """The arguments, with tensors whose sign is a bit beside their memory written out: kernels read memory alone."""
+    for x in arguments:
+        if type(x) is _Tensor and x.is_neg():
+            return [y.resolve_neg() if isinstance(y, _Tensor) else y for y in arguments]
+    return arguments
 
 
 def below(op: Any, kernel: Callable[..., Any], *arguments: Any) -> Any:
     """The operator below autograd; its kernel where nothing wants to see the call."""
     if type(arguments[0]) is type(arguments[1]) is type(arguments[2]) is _Tensor and plain():
-        return kernel(*arguments)
+        return kernel(*resolved(arguments))
     with torch._C._AutoDispatchBelowAutograd():
         return op.default(*arguments)

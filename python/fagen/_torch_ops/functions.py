@@ -1,33 +1,55 @@
 """The functions of autograd: a forward and its gradients. LSE is saved in any case; where no gradient of it comes, dLSE is 0."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+import functools
+from typing import Any, Callable, Sequence, Tuple
 
 import torch
 
 from .. import _context as contexts
 from .._mask import options_of, words_of
 from ..errors import GradientUnsupported
-from . import dense, varlen
-from .dispatch import below, ops
+from . import backward, dense, varlen
+from .dispatch import below, functorch, ops
+from .vmap import rule
+
+SECOND = ("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with tensors that do not "
+          "depend on it")
 
 
-def _save(ctx: Any, tensors: Tuple[Any, ...], scale: float, options: str) -> None:
+def save(ctx: Any, tensors: Tuple[Any, ...], scale: float, options: str) -> None:
     """What the backward reads, and the simulated chip that it runs on, too."""
     ctx.save_for_backward(*tensors)
     ctx.set_materialize_grads(False)
     ctx.rest, ctx.chip = (scale, options), contexts.simulator_named()
 
 
-def _gradients(ctx: Any, op: Any, saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any, more: Tuple[Any, ...]) -> Tuple[Any, ...]:
+def save_dropout(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, Any]) -> None:
+    """inputs, here and below: the arguments of the operator."""
+    save(ctx, (*inputs[:3], *output, inputs[3]), *inputs[5:])
+    ctx.p = inputs[4]
+
+
+def save_varlen(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, Any]) -> None:
+    save(ctx, (*inputs[:3], *output, *inputs[3:7]), *inputs[10:])
+    ctx.maxima = inputs[8:10]
+
+
+def save_varlen_dropout(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, Any]) -> None:
+    save(ctx, (*inputs[:3], *output, *inputs[3:7], inputs[10]), *inputs[12:])
+    ctx.maxima, ctx.p = inputs[8:10], inputs[11]
+
+
+def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any, more: Tuple[Any, ...]) -> Tuple[Any, ...]:
     """Of the inputs that want one."""
     if grad_out is None and grad_lse is None:
         return None, None, None
     if grad_out is None:
         grad_out = torch.zeros_like(saved[3])
     scale, options = ctx.rest
+    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() else op.default
     with contexts.within(ctx.chip):
-        found = op.default(grad_out, *saved, grad_lse, *more, scale, _deterministic(options))
+        found = call(grad_out, *saved, grad_lse, *more, scale, _deterministic(options))
     return tuple(x if needs else None for x, needs in zip(found, ctx.needs_input_grad))
 
 
@@ -43,12 +65,12 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
         out, lse = below(ops.attention_lse, dense.attention_lse, q, k, v, scale, options)
-        _save(ctx, (q, k, v, out, lse), scale, options)
+        save(ctx, (q, k, v, out, lse), scale, options)
         return out, lse
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
-        return (*_gradients(ctx, ops.attention_backward, ctx.saved_tensors, grad_out, grad_lse, ()), *[None] * 2)
+        return (*_gradients(ctx, ops.attention_backward, backward.attention, ctx.saved_tensors, grad_out, grad_lse, ()), *[None] * 2)
 
 
 class AttentionDropout(torch.autograd.Function):
@@ -56,15 +78,14 @@ class AttentionDropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
-        out, lse = below(ops.attention_dropout, dense.attention_dropout, q, k, v, rng, p, scale, options)
-        _save(ctx, (q, k, v, out, lse, rng), scale, options)
-        ctx.p = p
-        return out, lse
+        found = below(ops.attention_dropout, dense.attention_dropout, q, k, v, rng, p, scale, options)
+        save_dropout(ctx, (q, k, v, rng, p, scale, options), found)
+        return found
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         *saved, rng = ctx.saved_tensors
-        return (*_gradients(ctx, ops.attention_dropout_backward, tuple(saved), grad_out, grad_lse, (rng, ctx.p)), *[None] * 4)
+        return (*_gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p)), *[None] * 4)
 
 
 class VarlenAttention(torch.autograd.Function):
@@ -72,15 +93,14 @@ class VarlenAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, v: Any, *rest: Any) -> Any:
-        out, lse = below(ops.varlen_attention_lse, varlen.attention_lse, q, k, v, *rest)
-        _save(ctx, (q, k, v, out, lse, *rest[:4]), *rest[7:])
-        ctx.maxima = rest[5:7]
-        return out, lse
+        found = below(ops.varlen_attention_lse, varlen.attention_lse, q, k, v, *rest)
+        save_varlen(ctx, (q, k, v, *rest), found)
+        return found
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays = ctx.saved_tensors
-        found = _gradients(ctx, ops.varlen_attention_backward, (q, k, v, out, lse), grad_out, grad_lse, (*arrays, *ctx.maxima))
+        found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse, (*arrays, *ctx.maxima))
         return (*found, *[None] * 9)
 
 
@@ -89,16 +109,15 @@ class VarlenAttentionDropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, v: Any, *rest: Any) -> Any:
-        out, lse = below(ops.varlen_attention_dropout, varlen.attention_dropout, q, k, v, *rest)
-        _save(ctx, (q, k, v, out, lse, *rest[:4], rest[7]), *rest[9:])
-        ctx.maxima, ctx.p = rest[5:7], rest[8]
-        return out, lse
+        found = below(ops.varlen_attention_dropout, varlen.attention_dropout, q, k, v, *rest)
+        save_varlen_dropout(ctx, (q, k, v, *rest), found)
+        return found
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         q, k, v, out, lse, *arrays, rng = ctx.saved_tensors
         more = (*arrays, *ctx.maxima, rng, ctx.p)
-        found = _gradients(ctx, ops.varlen_attention_dropout_backward, (q, k, v, out, lse), grad_out, grad_lse, more)
+        found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out, grad_lse, more)
         return (*found, *[None] * 11)
 
 
@@ -106,10 +125,19 @@ class Backward(torch.autograd.Function):
     """An operator of gradients, as a function that has no derivative itself."""
 
     @staticmethod
-    def forward(ctx: Any, op: Any, kernel: Any, *arguments: Any) -> Any:
+    def forward(op: Any, kernel: Any, *arguments: Any) -> Any:
         return below(op, kernel, *arguments)
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
-        raise GradientUnsupported("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with "
-                                  "tensors that do not depend on it")
+        raise GradientUnsupported(SECOND)
+
+    jvp = backward
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Sequence[Any], op: Any, kernel: Any, *arguments: Any) -> Any:
+        return rule(op._qualified_op_name.rpartition("::")[2], functools.partial(Backward.apply, op, kernel))(info, tuple(in_dims[2:]), *arguments)

@@ -12,14 +12,16 @@ _tags = tuple(getattr(torch.Tag, name) for name in ("pt2_compliant_tag", "needs_
 
 
 def define(name: str, arguments: str, results: str, kernel: Callable[..., Any], fake: Callable[..., Any], casts: bool,
-           autograd: Optional[Callable[..., Any]] = None) -> None:
-    """casts: whether the operator follows autocast."""
+           autograd: Optional[Callable[..., Any]] = None, vmap: Optional[Callable[..., Any]] = None) -> None:
+    """casts: whether the operator follows autocast. vmap: its rule."""
     _library.define(f"{name}({arguments}) -> {results}", tags=_tags)
     for key in ("CUDA", "CPU"):
         _library.impl(name, kernel, key)
     torch.library.register_fake(f"fagen::{name}", fake, lib=_library)
     if autograd is not None:
         _library.impl(name, autograd, "Autograd")
+    if vmap is not None:
+        torch.library.register_vmap(f"fagen::{name}", vmap, lib=_library)
     if casts:
         for key, kind in (("AutocastCUDA", "cuda"), ("AutocastCPU", "cpu")):
             _library.impl(name, _autocast(name, kind), key)

@@ -127,7 +127,7 @@ def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torc
     b, s, heads, d = k.shape
     few = q.shape[1] <= FEW and not learns
     if few and k.transpose(1, 2).is_contiguous() and v.transpose(1, 2).is_contiguous() and heads > 1 and d == v.shape[3]:
-        pages = (b - 1) * heads * s + s  # head by head in memory: a row of a sequence is `heads * s` rows behind that of the one before
+        pages = (b - 1) * heads * s + s  # head by head in memory: a row of a sequence is `heads * s` rows after that of the one before
         one, two = (x.as_strided((pages, 1, heads, d), (d, d, s * d, 1)) for x in (k, v))
         first = torch.arange(b, dtype=torch.int32, device=q.device) * (heads * s) + start
         table = first[:, None] + torch.arange(s, dtype=torch.int32, device=q.device)
