@@ -66,7 +66,7 @@ def place(file, text, part):
 
 def instrument(file, text, block):
     """The text of a piece of the kernel, with a writer at every point of it."""
-    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  TileScheduler tiles;\n  Tile where;\n", OPEN)]
+    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  TileQueue tiles;\n  Tile where;\n", OPEN)]
     more = [(f, part, what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for f, part, what in more]
     more += [(f, part, f"point(trace, {i});\n") for i, (_, f, part) in enumerate(POINTS)]
     for at, what in sorted(((place(file, text, part), what) for f, part, what in more if f == file), reverse=True):

@@ -6,7 +6,8 @@
     python3 bench/same_code.py old/templates --rows FILE --only decode
 Needs NVRTC and no GPU: a change of words or of who prints them leaves all code as it was, and shows so. A row is of the form of
 tests/shipped_text.txt, `[HASH] PROBLEM CONFIG`. Code is each entry's instructions, its registers and barriers, its constants and its static
-shared memory; line tables are left out. Exits with 1 where the code of some row differs.
+shared memory; line tables are left out. Exits with 1 where the code of some row differs, or
+no row renders.
 """
 import argparse
 import collections
@@ -46,11 +47,15 @@ def rows_of(path, only):
 
 def emit(templates, row, arch, form, cache):
     """What fagen emits for a row: a text, or a cubin. A config that an arch or these templates do not have: the reason, as a str."""
-    with tempfile.NamedTemporaryFile() as out:
-        r = subprocess.run([model.command(), "emit", "--problem", row[0], "--config", row[1], "--arch", arch, "--format", form, "-o", out.name],
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        r = subprocess.run([model.command(), "emit", "--problem", row[0], "--config", row[1], "--arch", arch, "--format", form, "-o", out],
                            env={**os.environ, "FAGEN_TEMPLATE_DIR": os.path.abspath(templates), "FAGEN_CACHE_DIR": cache},
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        return out.read() if r.returncode == 0 else r.stderr.strip()
+        if r.returncode != 0:
+            return r.stderr.strip()
+        with open(out, "rb") as f:
+            return f.read()
 
 
 def code_of(image):
@@ -79,6 +84,8 @@ def compare(options, row, cache):
         if isinstance(image, str):
             return "differs", image
     codes = [code_of(image) for image in images]
+    if not any(n.startswith(".text.") for n in codes[0]):
+        return "differs", "an image without instructions"
     if codes[0] == codes[1]:
         return "code", ""
     return "differs", ", ".join(sorted(n for n in codes[0].keys() | codes[1].keys() if codes[0].get(n) != codes[1].get(n)))
@@ -97,7 +104,7 @@ def main():
                 print(f"{what}: {' '.join(row)}: {word}", flush=True)
     print(f"{len(rows)} kernels: {seen['text']} of equal text, {seen['code']} of equal code, {seen['differs']} differ, "
           f"{seen['none']} that neither has")
-    return 1 if seen["differs"] else 0
+    return 1 if seen["differs"] or seen["none"] == len(rows) else 0
 
 
 if __name__ == "__main__":

@@ -335,6 +335,7 @@ class SameCode(unittest.TestCase):
         for other in (image(text=b"cod2"), image(flags=7), image(info=47 << 24 | 7), image(**{"nv.shared": b"123"}),
                       elf([*self.SECTIONS, (".text.g", 1, 6, 0, b"more")])):
             self.assertEqual(self.verdict(of, (b"words", other)), "differs")
+        self.assertEqual(self.verdict((b"text", elf([])), (b"words", elf([]))), "differs", "nothing was compared")
 
     def test_what_does_not_render(self):
         of = b"text", elf(self.SECTIONS)
@@ -342,6 +343,17 @@ class SameCode(unittest.TestCase):
         self.assertEqual(self.verdict(("why", ""), of), "differs")
         self.assertEqual(self.verdict(of, ("why", "")), "differs")
         self.assertEqual(self.verdict(of, (b"words", "does not compile")), "differs")
+
+    def test_what_the_command_writes(self):
+        def run(words, env, **more):
+            out = words[words.index("-o") + 1]
+            with open(out + ".new", "w") as f:  # as the command does: what lay there before is another file
+                f.write(env["FAGEN_TEMPLATE_DIR"] + words[words.index("--format") + 1])
+            os.rename(out + ".new", out)
+            return subprocess.CompletedProcess(words, 0 if "c" in words else 1, stderr="why\n")
+        with unittest.mock.patch.object(subprocess, "run", run), unittest.mock.patch.object(model, "command", lambda: "fagen"):
+            self.assertEqual(same_code.emit("/t", ("p", "c"), "sm_90a", "cu", ""), b"/tcu")
+            self.assertEqual(same_code.emit("/t", ("p", "x"), "sm_90a", "cu", ""), "why")
 
     def test_rows(self):
         with tempfile.NamedTemporaryFile("w") as f:

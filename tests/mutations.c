@@ -89,11 +89,11 @@ static const mutation mutations[] = {
     { "V with the batches of K", Q, "return batch * p.v_sb;", "return batch * p.k_sb;", 0, "group" },
     { "O with the batches of Q", Q, "return batch * p.o_sb;", "return batch * p.q_sb;", 0, "group" },
 
-    { "KV head by remainder", L, "w.head / p.group", "w.head % p.hkv", 0, "group" },
+    { "KV head by remainder", "order.cu", "w.head / p.group", "w.head % p.hkv", 0, "group" },
     { "batch by the wrong divisor", L, "w.batch = at / heads", "w.batch = at / p.b", 0, "plain" },
     { "tiles one too far", L, "(p.tiles - 1 - tile) * BR", "(p.tiles - tile) * BR", 0, "causal" },
     { "packed rows: head by quotient", L, "w.head + row % p.group", "w.head + row / p.group", 0, "pack" },
-    { "packed rows: the group's first head only", L, "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
+    { "packed rows: the group's first head only", "order.cu", "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
 
     { "swizzle added, not exclusive-ored", T, "(lane ^ (u32)(chunk % PERIOD * 16))", "(lane + (u32)(chunk % PERIOD * 16))", 0, "plain" },
     { "stores are not swizzled", T, "tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from",

@@ -80,6 +80,7 @@ const scene hopper_scenes[] = {
 #define V "grad_hopper_convert.cu"
 #define H "hopper_gradient.cu"
 #define L "grad_hopper_tiles.cu"
+#define U "queue.cu"
 #define D "delta.cu"
 #define RING "ring.cu"
 #define GATHER "gather_block.cu"
@@ -337,17 +338,16 @@ const mutation hopper_mutations[] = {
     { "a tile is done before its gradients are stored", K,
       "    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n    queue.done(smem);\n",
       "    queue.done(smem);\n    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n", 0, "one" },
-    { "a tile is never done", L, "    release(tile_empty(smem, slot.at));\n", "", 0, "one" },
-    { "one warpgroup is done with a tile for both", K, "mbarrier_init(tile_empty(smem, i), 4 * GROUPS",
-      "mbarrier_init(tile_empty(smem, i), 4", 0, "turns" },
+    { "a tile is never done", U, "mbarrier_arrive(tile_empty(smem, slot.at));", ";", 0, "one" },
+    { "one warpgroup is done with a tile for both", K, "wk.begin_slots(\"4 * GROUPS\"", "wk.begin_slots(\"4\"", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
-    { "a slot before it is published", L, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
+    { "a slot before it is published", U, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
     { "nothing ends the tiles", L, "  publish(-1, round);\n", "", 0, "one" },
     { "keys of a tile that no query sees are not skipped", L, "  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));\n", "", 0,
       "topleft" },
     { "a tile that no query sees is done at once", K,
       "  mbarrier_wait(k_full(smem), keys.parity);\n  mbarrier_wait(v_full(smem), keys.parity);\n", "", 0, "topleft" },
-    { "a block for each tile does it over and over", L, "    first = false;\n", "", 0, "pair" },
+    { "a block for each tile does it over and over", U, "    first = false;\n", "", 0, "pair" },
     { "dO of a tile's last block is not given back", W, "      release(grad_o_empty(smem, ring.at));\n      ring.next();\n      skip",
       "      ring.next();\n      skip", 0, "one" },
     { "add: dO of a tile's last block is not given back", A, "    release(grad_o_empty(smem, ring.at));\n    ring.next();",

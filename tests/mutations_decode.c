@@ -107,6 +107,7 @@ static const scene scenes[] = {
 #define M "decode_merge.cu"
 #define G "tile_parts.cu"
 #define T "decode_kernel.cu"
+#define STEP "decode_step.cu"
 #define Q "decode_query.cu"
 #define X "sequence.cu"
 #define W "wgmma_products.cu"
@@ -213,20 +214,19 @@ static const mutation mutations[] = {
     { "the counter releases only", G, "atom.acq_rel.gpu", "atom.release.gpu", 0, "line" },
     { "parts of two tiles in one place", M, "(begun ? 0 : 1)", "0", 0, "line_second" },
     { "a part that began here as if before", M, "first < split.index()) * BR", "first <= split.index()) * BR", 0, "line" },
-    { "the states of all rows in one place", M, "part_state[own + row] =", "part_state[own] =", 0, "line" },
+    { "the states of all rows in one place", M, "part_state[own + row]", "part_state[own]", 0, "line" },
     { "keyless rows are left", T, "  store_keyless(p);\n", "", 0, "blind" },
     { "LSE of keyless rows is 0", M, "p.lse[sequence.lse(head, query)] = -infinity();", "p.lse[sequence.lse(head, query)] = 0.f;", 0,
       "blind" },
-    { "keyless rows of the first sequences only", M, "i < p.b; i += gridDim.x", "i < 1; i += gridDim.x", 0, "idle" },
-    { "what goes on is not told to be none", T, "if (threadIdx.x == 0 && !goes_on) ((int4 *)", "if (false) ((int4 *)", 0, "second blind" },
+    { "keyless rows of the first sequences only", M, "(\"int\", \"i\", \"p.b\")", "(\"int\", \"i\", \"1\")", 0, "idle" },
+    { "what goes on is not told to be none", T, "if (threadIdx.x == 0 && !goes_on) ", "if (false) ", 0, "second blind" },
     { "a tile in its middle goes on as well", T, "(walk.turn == 0 && walk.end < walk.turns)", "(walk.end < walk.turns)", 0, "second" },
-    { "what does not go on is added up", T, "  if (open.w == 0) return;\n", "", 0, "second" },
-    { "slices take the same rows", T, "i = slice * MERGE_THREADS + threadIdx.x", "i = threadIdx.x", 0, "wgmma" },
-    { "a slice does not go on", T, "i < rows * (COLS / 4); i += SLICES * MERGE_THREADS", "i < MERGE_THREADS; i += SLICES * MERGE_THREADS",
-      0, "wgmma second" },
-    { "the second step does not wait for the first", T,
-      "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n//|   end\n  const int block", "//|   end\n  const int block", 0,
-      "second" },
+    { "what does not go on is added up", STEP, "  if (open.w == 0) return;\n", "", 0, "second" },
+    { "slices take the same rows", STEP, "i = slice * MERGE_THREADS + threadIdx.x", "i = threadIdx.x", 0, "wgmma" },
+    { "a slice does not go on", STEP, "i < rows * (COLS / 4); i += SLICES * MERGE_THREADS",
+      "i < MERGE_THREADS; i += SLICES * MERGE_THREADS", 0, "wgmma second" },
+    { "the second step does not wait for the first", STEP,
+      "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n//| end\n  const int block", "//| end\n  const int block", 0, "second" },
 
     /* sequences of their own lengths */
     { "LSE with its strides swapped", X, "index * p.lse_sb + head * p.lse_sh + (first_q + query) * p.lse_ss",
@@ -250,7 +250,7 @@ static const mutation mutations[] = {
     { "the first head of a group for all", Q, "head = tile.head + row - query * p.group", "head = tile.head", 0, "line" },
     { "rows after the last are read", Q, "const bool real = row < tile.rows;", "const bool real = true;", 0, "line" },
     { "rows after a tile's last are stored", M, "return min(BR, tile.rows - tile.row);", "return BR;", 0, "line" },
-    { "the second step stores rows after the last", T, "const int rows = rows_in(tile);", "const int rows = BR;", 0, "line_second" },
+    { "the second step stores rows after the last", STEP, "const int rows = rows_in(tile);", "const int rows = BR;", 0, "line_second" },
     { "warps of the second group after the tile", F, "threadIdx.x % GROUP_THREADS / 32", "threadIdx.x / 32", 0, "groups" },
     { "O of the tile before", F, "o[m][n][0] = o[m][n][1] = o[m][n][2]", "o[m][n][0] = o[m][n][2]", 0, "line" },
     { "the maximum of the tile before", F, "state[m][0] = state[m][1] = {-infinity(), 0.f};", "state[m][0].l = state[m][1].l = 0.f;", 0,

@@ -121,7 +121,7 @@ const mutation hopper_mutations[] = {
       "scheduled" },
     { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
       "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) + 1)", 0, "one" },
-    { "a slot of tiles is free too soon", F, "4 * WGS + $(p.has_lengths and 3 or 2));", "4 * WGS + 1);", 0, "scheduled" },
+    { "a slot of tiles is free too soon", F, "(p.has_lengths and 3 or 2))", "1)", 0, "scheduled" },
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },
@@ -145,8 +145,7 @@ const mutation hopper_mutations[] = {
     { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 0, "one" },
     { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
     { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
-    { "tiles are drawn before what is in front has ended", T, "//|       if not l.split then\n    grid_wait();\n//|       end\n", "", 0,
-      "drawn" },
+    { "tiles are drawn before what is in front has ended", T, "not p.has_lengths and not l.split and \"grid_wait()\"", "nil", 0, "drawn" },
 
     /* what is loaded */
     { "K: a row of bytes too few announced", E, "mbarrier_expect(k_full(smem, k.at), K_TILE);",
@@ -172,7 +171,8 @@ const mutation hopper_mutations[] = {
 
     /* which tiles */
     { "a slot is written while it is read", T, "    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\n", "", 0, "scheduled" },
-    { "a slot is read before it is published", T, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "scheduled" },
+    { "a slot is read before it is published", "queue.cu", "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0,
+      "scheduled" },
     { "a tile is done before it is read again", C, "    where = tiles.again(p, smem);\n    tiles.done(smem, true);\n",
       "    tiles.done(smem, true);\n    where = tiles.again(p, smem);\n", 0, "scheduled" },
     { "the producer of Q keeps its tile", E, "    tiles.done(smem, false);\n", "    tiles.slot.next();\n", 1, "scheduled" },
@@ -184,7 +184,7 @@ const mutation hopper_mutations[] = {
       "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      "
       "store_shared(to, make",
       0, "drawn" },
-    { "drawn tiles one too far", T, "tile = gridDim.x + __shfl", "tile = gridDim.x + 1 + __shfl", 0, "drawn" },
+    { "drawn tiles one too far", "deal.cu", "$(wk.blocks) + __shfl", "$(wk.blocks) + 1 + __shfl", 0, "drawn" },
     { "the batch is not published", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", A, "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;",
       "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },

@@ -87,7 +87,7 @@ static const scene scenes[] = {
 #define P "hopper_pages.cu"
 #define Q "sequence.cu"
 #define L "flash_fwd_wgmma.lua"
-#define H "hopper_part.cu"
+#define H "part_rows.cu"
 #define S "split_tile.cu"
 #define V "varlen_order.cu"
 
@@ -100,9 +100,9 @@ static const mutation mutations[] = {
       "const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);", 0, "split split_lazy" },
     { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
     { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
-    { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16, rows", "0, rows", 0, "split" },
-    { "a lane's share of l", H, "const float l = quad_sum(state[h].l);", "const float l = state[h].l;", 0, "split" },
-    { "warps share a counter", H, "first / 16, first, rows", "0, first, rows", 0, "split" },
+    { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16\"", "0\"", 0, "split" },
+    { "a lane's share of l", H, "quad_sum($(holds.state).l)", "$(holds.state).l", 0, "split" },
+    { "warps share a counter", H, "first / ROWS_WARP, first, rows", "0, first, rows", 0, "split" },
     { "maxima are scaled twice", S, "log2_scale, scale = \"1.f\"", "log2_scale, scale = \"p.scale_log2\"", 0, "split" },
     { "maxima are not scaled", S, "local log2_scale, scale = \"p.scale_log2\", \"p.scale\"",
       "local log2_scale, scale = \"1.f\", \"p.scale\"", 0, "split_lazy" },
@@ -156,7 +156,7 @@ static const mutation mutations[] = {
     { "only the first Q lands", F, "mbarrier_init(q_landed(smem, 0, i), 1)", "mbarrier_init(q_landed(smem, 0, 0), 1)", 0, "gaps padded" },
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
     { "slots of tiles over barriers", L, "barriers + c.stages_v + c.q_bufs * l.wgs", "barriers + c.stages_v - 2", 0, "packed_none" },
-    { "a slot of tiles is free too soon", F, "$(p.has_lengths and 3 or 2)", "2", 0, "packed_none packed gaps padded" },
+    { "a slot of tiles is free too soon", F, "(p.has_lengths and 3 or 2)", "2", 0, "packed_none packed gaps padded" },
 
     /* where rows lie */
     { "queries of the first sequence", Q, "return first_q + query;", "return query;", 0, "packed" },
@@ -181,8 +181,8 @@ static const mutation mutations[] = {
     { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
     { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
-    { "the last drawn tile is left out", T, "tile < order.total();", "tile < order.total() - 1;", 0, "packed" },
-    { "drawn from the first on", T, "tile = gridDim.x + __shfl_sync(~0u, drawn, 0);", "tile = __shfl_sync(~0u, drawn, 0);", 0, "packed" },
+    { "the last drawn tile is left out", "deal.cu", "< $(o.total);) {", "< $(o.total) - 1;) {", 0, "packed" },
+    { "drawn from the first on", "deal.cu", "$(wk.blocks) + __shfl_sync", "__shfl_sync", 0, "packed" },
 
     /* pages */
     { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },

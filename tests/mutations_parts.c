@@ -55,7 +55,7 @@ static const mutation mutations[] = {
     { "more parts than there is room for", P, "thread_blocks * PART_TILES / tiles)", "thread_blocks * 8)", 0, "crowd" },
     { "tiles of a head have one place", O, "w.number = at * p.tiles + w.row / BR;", "w.number = at * p.tiles;", 0, "hopper last" },
     { "tiles of all heads have one place", O, "w.number = at * p.tiles + w.row / BR;", "w.number = w.row / BR;", 0, "second" },
-    { "blocks take one part", F, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 1, "second last" },
+    { "blocks take one part", D, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "second last" },
     { "the next part does not wait", F, "    if (round > 0) __syncthreads();  // everyone is through with the part before\n", "", 0,
       "last" },
     { "a round leaves out a block", D, ": %s - 1 - %s)", ": %s - 2 - %s)", 0, "second" },
@@ -65,7 +65,7 @@ static const mutation mutations[] = {
     { "the second kernel adds up too few rows", M, "all = p.b * p.hkv * rows", "all = p.b * p.hkv * (rows - 1)", 0, "second hopper" },
     { "the second kernel's numbers are the batch's", M, "where.number = at * tiles + row / BR;", "where.number = at * tiles;", 0, "tall" },
     { "the second kernel has the first head of all", M, "where.head = where.kv_head * p.group;", "where.head = 0;", 0, "second" },
-    { "the second kernel leaves out threads", M, "i += (int)gridDim.x *", "i += 2 * (int)gridDim.x *", 0, "tall" },
+    { "the second kernel leaves out threads", D, "cast .. wk.blocks .. times", "\"2 * \" .. cast .. wk.blocks .. times", 0, "tall" },
     { "the second kernel writes what is there", M, "  if (parts == 1) return;  // O is there\n", "", 0, "hopper_many" },
     { "the last parts are left out", A, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
       0, "many" },
@@ -85,7 +85,7 @@ static const mutation mutations[] = {
       "many" },
     { "the first part is in no sum", A, "for (int j = 0; j < $(parts);", "for (int j = 1; j < $(parts);", 0, "second last hopper" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "last" },
-    { "warps share a counter", "hopper_part.cu", "first / 16, first, rows", "0, first, rows", 0, "hopper_last" },
+    { "warps share a counter", "part_rows.cu", "first / ROWS_WARP, first, rows", "0, first, rows", 0, "hopper_last" },
 
     /* rows of several heads */
     { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 0, "hopper" },
@@ -110,7 +110,7 @@ static const mutation mutations[] = {
     { "parts leave as wholes on mma.sync", F, "if (where.parts > 1) {", "if (where.parts > 8) {", 0, "second" },
     { "tiles have one part more than there is", P, "w.parts = parts.each;", "w.parts = parts.each + 1;", 0, "second" },
     { "the second kernel leaves out a part", M, "where.parts = parts;", "where.parts = parts - 1;", 0, "second" },
-    { "a lane's share of l", "mma_part.cu", "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "second" },
+    { "a lane's share of l", "part_rows.cu", "quad_sum($(holds.state).l)", "$(holds.state).l", 0, "second" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

@@ -72,7 +72,7 @@ static const scene scenes[] = {
 #define RANGES "ranges.cu"
 #define O "varlen_order.cu"
 #define P "paged_tile.cu"
-#define A "mma_part.cu"
+#define A "part_rows.cu"
 #define B "tile_parts.cu"
 #define C "split_tile.cu"
 #define X "sequence.cu"
@@ -80,7 +80,7 @@ static const scene scenes[] = {
 
 static const mutation mutations[] = {
     /* which tile comes next */
-    { "row tiles rounded down", O, "(row_count(p, sequence) + BR - 1) / BR", "row_count(p, sequence) / BR", 0, "causal" },
+    { "row tiles rounded down", RANGES, "(row_count(p, sequence) + BR - 1) / BR", "row_count(p, sequence) / BR", 0, "causal" },
     { "sequences after the first 32 are not counted", O, "i < p.b; i += 32)", "i < min(p.b, 32); i += 32)", 0, "many" },
     { "the first 32 again and again", O, "gather(__shfl_sync(~0u, own().number, 31) + 1);", "gather(0);", 0, "many many_none" },
     { "one sequence is left out between 32 and 32", O, "own().number, 31) + 1)", "own().number, 31) + 2)", 0, "many many_none" },
@@ -92,7 +92,7 @@ static const mutation mutations[] = {
       "causal pages" },
     { "all levels hold all tiles", O, "return level <= lowest ? tiles : 0;", "return tiles;", 0, "none" },
     { "all heads have the tiles of one", O, "__reduce_add_sync(~0u, tiles) * heads()", "__reduce_add_sync(~0u, tiles)", 0, "causal" },
-    { "query heads for groups of them", O, "return $((c.pack or l.pack) == 1 and \"p.hkv\" or \"p.hq\");", "return p.hq;", 0, "heads" },
+    { "query heads for groups of them", "order.cu", "packed and \"p.hkv\" or \"p.hq\"", "\"p.hq\"", 0, "heads" },
     { "a level too low", O, "while (there <= n) {", "while (there <= n + 1) {", 0, "causal" },
     { "the search ends early", O, "while (below - s.level > 1) {", "while (below - s.level > 2) {", 0, "many causal none pages" },
     { "tiles above are forgotten", O, "below = s.level, s.above = there;", "below = s.level;", 0, "causal" },
@@ -105,9 +105,9 @@ static const mutation mutations[] = {
     { "the row of another levels", O, "__shfl_sync(~0u, levels.lowest, lane)) * BR", "__shfl_sync(~0u, levels.lowest, 0)) * BR", 0,
       "causal" },
     { "tiles of other sequences count", O, "__shfl_sync(~0u, upto - here, lane)", "0", 0, "none" },
-    { "a head has the KV head of its number", O, "w.kv_head = head / p.group;", "w.kv_head = head % p.hkv;", 0, "causal" },
-    { "the first head of a group is its number", O, "w.head = head * p.group;", "w.head = head;", 0, "heads" },
-    { "blocks take one tile", T, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
+    { "a head has the KV head of its number", "order.cu", "w.kv_head = w.head / p.group;", "w.kv_head = w.head % p.hkv;", 0, "causal" },
+    { "the first head of a group is its number", "order.cu", "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "heads" },
+    { "blocks take one tile", "deal.cu", "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
     { "the next tile does not wait", T, "    if (round > 0) __syncthreads();  // everyone is through with the tile before\n", "", 0,
       "none" },
     { "queries of the first sequence", T, "(const element *)p.q + sequence.q();", "(const element *)p.q;", 0, "causal" },
@@ -128,10 +128,10 @@ static const mutation mutations[] = {
     { "every part has all keys", RANGES, "  range.block_lo += $(upto(\"where.part\"));\n", "", 0, "split" },
     { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0,
       "split" },
-    { "LSE of the last part", C, "log_sum_exp({sum.m, sum.l}, sum.l,", "log_sum_exp({sum.m, 1.f}, 1.f,", 0, "split" },
+    { "LSE of the last part", "parts.cu", "log_sum_exp({$(sum).m, $(sum).l}, $(sum).l,", "log_sum_exp({$(sum).m, 1.f}, 1.f,", 0, "split" },
     { "parts leave in one place", C, "((long long)where.number * where.parts + where.part) * BR",
       "(long long)where.number * where.parts * BR", 0, "split" },
-    { "a lane's share of l", A, "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "split" },
+    { "a lane's share of l", A, "quad_sum($(holds.state).l)", "$(holds.state).l", 0, "split" },
     { "the counter orders nothing", B, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "split" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "split" },
     { "all warps have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "where.number * (BR / ROWS_WARP)", 0, "split" },

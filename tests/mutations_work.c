@@ -1,5 +1,5 @@
-/* mutations_work: faults of which tiles a thread block does, templates/work/order.cu and deal.cu, as in mutations.c. Each family that
- * prints it must notice. */
+/* mutations_work: faults of which tiles a thread block does, templates/work/order.cu and its neighbours, as in mutations.c. Each family
+ * that prints it must notice. */
 #include "mutations.h"
 #include "verify/cases/case.h"
 #include <stddef.h>
@@ -61,6 +61,8 @@ const scene work_scenes[] = {
 #define O "order.cu"
 #define D "deal.cu"
 #define P "parts.cu"
+#define Q "queue.cu"
+#define QUEUES "rounds drawn drawn_lengths split_drawn one add"
 #define ROUNDS "mma_lengths mixed rounds rounds_lengths split split_rounds"
 #define DRAWN "drawn drawn_lengths split_drawn one add"
 #define BWDS "naive ffma recomputed spill one add"
@@ -70,12 +72,17 @@ const mutation work_mutations[] = {
     { "rounds back begin a block late", D, "%s - 1 - %s", "%s - 2 - %s", 0, ROUNDS },
     { "the counter is not put back", D, "atomicInc(p.counter, (u32)%s - 1)", "atomicAdd(p.counter, 1u)", 0, DRAWN },
     { "the last draw but three puts the counter back", D, "(u32)%s - 1)", "(u32)%s - 4)", 0, DRAWN },
-    { "a head has a tile more", O, "\"blockIdx.x % p.tiles\"", "\"blockIdx.x % (p.tiles + 1)\"", 0, BWDS },
-    { "the first head for all", O, "\"blockIdx.x / p.tiles % \"", "\"0 * \"", 0, BWDS },
-    { "the first sequence for all", O, "\"blockIdx.x / p.tiles / \"", "\"0 * \"", 0, BWDS },
-    { "tiles of keys for one head less", O, "tile = blockIdx.x / heads_of_launch, place",
-      "tile = blockIdx.x / (heads_of_launch - 1), place", 0, "recomputed_causal spill_causal" },
-    { "the last tile of queries is left out", O, "p.tiles - 1 - blockIdx.x", "p.tiles - 2 - blockIdx.x", 0,
+    { "a slot is taken before it is published", Q, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, QUEUES },
+    { "a slot is never given back", Q, "mbarrier_arrive(tile_empty(smem, slot.at));", ";", 0, QUEUES },
+    { "what ends the tiles is a tile", Q, "return $(o.is);", "return true;", 0, QUEUES },
+    { "both slots are one", Q, "smem + SMEM_SLOTS + slot * $(bytes)", "smem + SMEM_SLOTS", 0, QUEUES },
+    { "a head has a tile more", O, "(\"%s %% %s\"):format(number or wk.block, tiles",
+      "(\"%s %% (%s + 1)\"):format(number or wk.block, tiles", 0, BWDS },
+    { "the first head for all", O, "\"%s / %s %% %s\"", "\"0 * (%s / %s %% %s)\"", 0, BWDS },
+    { "the first sequence for all", O, "\"%s / %s / %s\"", "\"0 * (%s / %s / %s)\"", 0, BWDS },
+    { "tiles of keys for one head less", O, "tile = $(wk.block) / heads_of_launch, place",
+      "tile = $(wk.block) / (heads_of_launch - 1), place", 0, "recomputed_causal spill_causal" },
+    { "the last tile of queries is left out", O, "p.tiles - 1 - $(wk.block)", "p.tiles - 2 - $(wk.block)", 0,
       "recomputed_causal spill_causal" },
     { "the counter of parts wraps one late", P, "(u32)%s - 1) == (u32)%s - 1", "(u32)%s) == (u32)%s - 1", 0,
       "mma_parts wgmma_parts decode_line split split_drawn" },
@@ -87,11 +94,14 @@ const mutation work_mutations[] = {
       "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last part counts more than once", P, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0,
       "mma_parts_six wgmma_parts decode_line split_rounds" },
+    { "a sum of parts is not divided by l", P, "reciprocal($(sum).l)", "1.f", 0, "mma_parts decode_line decode_parts split split_many" },
+    { "O of a sum is in the rows of the first query", P, "sequence.o() + $(at[2]) * p.o_ss", "sequence.o()", 0,
+      "mma_parts decode_line split split_many" },
     { "a row of a part has the first columns alone", P, "*(float2 *)(to + $(v) * 8 + 2 * t)", "*(float2 *)(to + 2 * t)", 0,
       "mma_parts wgmma_parts split split_rounds" },
     { "the second column of a part's rows is the first", P, "make_float2($(of[1]), $(of[2]))", "make_float2($(of[1]), $(of[1]))", 0,
       "mma_parts wgmma_parts split split_rounds" },
-    { "heads of keys side by side", O, "place = blockIdx.x % heads_of_launch;\n//|     else", "place = blockIdx.x % 2;\n//|     else", 0,
+    { "heads of keys side by side", O, "place = $(wk.block) % heads_of_launch;\n//|     else", "place = $(wk.block) % 2;\n//|     else", 0,
       "recomputed_causal spill_causal" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

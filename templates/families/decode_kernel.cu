@@ -2,6 +2,7 @@
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
@@ -144,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
 #pragma unroll 1
-  for ($(l.walk) walk = split.walk; walk.left > 0; walk.$(l.next)(p)) {
+  for ($(wk.of_line(l.walk, l.next))) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
     rows.begin(p, sequence, tile);
@@ -201,41 +202,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   }
   store_keyless(p);
 //| if p.has_lengths then
-  if (blockIdx.x == 0 && threadIdx.x < 32) keep_lengths_in_l2(p);
+  if ($(wk.block) == 0 && threadIdx.x < 32) keep_lengths_in_l2(p);
 //| end
 //| if c.combine == c.named.combine.second_kernel then
-  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[$(p.has_batch_invariant and "2 * " or "")blockIdx.x] = make_int4(0, 0, 0, 0);
+  if (threadIdx.x == 0 && !goes_on) $(wk.leave_none_open(p.has_batch_invariant and 2 or 1))
 //| end
 }
 //| if c.combine == c.named.combine.second_kernel then
 
-// The second step: thread block i of each slice of rows takes the tile that goes on after block i of the first, if there is one.
-extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
-//|   if l.pdl then
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-//|   end
-  const int block = (int)blockIdx.x / SLICES, slice = (int)blockIdx.x % SLICES;
-  const int4 open = __ldcg((const int4 *)p.tiles_open + $(p.has_batch_invariant and "2 * " or "")block);
-  if (open.w == 0) return;
-  const Sequence sequence = sequence_of(p, open.x);
-  Walk walk;
-  walk.kv_head = open.y;
-  walk.tile = open.z;
-  const Tile tile = tile_of(p, sequence, walk);
-  const int rows = rows_in(tile);
-//|   if p.has_batch_invariant then
-  if (slice * MERGE_THREADS >= rows * (COLS / 4)) return;
-  __shared__ Found list[SEGMENTS];
-  __shared__ int parts;
-  if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
-  __syncthreads();
-//|   end
-  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
-//|   if p.has_batch_invariant then
-    add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
-//|   else
-    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
-//|   end
-}
+//|   include "work/decode_step.cu"
 //| end

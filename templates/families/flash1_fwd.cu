@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), FlashAttention-1 (Dao et al. 2022, algorithm 1) in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -54,8 +55,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
   extern __shared__ __align__(16) float shared[];
   float *const q_tile = shared + SMEM_Q, *const k_tile = shared + SMEM_K, *const v_tile = shared + SMEM_V, *const p_tile = shared + SMEM_P;
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int head = blockIdx.x % p.hq, kv_head = head / p.group;
-  const long long batch = blockIdx.x / p.hq, rows = (batch * p.hq + head) * p.sq;
+  const int head = $(wk.whole_head("p.hq")), kv_head = head / p.group;
+  const long long batch = $(wk.batch_of_heads("p.hq")), rows = (batch * p.hq + head) * p.sq;
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq();
   const element *const q = (const element *)p.q + sequence.q() + head * p.q_sh;
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
           const bool sees = $(pr.seen("CJ * x + j", "first", "last"));
-          const float e = sees ? expf(s[i][j] - (m == -infinity() ? 0.f : m)) : 0.f;
+          const float e = sees ? $(pr.exp("s[i][j]", "(m == -infinity() ? 0.f : m)")) : 0.f;
           p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = sees ? e : UNSEEN;
           l += e;
         }
@@ -121,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
         m_old = __shfl_sync(~0u, m_old, 0, 16);
         l_old = __shfl_sync(~0u, l_old, 0, 16);
         const float m_new = fmaxf(m_old, m), shift = m_new == -infinity() ? 0.f : m_new;
-        const float scale_old = l_old * expf(m_old - shift), scale_new = expf(m - shift);
+        const float scale_old = l_old * $(pr.exp("m_old", "shift")), scale_new = $(pr.exp("m", "shift"));
         float l_new = fmaf(scale_new, l, scale_old);
         // A row whose scores are all beyond fp32, downwards, is known by the block of its last key. It is not one that sees no key.
         if (l_new == 0.f && last >= 0 && last < BC && first <= last) l_new = __int_as_float(0x7fffffff);

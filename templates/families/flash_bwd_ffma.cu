@@ -97,13 +97,9 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
       const int key = key0 + x + 16 * j;
       const bool visible = $(pr.seen("key", "lo", "hi"));
       $(pr.p_type) e = visible ? $(pr.probability("s[i][j]", "p.scale", "finite_lse(lse)", "LOG2E")) : 0.f;
-//| if p.has_dropout then
-      const bool kept = $(pr.keeps("number", "row", "key"));
-//| end
+//| indented(6, pr.dropping, "const bool kept = " .. pr.keeps("number", "row", "key") .. ";")
       const float ds = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
-//| if p.has_dropout then
-      if (!kept) e = 0.f;  // dV has the scale of what is kept at its end
-//| end
+//| indented(6, pr.dropping, "if (!kept) e = 0.f;  // dV has the scale of what is kept at its end")
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));
       store_shared(smem + SMEM_DS + at, __float_as_uint(ds));
@@ -173,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int key0 = $(wk.tile) * BC, kv_head = $(wk.head("p.hkv"));
+  const int key0 = $(wk.tile()) * BC, kv_head = $(wk.head("p.hkv"));
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hkv")));
   if (key0 >= sequence.sk()) return;
   float4 dk[CJ][DJ], dv[CJ][VJ];
@@ -220,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  const int row0 = $(wk.tile) * BR, head = $(wk.head("p.hq"));
+  const int row0 = $(wk.tile()) * BR, head = $(wk.head("p.hq"));
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
   if (row0 >= sequence.sq()) return;
   const Range range = key_range(p, sequence, row0, min(row0 + BR, sequence.sq()) - 1);

@@ -65,12 +65,7 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "mma/grad_store.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
-
-//|   include "mma/grad_dropout.cu"
-
-//| end
+//| pr.dropping_by("pairs/philox.cu", "mma/grad_dropout.cu")
 //| if c.dq == 1 then
 //|   include "mma/grad_spill.cu"
 
@@ -308,9 +303,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     __syncthreads();  // the tiles of K and V are free for what is stored
   };
 //| indented(2, pr.begin_dropout)
-//| if p.has_dropout then
-  const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head
-//| end
+//| indented(2, pr.dropping, "const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head")
 //| if c.dq == 1 then
   float4 *const sums_k = sums_of(p, local, tile), *const sums_v = sums_k + KEYS * 2 * CHUNKS;
 //| end
@@ -338,9 +331,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
           store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
                                                                     __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the other warp
-//|   if p.has_dropout then
-      drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);
-//|   end
+//|   indented(6, pr.dropping, "drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);")
       add_rows(dv, s, grad_o, at_v);
     });
 //|   if c.dq == 1 then
@@ -354,9 +345,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       float ds[KB][NB_ROWS][4];
       Pairs pairs[NB_ROWS];
       dot_rows(ds, v_rows, grad_o, at_v);
-//|   if p.has_dropout then
-      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), $(pr.keep_scale));
-//|   end
+//|   indented(6, pr.dropping, "drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), " .. pr.keep_scale .. ");")
       load_pairs(pairs, pairs_at);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
       grad_scores(ds, pairs, [&](int m, int n) {
@@ -397,14 +386,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if constexpr (cut.value) hide(s, sequence, key0 + warp_key, from);
 //|   end
     dot_rows(ds, v_rows, grad_o, at_v);
-//|   if p.has_dropout then
-    const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);
-    drop(ds, kept, $(pr.keep_scale));
-//|   end
+//|   indented(4, pr.dropping, "const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);",
+//|     "drop(ds, kept, " .. pr.keep_scale .. ");")
     grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
-//|   if p.has_dropout then
-    drop(s, kept, 1.f);
-//|   end
+//|   indented(4, pr.dropping, "drop(s, kept, 1.f);")
 //|   if c.dq == 1 then
     u32 weights[NB_ROWS / 2][KB][4];
     if constexpr (cut.value) hide(ds, sequence, key0 + warp_key, from);

@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), flash attention forward in exact fp32: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   const int warp_row = thread / 32 * (2 * RI);
   auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
 
-  const Tile where = tile_of(p, blockIdx.x);
+  const Tile where = tile_of(p, $(wk.block));
   const Sequence sequence = sequence_of(p, where.batch);
   const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
   const float *const q = (const float *)p.q + sequence.q();
@@ -157,10 +158,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
         for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
         const float keep = raise(state[i], half_warp_max(m), p.scale_log2);
         const float shift = shift_of(state[i].m, p.scale_log2);
-//| if p.has_dropout then
-        const Row own = row_of(p, where, where.row + row_at(i));
-        const int number = (int)(where.batch * p.hq + own.head);
-//| end
+//| indented(8, pr.dropping, "const Row own = row_of(p, where, where.row + row_at(i));",
+//|   "const int number = (int)(where.batch * p.hq + own.head);")
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
           $(pr.p_type) e = probability(s[i][j], p.scale_log2, shift);

@@ -75,7 +75,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| end
 //| if l.parts then
 
-//|   include "work/mma_part.cu"
+//|   include "work/part_rows.cu"
 //| end
 //| if p.has_pages then
 
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
 //| if not p.has_lengths and not l.split then
-  const Tile where = tile_of(p, blockIdx.x);
+  const Tile where = tile_of(p, $(wk.block));
 //| end
   const Sequence sequence = sequence_of(p, where.batch);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
@@ -239,9 +239,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
       softmax(s, o, state, p.scale_log2);
-//| if p.has_dropout then
-      drop(s, p, dropout, where, where.row + warp_row, block, at);
-//| end
+//| indented(6, pr.dropping, "drop(s, p, dropout, where, where.row + warp_row, block, at);")
       u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);
 //| if c.order == 1 then
@@ -267,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   }
 //| if l.parts then
   if (where.parts > 1) {
-    store_part(p, sequence, where, o, state, at.g, at.t);
+    store_part(p, where, sequence, o, state, warp_row);
     return;
   }
 //| end
@@ -279,13 +277,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
 #pragma unroll 1
-  for (int round = 0;; round++) {
+//| wk.each("rounds", { cast = "(int)" }, function(number)
     TileOrder order(p);  // made again: its registers are needed between
-    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
+    const Tile where = order.tile($(number));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
     attend(p, where, smem);
-  }
+//| end)
 }
 //| end
 //| if l.split then
@@ -295,12 +293,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   extern __shared__ __align__(128) unsigned char smem[];
   const Parts parts = parts_of_launch(p);
 #pragma unroll 1
-  for (int round = 0;; round++) {
-    const int at = $(wk.of_round("blockIdx.x", "gridDim.x", "(int)"));
-    if (at >= parts.total()) break;
+//| wk.each("rounds", { number = "at", total = "parts.total()", cast = "(int)" }, function()
     if (round > 0) __syncthreads();  // everyone is through with the part before
     attend(p, tile_of(p, parts, at), smem);
-  }
+//| end)
 }
 //|   if l.merges then
 

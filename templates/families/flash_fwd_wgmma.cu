@@ -1,3 +1,5 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 //| if not l.few_layout and not l.split then
 // fagen $(version), flash attention forward on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
@@ -96,18 +98,13 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "wgmma/hopper_softmax.cu"
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
-
-//|   include "wgmma/hopper_dropout.cu"
-
-//| end
+//| pr.dropping_by("pairs/philox.cu", "wgmma/hopper_dropout.cu")
 //| include "pairs/exact_rows.cu"
 
 //| include "wgmma/hopper_store.cu"
 //| if l.parts then
 
-//|   include "work/hopper_part.cu"
+//|   include "work/part_rows.cu"
 //| end
 
 //| include "wgmma/hopper_consumer.cu"
@@ -132,9 +129,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-#pragma unroll
-    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1),
-                                mbarrier_init(tile_empty(smem, i), 4 * WGS + $(p.has_lengths and 3 or 2));
+//|   wk.begin_slots("4 * WGS + " .. (p.has_lengths and 3 or 2))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll

@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), merge of partial results: m = max LSE_i, w_i = exp(LSE_i - m), O = sum w_i O_i / sum w_i, LSE = m + log(sum w_i).
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -117,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
-  for (long long base = (long long)blockIdx.x * ROWS; base < p.total; base += (long long)gridDim.x * ROWS) {
+  for ($(wk.steps("long long", "base", "p.total", "ROWS"))) {
     const bool real = base + slot < p.total;
     const int index = real ? (int)(base + slot) : 0, head = index % p.hq, query = index / p.hq % p.sq;
     const long long batch = index / p.hq / p.sq;
@@ -146,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
 #pragma unroll
       for (int k = 0; k < AHEAD; k++) {
         if (lse[k] == -infinity()) continue;  // whatever the part holds
-        const float weight = expf(lse[k] - m);
+        const float weight = $(pr.exp("lse[k]", "m"));
         l += weight;
 #pragma unroll
         for (int s = 0; s < SHARE; s++) {

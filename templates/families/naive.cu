@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), naive attention in three passes: S = scale Q K^T, P = softmax(S), O = P V, S and P through memory.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -25,20 +26,14 @@ constexpr int PITCH = TILE + 4;
 
 //| include "pairs/philox.cu"
 
-// The tile of block blockIdx.x: rows, then columns, then heads of all batches.
+// The tile of block $(wk.block): rows, then columns, then heads of all batches.
 struct Tile {
   int row, col, head, kv_head;
   long long batch, scores;  // scores: index of S[batch, head, 0, 0]
 };
 __device__ __forceinline__ Tile tile_of_block(const Params &p, int rows, int row_tiles, int cols, int col_tiles) {
   Tile t;
-  int i = blockIdx.x;
-  t.row = i % row_tiles * rows;
-  i /= row_tiles;
-  t.col = i % col_tiles * cols;
-  i /= col_tiles;
-  t.head = i % p.hq;
-  t.batch = i / p.hq;
+//| wk.digits({ { "t.row", "row_tiles", " * rows" }, { "t.col", "col_tiles", " * cols" }, { "t.head", "p.hq" } }, "t.batch")
   t.kv_head = t.head / p.group;
   t.scores = (t.batch * p.hq + t.head) * (long long)p.sq * p.sk;
   return t;
@@ -85,12 +80,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   float m = -infinity(), l = 0.f;
   for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
-  for (int j = lo + lane; j <= hi; j += 32) l += expf(s[j] - m);  // NaN where all scores are beyond fp32
+  for (int j = lo + lane; j <= hi; j += 32) l += $(pr.exp("s[j]", "m"));  // NaN where all scores are beyond fp32
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = 1.f / l;
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
   for (int j = lane; j < sequence.sk(); j += 32)
-    s[j] = $(pr.seen("j", "lo", "hi")) ? expf(s[j] - m) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
+    s[j] = $(pr.seen("j", "lo", "hi")) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
 }
 

@@ -56,7 +56,7 @@ __device__ __forceinline__ long long pair_index(const Params &p, long long batch
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile) * TILE, key0 = $(wk.head("cols")) * TILE;
+  const int cols = (p.sk + TILE - 1) / TILE, row0 = $(wk.tile()) * TILE, key0 = $(wk.head("cols")) * TILE;
   const int head = $(wk.batch("cols")) % p.hq, kv_head = head / p.group;
   const long long batch = $(wk.batch("cols")) / p.hq;
   const Sequence sequence = sequence_of(p, batch);
@@ -85,10 +85,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
       const int key = key0 + 4 * x + j;
       if (key >= sk) continue;
       const bool visible = $(pr.sees("row", "key")) && lse != -infinity();
-      const float e = visible ? expf(at_most_zero($(pr.score("s[i][j]")) - finite_lse(lse))) : 0.f;
-//| if p.has_dropout then
-      const bool kept = $(pr.keeps("(int)(batch * p.hq + head)", "row", "key"));
-//| end
+      const float e = visible ? $(pr.probability_e(pr.score("s[i][j]"), "finite_lse(lse)")) : 0.f;
+//| indented(6, pr.dropping, "const bool kept = " .. pr.keeps("(int)(batch * p.hq + head)", "row", "key") .. ";")
       ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = $(pr.kept("e"));
       ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
     }
@@ -97,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int row0 = $(wk.tile) * TILE, head = $(wk.head("p.hq")), kv_head = head / p.group;
+  const int row0 = $(wk.tile()) * TILE, head = $(wk.head("p.hq")), kv_head = head / p.group;
   const long long batch = $(wk.batch("p.hq"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq();
@@ -123,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_con
 // One tile of dK, and of dV: sums over the queries of all heads of the group.
 extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
-  const int key0 = $(wk.tile) * TILE, kv_head = $(wk.head("p.hkv"));
+  const int key0 = $(wk.tile()) * TILE, kv_head = $(wk.head("p.hkv"));
   const long long batch = $(wk.batch("p.hkv"));
   const Sequence sequence = sequence_of(p, batch);
   const int sq = sequence.sq(), sk = sequence.sk();

@@ -1,4 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // fagen $(version), attention by two-dimensional tiles without online softmax: S = scale Q K^T, P = softmax(S), O = P V through memory.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -40,9 +41,9 @@ template <int ROWS>
 __device__ __forceinline__ Tile tile_of_block(const Params &p) {
   Tile t;
   const int tiles = (p.sq + ROWS - 1) / ROWS;
-  t.row = blockIdx.x % tiles * ROWS;
-  t.head = blockIdx.x / tiles % p.hq;
-  t.batch = blockIdx.x / tiles / p.hq;
+  t.row = $(wk.tile("tiles")) * ROWS;
+  t.head = $(wk.head("p.hq", "tiles"));
+  t.batch = $(wk.batch("p.hq", "tiles"));
   t.kv_head = t.head / p.group;
   t.scores = (float *)p.scores + (t.batch * p.hq + t.head) * p.sq * p.sk;
   const int first = t.row / TILE * TILE;
@@ -117,13 +118,14 @@ extern "C" __global__ void __launch_bounds__(128) fa_softmax(const __grid_consta
   }
   m = reduce(m, words, [](float a, float b) { return fmaxf(a, b); });
   for (int j = threadIdx.x; j < n; j += 128) {
-    const float e = expf((j < ROW ? held[j] : s[j]) - m);  // NaN where all scores are beyond fp32
+    const float e = $(pr.exp("(j < ROW ? held[j] : s[j])", "m"));  // NaN where all scores are beyond fp32
     if (j < ROW) held[j] = e;
     if ($(pr.seen("j", "lo", "hi"))) l += e;
   }
   l = reduce(l, words, [](float a, float b) { return a + b; });
   const float inverse = 1.f / l;
-  for (int j = threadIdx.x; j < n; j += 128) s[j] = $(pr.unseen("j", "lo", "hi")) ? UNSEEN : (j < ROW ? held[j] : expf(s[j] - m)) * inverse;
+  for (int j = threadIdx.x; j < n; j += 128)
+    s[j] = $(pr.unseen("j", "lo", "hi")) ? UNSEEN : (j < ROW ? held[j] : $(pr.exp("s[j]", "m"))) * inverse;
   if (threadIdx.x == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, t.row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
 }
 

@@ -58,9 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     float s[QB][NB_KEYS][4], ds[QB][NB_KEYS][4];
     dot_rows(s, {q_rows, 0}, {tile, 0}, at);
     dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
-//| if p.has_dropout then
-    drop(ds, dropout, number, row0 + warp_row, block * BC, $(pr.keep_scale));
-//| end
+//| indented(4, pr.dropping, "drop(ds, dropout, number, row0 + warp_row, block * BC, " .. pr.keep_scale .. ");")
     const bool masked = $(pr.is_cut("range"));
 #pragma unroll
     for (int m = 0; m < QB; m++)

@@ -48,6 +48,19 @@ const int number = $(number);
 //|     end
 //|   end
 //|
+//|   -- Where pairs are dropped: statements of a kernel's own, and pieces with a blank line behind each.
+//|   function pr.dropping(...)
+//|     for _, statement in ipairs(p.has_dropout and { ... } or {}) do
+$(statement)
+//|     end
+//|   end
+//|   function pr.dropping_by(...)
+//|     for _, piece in ipairs(p.has_dropout and { ... } or {}) do
+//|       include(piece)
+
+//|     end
+//|   end
+//|
 //|   -- Of a tile: what is dropped of x becomes 0, and the rest is multiplied by scale where there is one.
 //|   function pr.drop(layout, x, scale)
 //|     local kept = layouts[layout].kept

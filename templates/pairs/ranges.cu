@@ -186,16 +186,27 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 //|   -- Whether one of `keys` keys from `key` on is of first to last.
 //|   function pr.meets(keys, first, last) return ("key <= %s && key + %s > %s"):format(last, keys, first) end
 //|
-//|   -- Keys that the first tile of a sequence has before its right edge; of a window, those that any tile sees, at most.
-//|   function pr.keys_of_first_tile()
-//|     if pr.grow then return "max(sequence.diag_hi(), 0)" end
-//|     if not pr.right then return "sequence.sk()" end
-//|     return ("max(min(%s + 1, sequence.diag_hi() - sequence.diag_lo()), 0)"):format(pr.last_own_key())
+//|   -- Of sequence `number` of a batch that tiles are ordered in, work/varlen_order.cu: its levels, counted in units of a tile's queries.
+//|   -- Its lowest is that of the keys which its first tile has before its right edge; of a window, of those that any tile sees, at most.
+//|   function pr.levels_of()
+//|     local keys = ("max(min(%s + 1, sequence.diag_hi() - sequence.diag_lo()), 0)"):format(pr.last_own_key())
+//|     if pr.grow then keys = "max(sequence.diag_hi(), 0)" elseif not pr.right then keys = "sequence.sk()" end
+  __device__ __forceinline__ Levels levels_of(int number) const {
+    if (number >= p.b) return {0, 0};
+    const Sequence sequence = sequence_of(p, number);
+    const int tiles = (row_count(p, sequence) + BR - 1) / BR;
+    return {$(keys) / unit(), tiles};
+  }
 //|   end
-//|   -- Keys that a tile of some queries sees, `most` at most.
-//|   function pr.keys_of_tile(queries, most)
-//|     if pr.left then most = ("min(sequence.diag_hi() - sequence.diag_lo() + %s, %s)"):format(queries, most) end
-//|     return ("min(sequence.sk(), %s)"):format(most)
+//|   function pr.keys_of()
+//|     local most = "p.section_keys"
+//|     if pr.left then most = ("min(sequence.diag_hi() - sequence.diag_lo() + unit(), %s)"):format(most) end
+  // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
+  __device__ __forceinline__ int keys_of(int number) const {
+    if (number >= p.b) return 0;
+    const Sequence sequence = sequence_of(p, number);
+    return min(sequence.sk(), $(most));
+  }
 //|   end
 //|
 //|   function pr.most_keys()

@@ -7,10 +7,18 @@ return function(pr, p)
   -- The exponent of P: a product in the unit of `shift`, less that one, rounded once. shift: of the row, its maximum or LSE.
   function pr.exponent(product, unit, shift) return ("fmaf(%s, %s, -%s)"):format(product, unit, shift) end
 
-  -- P of the backward pass, from the LSE in that unit, pairs/grad_probability.cu. log2e: a factor, of units that are not of base 2.
+  -- What a score, or what sums relative to a maximum or an LSE have, weighs beside those relative to `shift`. In base 2 the maximum is a
+  -- product that `unit` turns into an exponent, which is rounded before `shift` is taken away.
+  function pr.exp(score, shift) return ("expf(%s - %s)"):format(score, shift) end
+  function pr.exp_log2(m, unit, shift) return ("exp2_approx(__fmul_rn(%s, %s) - %s)"):format(m, unit, shift) end
+
+  -- P of the backward pass, from the LSE in that unit, pairs/grad_probability.cu; log2e: a factor, of units that are not of base 2. And of
+  -- a score as such.
   function pr.probability(product, unit, lse, log2e)
     return ("probability_exp2(%s%s)"):format(pr.exponent(product, unit, lse), log2e and " * " .. log2e or "")
   end
+
+  function pr.probability_e(score, lse) return ("expf(at_most_zero(%s - %s))"):format(score, lse) end
 
   -- LSE of a row with maximum m and sum l, which sees keys. In base 2 scores are products, which `unit` turns into scores.
   function pr.lse(m, l) return m .. " + logf(" .. l .. ")" end

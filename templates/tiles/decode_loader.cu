@@ -1,5 +1,6 @@
 //| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0
@@ -231,7 +232,7 @@ __device__ __forceinline__ void prefetch_table(const Params &p) {
   constexpr int LINE = 32;  // entries
   const int entry = (int)threadIdx.x * LINE;
   if (!in_table(p, entry)) return;
-  const int first = (int)divide((long long)blockIdx.x * p.b, gridDim.x), last = min(first + (int)divide(p.b, gridDim.x), p.b - 1);
+  const int first = (int)$(wk.share("p.b")), last = min(first + (int)divide(p.b, $(wk.blocks)), p.b - 1);
 #pragma unroll 1
   for (int row = first; row <= last; row++)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p.page_table + (long long)row * p.page_table_stride + entry));

@@ -95,7 +95,7 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 }
 
 extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
-  const int tile = $(wk.tile), head = $(wk.head("p.hq"));
+  const int tile = $(wk.tile()), head = $(wk.head("p.hq"));
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
 //| if l.delta_pad then
 //|   if p.has_lengths then

@@ -49,7 +49,7 @@ __device__ __forceinline__ float quad_max_or_nan(float x) {
 
 // What sums relative to r of m weigh beside those relative to `shift`.
 __device__ __forceinline__ float weight_of(float m, float scale_log2, float shift) {
-  return exp2_approx(__fmul_rn(m, scale_log2) - shift);
+  return $(pr.exp_log2("m", "scale_log2", "shift"));
 }
 
 // Takes a new maximum; returns the factor for what was accumulated under the old one.

@@ -107,10 +107,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     u32 v[(DV + 15) / 16 * 4];
     hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
-//| if p.has_dropout then
-    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
-    Kept kept = kept_of(p, number, key, blocks.lo * BR);
-//| end
+//| indented(4, pr.dropping,
+//|   "int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences",
+//|   "Kept kept = kept_of(p, number, key, blocks.lo * BR);")
     mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence();
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
@@ -125,17 +124,13 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
       probabilities(s, a, columns, p, sequence, key, block * BR);
-//| if p.has_dropout then
-      drop(a, kept);
-//| end
+//| indented(6, pr.dropping, "drop(a, kept);")
       load_columns(columns, rows + BR * 4);
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>(dp);
-//| if p.has_dropout then
-      drop(dp, kept, $(pr.keep_scale));
-//| end
+//| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
       grad_scores(dp, s, columns);
       pack_rows(b, dp);
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
@@ -144,13 +139,10 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
                     b[2 * n + 3]);
       release(ds_stored(smem, ds.at));
-//| if p.has_dropout then
-      number += block == blocks.hi;
-//| end
+//| indented(6, pr.dropping, "number += block == blocks.hi;")
       if (block++ == blocks.hi) block = blocks.lo;
-//| if p.has_dropout then
-      kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn
-//| end
+//| indented(6, pr.dropping,
+//|   "kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
       if (item == items - 1) break;
       if (item > 1) grad_q.next(p, blocks);
       Ring<STAGES> next = ring;

@@ -2,7 +2,7 @@
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ out of what was added up in fp32, 64 queries of a head ----
 extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constant__ Params p) {
-  const int block = $(wk.tile), head = $(wk.head("p.hq")), wg = threadIdx.x / 128;
+  const int block = $(wk.tile()), head = $(wk.head("p.hq")), wg = threadIdx.x / 128;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
 //| if p.has_lengths then
   grid_wait();

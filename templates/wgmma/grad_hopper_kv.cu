@@ -1,5 +1,6 @@
 //| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
 //| if not l.sums then
 // Some of them each launch.
@@ -199,12 +200,7 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
   for (int i = 0; i < NS; i++) dp[i] = $(pr.dscore("s[i]", "dp[i]", "delta[i / 4 * 2 + i % 2]"));
 }
 
-//| if p.has_dropout then
-//|   include "pairs/philox.cu"
-
-//|   include "wgmma/grad_hopper_dropout.cu"
-
-//| end
+//| pr.dropping_by("pairs/philox.cu", "wgmma/grad_hopper_dropout.cu")
 //| if not l.sums then
 // dS on its way to memory, out of the registers of an operand, in the order of ds_tile (grad_hopper_common.cu).
 struct GradScores {
@@ -247,7 +243,7 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
-  const KeyTile tile = key_tile(p, queue.again(smem));
+  const KeyTile tile = key_tile(p, queue.again(p, smem));
   const Unit &unit = tile.unit;
   const Sequence sequence = sequence_of(p, unit.batch);
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
@@ -281,7 +277,7 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
   TileQueue queue;
   int index;
 #pragma unroll 1
-  while (queue.next(smem, index)) {
+  while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
     consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));
@@ -305,17 +301,14 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| if p.has_lengths then
   grid_wait();
 //|   if not l.persistent then
-  if (!has_keys(p, blockIdx.x)) return;
+  if (!has_keys(p, $(wk.block))) return;
 //|   end
 //| end
   if (threadIdx.x == 0) {
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
     mbarrier_init(keys_empty(smem), 4 * GROUPS);
-    for (int i = 0; i < 2; i++) {
-      mbarrier_init(tile_full(smem, i), 1);
-      mbarrier_init(tile_empty(smem, i), 4 * GROUPS$(p.has_lengths and " + 1" or ""));
-    }
+//|   wk.begin_slots("4 * GROUPS" .. (p.has_lengths and " + 1" or ""))
 //| end
 #pragma unroll
     for (int i = 0; i < STAGES; i++) {

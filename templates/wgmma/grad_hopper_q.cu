@@ -1,5 +1,6 @@
 //| needs "l.q_consumer l.q_feeder"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
@@ -33,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local tile = pr.right and "(p.tiles - 1 - at.tile)" or "at.tile"
-  const HeadTile at = tile_at(blockIdx.x, p.tiles, gridDim.x / p.tiles);
+  const HeadTile at = $(wk.own_head_tile());
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
   const Unit unit = unit_of(p, at.head / p.members);
 //| if p.has_lengths then

@@ -60,10 +60,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         issue_dots<DV>(dp, v$(c.held > 1 and "" or " + unknown_zero(ring)"), grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
       };
-//| if p.has_dropout then
-      const int number = unit.batch * p.hq + first_head(p, unit) + member;  // of the head among those of all sequences
-      Kept kept = kept_of(p, number, key, own.lo * BR);
-//| end
+//| indented(6, pr.dropping,
+//|   "const int number = unit.batch * p.hq + first_head(p, unit) + member;  // of the head among those of all sequences",
+//|   "Kept kept = kept_of(p, number, key, own.lo * BR);")
       grad_s.begin(p, warp, unit, member, own.lo, key / 64);
       wait_for(ring);
       wgmma_fence();
@@ -77,17 +76,13 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         wgmma_wait<1>(s);  // and dK of the block before
         if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
         probabilities(s, a, columns, p, sequence, key, block * BR);
-//| if p.has_dropout then
-        drop(a, kept);
-//| end
+//| indented(8, pr.dropping, "drop(a, kept);")
         load_columns(columns, rows + BR * 4);
         wgmma_fence(a);
         issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
         wgmma_wait<1>(dp);
-//| if p.has_dropout then
-        drop(dp, kept, $(pr.keep_scale));
-//| end
+//| indented(8, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
         grad_scores(dp, s, columns);
         pack_rows(ds, dp);
         grad_s.store(p, block, ds);
@@ -97,9 +92,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
           wait_for(next);
           load_columns(columns, rows_at(smem, next));
         }
-//| if p.has_dropout then
-        kept = kept_of(p, number, key, (block + 1) * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn
-//| end
+//| indented(8, pr.dropping,
+//|   "kept = kept_of(p, number, key, (block + 1) * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
         turn_wait(wg);
         wgmma_fence(ds);
         issue_sums(dk, ds, q + ring.at * (Q_TILE / 16));

@@ -35,15 +35,11 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
     int block = blocks.lo;
-//| if p.has_dropout then
-    int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences
-//| end
+//| indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 grad_o_used = grad_o_empty(smem, ring.at);
-//| if p.has_dropout then
-      const Kept kept = kept_of(p, number, key0, block * BR);
-//| end
+//| indented(6, pr.dropping, "const Kept kept = kept_of(p, number, key0, block * BR);")
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
@@ -53,18 +49,14 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       handed = true;
       hand_over(smem, s);
       named_arrive(P_FULL, 256);
-//| if p.has_dropout then
-      drop(a, kept);
-//| end
+//| indented(6, pr.dropping, "drop(a, kept);")
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence(a);
       wgmma_fence(dv);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       ring.next();
-//| if p.has_dropout then
-      number += block == blocks.hi;
-//| end
+//| indented(6, pr.dropping, "number += block == blocks.hi;")
       block = block == blocks.hi ? blocks.lo : block + 1;
       if (item == items - 1) {
         wgmma_wait<0>(dv);
@@ -108,17 +100,13 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       float delta[BR / 4];
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       load_columns(delta, rows_at(smem, ring) + BR * 4);
-//| if p.has_dropout then
-      const Kept kept = kept_of(p, unit.batch * p.hq + first_head(p, unit) + member, key0, block * BR);
-//| end
+//| indented(6, pr.dropping, "const Kept kept = kept_of(p, unit.batch * p.hq + first_head(p, unit) + member, key0, block * BR);")
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, ring.at));
       named_arrive(P_EMPTY, 256);
-//| if p.has_dropout then
-      drop(dp, kept, $(pr.keep_scale));
-//| end
+//| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
       grad_scores(dp, s, delta);
       pack_rows(b, dp);
       wgmma_fence(b);

@@ -41,7 +41,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
 
 //| if l.o_in_q then

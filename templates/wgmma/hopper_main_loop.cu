@@ -1,4 +1,5 @@
 //| needs "l.interleaved l.pingpong_products l.pingpong_softmax"
+//| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
       for (; block > keys.last; block--) {
@@ -28,7 +29,5 @@
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
-//| if p.has_dropout then
-        drop_block(block - 1);
-//| end
+//| indented(8, pr.dropping, "drop_block(block - 1);")
       }

@@ -25,7 +25,7 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
   Ring<Q_BUFS> q;
   int v = 0;                        // the buffer of the next block's V
   u32 q_parities = 0, v_parities = 0;  // a bit for each buffer's barrier
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
   // The copy to a buffer has landed at its barrier.
   auto wait = [](u32 landed, u32 &parities, int buffer) {

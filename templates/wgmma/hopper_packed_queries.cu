@@ -19,7 +19,7 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
 }
 __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane) {
   Ring<Q_BUFS> q;
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
   grid_wait();
   // What this lane has copied is there for wgmma to read.

@@ -64,7 +64,7 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();

@@ -27,7 +27,7 @@ __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
@@ -77,7 +77,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| else
 __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
   Ring<Q_BUFS> q;
-  TileScheduler tiles;
+  TileQueue tiles;
   Tile where;
   tma_prefetch(q_map);
   grid_wait();

@@ -1,4 +1,5 @@
 //| needs "l.ahead l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if l.ahead and l.masked then
@@ -32,9 +33,7 @@
 //| end
       mask(block);
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
-//| if p.has_dropout then
-      drop_block(block);
-//| end
+//| indented(6, pr.dropping, "drop_block(block);")
 //| if l.q_lent then
       if (owed) return_q();
 //| end

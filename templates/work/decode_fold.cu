@@ -1,4 +1,5 @@
 //| needs "c.combine c.named l.parts_batch"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- how the parts of segments become one ----
 // SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. What a
 // thread block cannot add it leaves in slots of the workspace: the sum of the tile's sections, if it has the first; the sum of a section
@@ -31,8 +32,7 @@ struct Slot {
     return {ml.x, ml.y, load_part((const float4 *)p.part_o + o())};
   }
   __device__ __forceinline__ void store(const Params &p, const Sum &s) const {
-    ((float4 *)p.part_o)[o()] = s.o;
-    if (four == 0) ((float2 *)p.part_state)[state()] = make_float2(s.m, s.l);
+//| indented(4, wk.leave_sum, "s", "((float4 *)p.part_o)[o()]", "((float2 *)p.part_state)[state()]", "four == 0")
   }
 };
 
@@ -48,8 +48,7 @@ struct KeptSum {
   }
   __device__ __forceinline__ Sum load() const { return {state->x, state->y, *o}; }
   __device__ __forceinline__ void store(const Sum &s, bool first) const {
-    *o = s.o;
-    if (first) *state = make_float2(s.m, s.l);
+//| indented(4, wk.leave_sum, "s", "*o", "*state", "first")
   }
 };
 
@@ -70,8 +69,8 @@ __device__ __forceinline__ void fold_segments(const Params &p, const Sequence &s
                                               int from, int n, unsigned char *smem, int row, int four, const Sum (&parts)[HELD]) {
   const int segments = walk.cuts.segments(), turn = (from - walk.first) / HELD & 1;
   auto kept = [&](int slot, int turn) { return KeptSum(smem, slot, turn, row, four); };
-  auto left = [&](int slot) { return Slot((u32)(blockIdx.x * SLOTS + slot), row, four); };
-  Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
+  auto left = [&](int slot) { return Slot((u32)($(wk.block) * SLOTS + slot), row, four); };
+  Sum whole = $(wk.no_part), section = whole;
   if (from > walk.first) {
     whole = kept(SLOT_TILE, turn ^ 1).load();
     section = kept(SLOT_SECTION, turn ^ 1).load();
@@ -116,7 +115,7 @@ __device__ __forceinline__ void store_segments(const Params &p, const Sequence &
         states[g] = states_of_group(smem, place + g)[row];
         x[g] = *(const float4 *)(part_of_group(smem, last, place + g) + exchange_offset(row, 2 * four));
       }
-      parts[h] = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+      parts[h] = $(wk.no_part);
       parts[h].add(states, x, p.scale_log2);
     };
     meet(0);
@@ -180,7 +179,7 @@ __device__ __forceinline__ void find_parts(const Deal &deal, Found *list, int *p
 __device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, const Found *list, int n, int row,
                                              int four) {
   constexpr int BATCH = $(l.parts_batch);  // parts under way
-  Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
+  Sum whole = $(wk.no_part), section = whole;
 #pragma unroll 1
   for (int j = 0; j < n; j += BATCH) {
     Sum parts[BATCH];
@@ -234,7 +233,7 @@ __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &seq
 // The tile begins here and goes on elsewhere: what the next step has to know of it.
 __device__ __forceinline__ void open_tile(const Params &p, const SegmentWalk &walk, const Split &split) {
   const u64 begin = (u64)walk.begin_of_tile(), size = (u64)split.size;
-  int4 *const open = (int4 *)p.tiles_open + 2 * blockIdx.x;
+  int4 *const open = (int4 *)p.tiles_open + 2 * $(wk.block);
   open[0] = make_int4(walk.batch, walk.kv_head, walk.tile, walk.turns);
   open[1] = make_int4((int)(u32)begin, (int)(begin >> 32), (int)(u32)size, (int)(size >> 32));
 }

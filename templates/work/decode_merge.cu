@@ -15,10 +15,7 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
                                           const Sum &sum) {
   const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
   const Sum s = checked(p, sequence, head, query, col, sum);
-  const float inverse = reciprocal(s.l);
-  if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
-  store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,
-                make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
+//| indented(2, wk.store_sum, "s", { "head", "query" }, "col", "col == 0", "p.scale")
 }
 //| if not p.has_batch_invariant then
 
@@ -63,12 +60,12 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   const int first = split.first_of(walk), parts = split.parts_of(walk);
   __syncthreads();
 
-  const long long own = place_of(blockIdx.x, first < split.index()) * BR;
+  const long long own = place_of($(wk.block), first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
-    Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+    Sum sum = $(wk.no_part);
     float2 states_of[GROUPS];
     float4 x[GROUPS];
 #pragma unroll
@@ -80,8 +77,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
-      part_o[(own + row) * (COLS / 4) + four] = sum.o;
-      if (four == 0) part_state[own + row] = make_float2(sum.m, sum.l);
+//| indented(6, wk.leave_sum, "sum", "part_o[(own + row) * (COLS / 4) + four]", "part_state[own + row]", "four == 0")
     }
   }
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
@@ -99,14 +95,14 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 //| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
   if (threadIdx.x == 0 && first == split.index())
-    ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+    $(wk.leave_open(1, "walk.batch", "walk.kv_head", "walk.tile", "parts"))
 //| end
 }
 //| end
 
 // Rows of sequences none of whose rows sees a key: O = 0, LSE = -inf.
 __device__ __forceinline__ void store_keyless(const Params &p) {
-  for (int i = blockIdx.x; i < p.b; i += gridDim.x) {
+  for ($(wk.steps("int", "i", "p.b"))) {
     const Sequence sequence = sequence_of(p, i);
     if (turns_of(sequence) > 0) continue;
     for (int query = 0; query < sequence.sq(); query++)

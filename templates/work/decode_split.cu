@@ -1,5 +1,6 @@
 //| needs "c.kv_lanes l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- which keys a thread block owns ----
 // The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
 // block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.
@@ -92,7 +93,7 @@ struct Split {
   long long size;           // places of each thread block
   int lanes, lane, shares;  // lane: of this thread block; shares: thread blocks of a line
   // Which thread block it is on its line; the whole grid's number of such a one.
-  __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
+  __device__ __forceinline__ int index() const { return (int)$(wk.block) / lanes; }
   __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
 //| if p.has_batch_invariant then
   // The thread block on whose share the tile at hand begins.
@@ -139,8 +140,8 @@ __device__ __forceinline__ int lanes_of(const Params &) { return 1; }
 //| end
 __device__ __forceinline__ void choose_lane(const Params &p, Split &s) {
   s.lanes = s.walk.lanes = lanes_of(p);
-  s.lane = (int)blockIdx.x - s.index() * s.lanes;
-  s.shares = (int)gridDim.x / s.lanes;
+  s.lane = (int)$(wk.block) - s.index() * s.lanes;
+  s.shares = (int)$(wk.blocks) / s.lanes;
   s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.turn = s.walk.turns = s.walk.tiles = s.walk.end = s.walk.stop = 0;
 }
 

@@ -5,9 +5,9 @@
 constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
 //| end
 
-//| local blocks, block = "gridDim.x", "blockIdx.x"
+//| local blocks, block = wk.blocks, wk.block
 //| if c.cluster > 1 then
-//|   blocks, block = "gridDim.x / CLUSTER", "blockIdx.x / CLUSTER"
+//|   blocks, block = wk.blocks .. " / CLUSTER", wk.block .. " / CLUSTER"
 //| end
 // First row of a warpgroup's 64 in the tile.
 __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
@@ -18,18 +18,13 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //| pr.key_range_of()
 
 //| if not l.persistent then
-struct TileScheduler {
-  bool first = true;
-  __device__ __forceinline__ bool next(const Params &p, u32, Tile &where) {
-    if (!first) return false;
-    first = false;
-    where = tile_of(p, $(block));
-    return true;
-  }
-  __device__ __forceinline__ Tile again(const Params &p, u32) { return tile_of(p, $(block)); }
+//|   local function own()
+    return tile_of(p, $(block));
+//|   end
+//|   local function more()
   __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
-  __device__ __forceinline__ void done(u32, bool) {}
-};
+//|   end
+//|   wk.queue { type = "Tile", own = own, more = more }
 //| else
 // One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that no block sits on
 // tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
@@ -40,8 +35,7 @@ struct TileScheduler {
 // The search takes as long as some blocks of keys: it begins when K of this one is on its way.
 __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
 //| end
-__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
-__device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
+//| wk.slots(0, l.slot)
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
 //|   if p.has_lengths then
 // Of boxes with rows that are not the sequence's own: they land here, and `full` is completed when those rows are zeros. Q of a tile may
@@ -51,67 +45,54 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
   return barrier(smem, TILE_BARRIERS + 5 + STAGES_V + buffer * WGS + wg);
 }
 //|   end
-__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(l.slot); }
 
-struct TileScheduler {
-  Ring<2> slot;
-  // False at the end.
-  __device__ __forceinline__ bool next(const Params &p, u32 smem, Tile &where) {
-    mbarrier_wait(tile_full(smem, slot.at), slot.parity);
-    where = again(p, smem);
-    return where.row >= 0;
-  }
-//|   if l.ahead then
+//|   local function load()
+    const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
+//|     if l.parts then
+    const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
+//|     else
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
+//|     end
+//|   end
+//|   local function more()
+//|     if l.ahead then
   // The tile after the one at hand.
   __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, KeyRange &keys) {
-    TileScheduler after = *this;
+    TileQueue after = *this;
     Tile where;
     after.slot.next();
     const bool there = after.next(p, smem, where);
     if (there) keys = after.keys(p, smem, wg);
     return there;
   }
-//|   end
-  // The tile at hand, so that no warp must keep it in registers.
-  __device__ __forceinline__ Tile again(const Params &, u32 smem) {
-    const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
-//|   if l.parts then
-    const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
-    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
-//|   else
-    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
-//|   end
-  }
-//|   if p.has_lengths then
+//|     end
+//|     if p.has_lengths then
   // And its sequence.
   __device__ __forceinline__ Sequence sequence(const Params &p, u32 smem) {
     const u32 slot = tile_slot(smem, this->slot.at);
     const uint4 rows = load_shared_x4(slot + 16);
     const int index = load_shared(slot + 12);
-//|     if l.masked then
+//|       if l.masked then
     const uint4 diagonals = load_shared_x4(slot + 32);
     return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w, (int)diagonals.x, (int)diagonals.y};
-//|     else
+//|       else
     return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w};
-//|     end
+//|       end
   }
-//|   end
-//|   if l.published then
+//|     end
+//|     if l.published then
   __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
     const uint4 loaded = load_shared_x4(slot + $(l.ranges)), own = load_shared_x4(slot + $(l.ranges + 16) + wg * 16);
     return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
   }
-//|   else
+//|     else
   __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
+//|     end
 //|   end
-  // This warp, or this thread alone, needs the tile no more.
-  __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
-    if (whole_warp) __syncwarp();
-    if (!whole_warp || threadIdx.x % 32 == 0) mbarrier_arrive(tile_empty(smem, slot.at));
-    slot.next();
-  }
-};
+//|   wk.queue { type = "Tile", is = "tile.row >= 0", load = load, more = more }
+
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
   auto publish = [&](const Tile &where) {
@@ -163,45 +144,22 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();
   const Parts parts = parts_of_launch(p);
 //|   end
-//|   if c.grid == 1 then
-  // To and fro over the blocks, so that a block with a long tile gets a short one next.
-//|     if not p.has_lengths then
-  for (int round = 0;; round++) {
-    const int tile = $(wk.of_round(block, blocks));
-    if (tile >= $(total)) break;
-    publish($(tile));
-    wait_loaded();
-  }
-//|     else
+//|   local way = wk.ways[c.grid]
+//|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
-  for (int round = 0;; round++) {
-    const Tile where = order.tile($(wk.of_round("blockIdx.x", "gridDim.x", "(int)")));
+//|     wk.each(way, { cast = "(int)" }, function(number)
+    const Tile where = order.tile($(number));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
     publish(where);
-  }
-//|     end
+//|     end)
 //|   else
-  // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
-  // puts the counter back to 0 for the next launch.
-//|     if p.has_lengths then
-  for (int tile = blockIdx.x; tile < order.total();) {
-    publish(order.tile(tile));
-    wait_loaded();
-    u32 drawn = 0;
-    if (lane == 0) drawn = $(wk.drawn("order.total()"));
-//|     else
-  for (int tile = blockIdx.x; tile < $(total);) {
+//|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
+//|     local wait = not p.has_lengths and not l.split and "grid_wait()"
+//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait }, function()
     publish($(tile));
     wait_loaded();
-    u32 drawn = 0;
-//|       if not l.split then
-    grid_wait();
-//|       end
-    if (lane == 0) drawn = $(wk.drawn(total));
-//|     end
-    tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
-  }
+//|     end)
 //|   end
   grid_over();
   publish({-1, 0, 0, 0});

@@ -3,31 +3,62 @@
 //| local edges = include "pairs/edges.lua"
 //|
 //| return function(wk, p)
-//|   -- Tiles of a head side by side, whatever they cost: what block blockIdx.x has, of so many heads of a sequence.
-//|   wk.tile = "blockIdx.x % p.tiles"
-//|   function wk.head(heads) return "blockIdx.x / p.tiles % " .. heads end
-//|   function wk.batch(heads) return "blockIdx.x / p.tiles / " .. heads end
+//|   -- A thread block's number, and how many there are: kernels ask by these names alone.
+//|   wk.block, wk.blocks = "blockIdx.x", "gridDim.x"
+//|
+//|   -- Tiles of a head side by side, whatever they cost. The digits of a number, the lowest first: its tile of so many of a head, its head
+//|   -- of so many of a sequence, and its sequence. By default of the block's own number, and as many tiles as the launch counts.
+//|   function wk.tile(tiles, number) return ("%s %% %s"):format(number or wk.block, tiles or "p.tiles") end
+//|   function wk.head(heads, tiles, number) return ("%s / %s %% %s"):format(number or wk.block, tiles or "p.tiles", heads) end
+//|   function wk.batch(heads, tiles, number) return ("%s / %s / %s"):format(number or wk.block, tiles or "p.tiles", heads) end
+//|   -- The same as lines, of digits {name, radix, factor} from the lowest up, and of what is left.
+//|   function wk.digits(digits, rest)
+  int i = $(wk.block);
+//|     for n, digit in ipairs(digits) do
+  $(digit[1]) = i % $(digit[2])$(digit[3] or "");
+//|       if n < #digits then
+  i /= $(digit[2]);
+//|       end
+//|     end
+  $(rest) = i / $(digits[#digits][2]);
+//|   end
+//|   -- Of blocks that have all of a head.
+//|   function wk.whole_head(heads) return ("%s %% %s"):format(wk.block, heads) end
+//|   function wk.batch_of_heads(heads) return ("%s / %s"):format(wk.block, heads) end
+//|
+//|   -- The heads that `head` is a number of, and those of a tile: the first of its group where a tile has rows of all heads of one.
+//|   function wk.heads(packed) return packed and "p.hkv" or "p.hq" end
+//|   function wk.take_head(packed, head)
+//|     if packed then
+  w.kv_head = $(head);
+  w.head = w.kv_head * p.group;
+//|     else
+  w.head = $(head);
+  w.kv_head = w.head / p.group;
+//|     end
+//|   end
 //|
 //|   -- Where tiles are long and short, the longest of all heads in front: `tile` of a head's, and `place` among the heads.
 //|   function wk.tile_of_keys()
 //|     if edges.grow(p) then
   // The first tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = blockIdx.x / heads_of_launch, place = blockIdx.x % heads_of_launch;
+  const int heads_of_launch = $(wk.blocks) / p.tiles, tile = $(wk.block) / heads_of_launch, place = $(wk.block) % heads_of_launch;
 //|     else
-  const int tile = $(wk.tile), place = blockIdx.x / p.tiles;
+  const int tile = $(wk.tile()), place = $(wk.block) / p.tiles;
 //|     end
 //|   end
 //|   function wk.tile_of_queries()
 //|     if edges.grow(p) then
   // The last tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
-  const int place = blockIdx.x % heads_of_launch;
+  const int heads_of_launch = $(wk.blocks) / p.tiles, tile = p.tiles - 1 - $(wk.block) / heads_of_launch;
+  const int place = $(wk.block) % heads_of_launch;
 //|     else
-  const int tile = $(wk.tile), place = blockIdx.x / p.tiles;
+  const int tile = $(wk.tile()), place = $(wk.block) / p.tiles;
 //|     end
 //|   end
 //|
-//|   -- The same in groups of heads that share the L2.
+//|   -- The same in groups of heads that share the L2: tile_at(), and what it says of a block's own number.
+//|   function wk.own_head_tile() return ("tile_at(%s, p.tiles, %s / p.tiles)"):format(wk.block, wk.blocks) end
 //|   function wk.head_tiles()
 struct HeadTile {
   int head, tile;  // of the launch's heads; of the head's tiles

@@ -1,7 +1,10 @@
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
-//| return function(wk)
+//| return function(wk, p)
+//|   -- No part yet.
+//|   wk.no_part = "{-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}"
+//|
 //|   -- A thread's columns of row `row` of a part to memory. of: the accumulators of the row, for v of `count` blocks of eight columns.
 //|   function wk.leave_row(row, state, v, count, of)
 const long long at = part_row(where, $(row));
@@ -22,7 +25,7 @@ for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) =
 //|   function wk.sum_of_parts(parts, batch, from, scale_log2)
 const float4 *const part_o = (const float4 *)p.part_o;
 const float2 *const part_state = (const float2 *)p.part_state;
-Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+Sum sum = $(wk.no_part);
 constexpr int BATCH = $(batch);  // parts under way
 for (int j = 0; j < $(parts); j += BATCH) {
   float2 states[BATCH];
@@ -39,4 +42,25 @@ for (int j = 0; j < $(parts); j += BATCH) {
   sum.add(states, x, $(scale_log2));
 }
 //|   end
+//|
+//|   -- Four columns of a sum to memory, for others to go on with: o: where they lie; state: where (m, l) of the row does, which the thread
+//|   -- of the first columns writes.
+//|   function wk.leave_sum(sum, o, state, first)
+$(o) = $(sum).o;
+if ($(first)) $(state) = make_float2($(sum).m, $(sum).l);
+//|   end
+//|
+//|   -- Four columns of a row of O, from `col` on, out of the sum of all its parts: O = sum / l and LSE. A row that saw no key has l = 0:
+//|   -- O = 0, LSE = -inf. at: its {head, query}; the thread of the `first` columns writes LSE. factor: behind 1 / l.
+//|   function wk.store_sum(sum, at, col, first, scale, factor)
+const float inverse = reciprocal($(sum).l)$(factor or "");
+if (p.lse != nullptr && $(first)) p.lse[sequence.lse($(at[1]), $(at[2]))] = log_sum_exp({$(sum).m, $(sum).l}, $(sum).l, $(scale));
+store_columns((output *)p.o + sequence.o() + $(at[2]) * p.o_ss + $(at[1]) * p.o_sh, $(col),
+              make_float4($(sum).o.x * inverse, $(sum).o.y * inverse, $(sum).o.z * inverse, $(sum).o.w * inverse));
+//|   end
+//|
+//|   -- What a later step has to know of a tile that a block leaves open, in so many words of four; where there is none, nothing.
+//|   local function open(words) return ("((int4 *)p.tiles_open)[%s%s]"):format(words > 1 and words .. " * " or "", wk.block) end
+//|   function wk.leave_open(words, ...) return ("%s = make_int4(%s);"):format(open(words), table.concat({ ... }, ", ")) end
+//|   function wk.leave_none_open(words) return wk.leave_open(words, 0, 0, 0, 0) end
 //| end

@@ -1,4 +1,5 @@
 //| needs "l.merge_threads l.pdl"
+//| local wk = include("work/work.lua").of(p, l)
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
 //| if l.pdl then
@@ -9,7 +10,7 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
   if (parts == 1) return;  // O is there
   const int rows = p.sq * p.group, tiles = (rows + BR - 1) / BR, all = p.b * p.hkv * rows * (COLS / 4);
 #pragma unroll 1
-  for (int i = (int)blockIdx.x * $(l.merge_threads) + (int)threadIdx.x; i < all; i += (int)gridDim.x * $(l.merge_threads)) {
+  for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
     const int at = i / (COLS / 4) / rows, row = i / (COLS / 4) - at * rows;
     Tile where;
     where.batch = at / p.hkv;

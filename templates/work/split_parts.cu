@@ -1,5 +1,6 @@
 //| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.rounds l.tile_clocks l.tma? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
 // ---- into how many parts the keys of every tile are cut ----
 
 //| if c.parts > 0 then
@@ -42,9 +43,9 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 }
 // The same for this launch.
 __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
-  const Parts parts = parts_of(p.tiles * p.hkv * p.b, (most_keys(p, sequence_of(p, 0)) + BC - 1) / BC, (int)gridDim.x);
+  const Parts parts = parts_of(p.tiles * p.hkv * p.b, (most_keys(p, sequence_of(p, 0)) + BC - 1) / BC, (int)$(wk.blocks));
 //| if l.merges then
-  if (blockIdx.x == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
+  if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
 //| end
   return parts;
 }

@@ -25,10 +25,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
-  const float inverse = reciprocal(sum.l)$(pr.out_scale);
-  if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
-  store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
-                make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));
+//| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", scale, pr.out_scale)
 }
 
 // Where row `tile_row` of a part lies in the workspace.

@@ -1,5 +1,7 @@
 //| needs "c.pack? c.sections? l.pack? l.parts? l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+//| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
 // ---- which tile a block owns ----
 
 //| if p.has_lengths then
@@ -21,11 +23,7 @@ struct Tile {
 
 //| else
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
-//| if (c.pack or l.pack) == 1 then
-  const int heads = p.hkv;
-//| else
-  const int heads = p.hq;
-//| end
+  const int heads = $(wk.heads(packed));
   const int total = heads * p.b;                           // heads of all batches
 //| if (c.sections or 1) > 1 then
   const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
@@ -43,13 +41,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   w.row = (p.tiles - 1 - tile) * BR;
 //| end
   w.batch = at / heads;
-//| if (c.pack or l.pack) == 1 then
-  w.kv_head = at % heads;
-  w.head = w.kv_head * p.group;
-//| else
-  w.head = at % heads;
-  w.kv_head = w.head / p.group;
-//| end
+//| wk.take_head(packed, "at % heads")
 //| if l.split then
   w.number = at * p.tiles + w.row / BR;
 //| end
@@ -66,7 +58,7 @@ struct Row {
   long long query, head;
 };
 __device__ __forceinline__ Row row_of(const Params &p, const Tile &w, int row) {
-//| if (c.pack or l.pack) == 1 then
+//| if packed then
   return {row / p.group, w.head + row % p.group};
 //| else
   return {row, w.head};

@@ -1,5 +1,7 @@
 //| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+//| local packed = (c.pack or l.pack) == 1
 // ---- in which order tiles are done where every sequence has its own lengths ----
 // The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
 // belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
@@ -109,28 +111,18 @@ struct TileOrder {
   __device__ __forceinline__ void keep(const Found &f) { found_ = f; }
 //| end
 
-  __device__ __forceinline__ int heads() const { return $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq"); }
+  __device__ __forceinline__ int heads() const { return $(wk.heads(packed)); }
   // Queries of a tile.
-  __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }
+  __device__ __forceinline__ int unit() const { return $(packed and "max(BR / p.group, 1)" or "BR"); }
   __device__ __forceinline__ int total() const { return counts().total; }
 
-  __device__ __forceinline__ Levels levels_of(int number) const {
-    if (number >= p.b) return {0, 0};
-    const Sequence sequence = sequence_of(p, number);
-    const int tiles = (row_count(p, sequence) + BR - 1) / BR;
-    return {$(pr.keys_of_first_tile()) / unit(), tiles};
-  }
+//| pr.levels_of()
 
-  // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
-  __device__ __forceinline__ int keys_of(int number) const {
-    if (number >= p.b) return 0;
-    const Sequence sequence = sequence_of(p, number);
-    return $(pr.keys_of_tile("unit()", "p.section_keys"));
-  }
+//| pr.keys_of()
   // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
   __device__ __forceinline__ int width_of(int keys) const {
     const int most = min(max(p.section_keys / max(keys, 1), 1), p.hkv), sections = (p.hkv + most - 1) / most;
-    return (p.hkv + sections - 1) / sections$((c.pack or l.pack) == 1 and "" or " * p.group");
+    return (p.hkv + sections - 1) / sections$(packed and "" or " * p.group");
   }
 
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
@@ -163,7 +155,7 @@ struct TileOrder {
     }
     Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
 //| if l.parts then
-    n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)gridDim.x);
+    n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
     n.total *= n.parts;
 //| end
     n.per_head = gather(0);
@@ -241,13 +233,7 @@ struct TileOrder {
 //| else
     w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
 //| end
-//| if (c.pack or l.pack) == 1 then
-    w.kv_head = head;
-    w.head = head * p.group;
-//| else
-    w.head = head;
-    w.kv_head = head / p.group;
-//| end
+//| indented(2, wk.take_head, packed, "head")
     return w;
   }
 };

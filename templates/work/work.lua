@@ -3,11 +3,12 @@
 --   local wk = include("work/work.lua").of(p, l)
 --
 -- gives the hooks, as pairs/pairs.lua does for pairs. A tile has a number. order.cu says which tile a number is, deal.cu which numbers a
--- block does, parts.cu how parts of a tile become one.
+-- block does, queue.cu how the warps of a block hear of them, parts.cu how parts of a tile become one.
 
 local parts = {
   include "work/order.cu",
   include "work/deal.cu",
+  include "work/queue.cu",
   include "work/parts.cu",
 }
 

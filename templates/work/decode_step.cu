@@ -1,0 +1,31 @@
+//| needs "l.pdl"
+//| local wk = include("work/work.lua").of(p, l)
+// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
+//| if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//| end
+  const int block = (int)$(wk.block) / SLICES, slice = (int)$(wk.block) % SLICES;
+  const int4 open = __ldcg((const int4 *)p.tiles_open + $(p.has_batch_invariant and "2 * " or "")block);
+  if (open.w == 0) return;
+  const Sequence sequence = sequence_of(p, open.x);
+  Walk walk;
+  walk.kv_head = open.y;
+  walk.tile = open.z;
+  const Tile tile = tile_of(p, sequence, walk);
+  const int rows = rows_in(tile);
+//| if p.has_batch_invariant then
+  if (slice * MERGE_THREADS >= rows * (COLS / 4)) return;
+  __shared__ Found list[SEGMENTS];
+  __shared__ int parts;
+  if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
+  __syncthreads();
+//| end
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
+//| if p.has_batch_invariant then
+    add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
+//| else
+    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+//| end
+}
