@@ -93,6 +93,13 @@ extern "C" {
 #define FA_API
 #endif
 
+/* The null pointer of the INIT macros, without a warning in either language. */
+#ifdef __cplusplus
+#define FA_NULL nullptr
+#else
+#define FA_NULL NULL
+#endif
+
 #define FA_VERSION_MAJOR 0
 #define FA_VERSION_MINOR 1
 #define FA_VERSION_PATCH 0
@@ -274,15 +281,15 @@ typedef struct fa_args {
     float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
     int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
 } fa_args;
-#define FA_TENSOR_INIT \
-    {                  \
-        0, 0, 0, 0     \
+#define FA_TENSOR_INIT   \
+    {                    \
+        FA_NULL, 0, 0, 0 \
     }
-#define FA_ARGS_INIT                                                                                                                     \
-    {                                                                                                                                    \
-        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT,            \
-            FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0                                                                                   \
+#define FA_ARGS_INIT                                                                                                                  \
+    {                                                                                                                                 \
+        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, \
+            FA_NULL, FA_NULL, 0, 0, 0, FA_NULL, FA_NULL, FA_NULL, FA_NULL, 0, 0, FA_NULL, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0,  \
+            FA_NULL, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_NULL, FA_NULL, 0, 0                        \
     }
 
 typedef struct fa_context fa_context;  /* device, compiler, cache and the table of prepared kernels */
@@ -404,9 +411,9 @@ typedef struct fa_options {
     int32_t workspace; /* fa_workspace_source: of launches that bring none */
     int32_t reserved;  /* 0 */
 } fa_options;
-#define FA_OPTIONS_INIT                                                                 \
-    {                                                                                   \
-        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_OPTIONS_INIT                                                                                                                 \
+    {                                                                                                                                   \
+        sizeof(fa_options), FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_LOG_WARN, 0, FA_NULL, 0, 0, 0, 0, 0, FA_NULL, 0, 0 \
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
@@ -514,9 +521,9 @@ typedef struct fa_tune_options {
     int (*progress)(void *user, const char *line, double done); /* non-zero return stops the search; NULL = none */
     void *user;
 } fa_tune_options;
-#define FA_TUNE_OPTIONS_INIT                      \
-    {                                             \
-        sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 \
+#define FA_TUNE_OPTIONS_INIT                                  \
+    {                                                         \
+        sizeof(fa_tune_options), 0, 0, 0, 0, FA_NULL, FA_NULL \
     }
 
 /* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so

@@ -203,8 +203,10 @@ return labels.filter((e) => e.textContent !== '★' && box(e).left < star.right 
 
     # Other tunables held fixed.
     browser.keys("1")
+    browser.click("#folded summary")
     browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = '4'; s.dispatchEvent(new Event('change'))")
     check_map(browser, best_of_tiles(rows, "model_us", warps=4), "warps = 4")
+    check("warps=4" in browser.js("return document.querySelector('#folded summary').textContent"), "the fold does not say what is held")
     browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = ''; s.dispatchEvent(new Event('change'))")
 
     # The figures: mouse and keyboard.
@@ -275,6 +277,21 @@ return !document.getElementById('tip').hidden && r.left >= 0 && r.right <= inner
     browser.devtools("Emulation.setEmulatedMedia", media="")
 
 
+def check_first_screen(browser, url):
+    """At 1340 x 980 the whole map is there to see, and the other tunables are folded away."""
+    browser.open(url, width=1340, height=980)
+    map_, legend = browser.js("return ['grid', 'legend'].map((id) => document.getElementById(id).getBoundingClientRect().bottom)")
+    check(map_ <= 900 and legend <= 980, f"first screen: the map ends at {map_}, its legend at {legend}")
+    check(browser.js("return document.getElementById('folded').open") is False, "first screen: the filters are unfolded")
+    styles = browser.js("""return [...document.querySelectorAll('.chart')].map((chart) => [...chart.querySelectorAll('.key path.line')].map((e) => {
+const s = getComputedStyle(e); return s.stroke + ' ' + s.strokeDasharray; }));""")
+    check(all(len(set(lines)) == len(lines) for lines in styles) and max(map(len, styles)) >= 4, f"lines that look alike: {styles}")
+    colours = browser.js("return [...document.querySelectorAll('#systems .key path.line')].map((e) => getComputedStyle(e).stroke)")
+    check(len(set(colours)) == len(colours), f"systems of one colour: {colours}")
+    ticks = browser.js("return [...document.querySelectorAll('#convergence .tick')].map((e) => e.textContent)")
+    check("100 %" in ticks, f"the axis of the convergence does not say 100 %: {ticks}")
+
+
 def check_leader(browser, row, clock):
     """The head, the first row of the table, the bright end of the map's bar and the chosen tile tell of the same config."""
     time = browser.js("return document.querySelector('#facts dd').textContent")
@@ -300,6 +317,9 @@ def check_measured_page(browser, url, rows):
     check_leader(browser, min((r for r in rows if r["measured_us"] and r["quality"] != "few-samples"), key=lambda r: float(r["measured_us"])), "measured")
     browser.click("input[name=clock][value=model]")
     check_map(browser, best_of_tiles(rows, "model_us"), "the model's clock")
+    marked = browser.js("return [...document.querySelectorAll('.cell')].filter((e) => /[●≈○]/.test(e.textContent)).map((e) => [e.dataset.y, e.dataset.x].join()).sort()")
+    there = sorted({",".join(map(str, place((tunables(r)["br"], tunables(r)["bc"])))) for r in rows if r["measured_us"]})
+    check(marked == there, f"measured marks on the model's map: {marked}, not {there}")
     check_leader(browser, min((r for r in rows if r["rejected"] != "yes"), key=lambda r: float(r["model_us"])), "model")
     check(browser.complaints() == [], "measured: the console says something")
 
@@ -344,6 +364,7 @@ def main():
         check_model_page(browser, (work / "model.html").as_uri(), rows, text, document, downloads)
         check_looks(browser, (work / "model.html").as_uri())
         check_measured_page(browser, (work / "measured.html").as_uri(), measured)
+        check_first_screen(browser, (work / "model.html").as_uri())
         check_streamed_page(browser, (work / "streamed.html").as_uri())
     finally:
         browser.close()

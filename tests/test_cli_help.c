@@ -233,6 +233,52 @@ Test(cli_help, zsh)
 }
 
 /* What README shows of commands whose answer depends on neither the machine nor the clock is what they print; "..." leaves the rest out. */
+static char *whole(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    cr_assert(f, "%s", path);
+    char *text = calloc(1, 1 << 20);
+    cr_assert(text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* The first screen of the README: the chart, how to install, lines of C and of Python, the demo after them; and figures that
+ * docs/performance.md holds. */
+Test(cli_help, readme_begins_with_what_a_visitor_needs)
+{
+    static const char *const order[] = { "docs/performance-main.svg", "pip install .", "cmake --install", "fa_launch(",
+                                         "fagen.attention(",          "scripts/demo" };
+    char *readme = whole(FAGEN_TESTS "/../README.md"), *performance = whole(FAGEN_TESTS "/../docs/performance.md");
+    const char *at = readme;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const char *next = strstr(at, order[i]);
+        cr_assert(next, "%s is not behind %s", order[i], i ? order[i - 1] : "the title");
+        at = next;
+    }
+    int lines = 0;
+    for (const char *s = readme; s < at; s++)
+        lines += *s == '\n';
+    cr_expect_leq(lines, 45, "the demo begins in line %d", lines);
+    const char *fast = strstr(readme, "## How fast"), *end = strstr(fast, "\n[docs/experiments.md]");
+    cr_assert(fast && end);
+    int figures = 0;
+    for (const char *s = strstr(fast, "\n| beside"); s < end;) { /* each number with a decimal point */
+        size_t n = strspn(s, "0123456789");
+        if (n && s[n] == '.' && s[n + 1] >= '0' && s[n + 1] <= '9' && strncmp(s, "0.2 us", 6)) {
+            char figure[32];
+            n += 1 + strspn(s + n + 1, "0123456789");
+            snprintf(figure, sizeof figure, "%.*s", (int)n, s);
+            cr_expect(strstr(performance, figure), "docs/performance.md has no %s", figure);
+            figures++;
+        }
+        s += n ? n : 1;
+    }
+    cr_expect_gt(figures, 8);
+    free(readme);
+    free(performance);
+}
+
 Test(cli_help, readme)
 {
     static const struct {

@@ -175,6 +175,46 @@ Test(cli_output, literature)
     json_decref(j);
 }
 
+/* A kernel's text with its launcher: what is launched, and a file that nvcc builds alone, where there is an nvcc. */
+Test(cli_output, emit_with_its_host)
+{
+    static const struct {
+        const char *words, *holds[4];
+    } rows[] = {
+        { "-d 64 --arch sm_80 --causal -n 256 -b 2 --heads 4 --kv-heads 2",
+          { "enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, ROWS = 256, KEYS = 256, LEFT = -1, RIGHT = 0, IN = 2, OUT = 2, HALF = 0 };",
+            "p.q_ss = 256;", "cudaFuncAttributeMaxDynamicSharedMemorySize", "const void *kernel = (const void *)fa_fwd;" } },
+        { "-d 128 --arch h100 -n 512 --window 64,3",
+          { "LEFT = 64, RIGHT = 3,", "cuTensorMapEncodeTiled", "&map_2 };", "sm_90a -o kernel" } },
+        { "-d 64 --arch h200 --sq 200 --sk 16k --heads 2",
+          { "ROWS = 200, KEYS = 16384", "p.diag_hi", "workspace + ", "(const void *)fa_fwd_merge" } },
+    };
+    const char *nvcc = access("/usr/local/cuda/bin/nvcc", X_OK) == 0 ? "/usr/local/cuda/bin/nvcc" : NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[600];
+        snprintf(words, sizeof words, "emit %s", rows[i].words);
+        cli_result alone = cli_run(words);
+        snprintf(words, sizeof words, "emit %s --host", rows[i].words);
+        cli_result r = cli_run(words);
+        cr_assert_eq(r.code, 0, "%s: %s", words, r.err);
+        cr_expect(!strncmp(r.out, alone.out, alone.out_size), "the kernel's text is not what it is alone");
+        for (size_t k = 0; k < 4; k++)
+            cr_expect(strstr(r.out, rows[i].holds[k]), "%s: no %s", words, rows[i].holds[k]);
+        cli_scratch_write("host.cu", r.out, r.out_size);
+        const char *target = strstr(r.out, "arch=compute_");
+        cr_assert(target);
+        snprintf(words, sizeof words, "%s -std=c++17 -gencode %.*s -o host host.cu >log 2>&1", nvcc ? nvcc : "true",
+                 (int)strcspn(target, " "), target);
+        if (i < 2) /* the third is of the same lines */
+            cr_expect_eq(system(words), 0, "%s", words);
+        cli_result_free(&alone);
+        cli_result_free(&r);
+    }
+    cli_result r = cli_run("emit -d 64 --op backward --arch sm_80 --host");
+    cr_expect(r.code == 1 && strstr(r.err, "--host is for dense problems of the forward"), "%d %s", r.code, r.err);
+    cli_result_free(&r);
+}
+
 /* What `cache why` names for a chip is what `emit` makes for it, and what runs there. */
 Test(cli_output, why_names_what_runs)
 {

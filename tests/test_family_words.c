@@ -45,6 +45,7 @@ static const struct {
     { "cli/explore/columns.c", "order", "a column: place in the space" },
     { "cli/show/kernel_report.c", "warps", "a field of a document" },
     { "cli/emit/bundle.c", "rows", "a field of a document" },
+    { "cli/emit/host.c", "box", "of a tensor map" },
     { "cli/options/command.c", "always", "--color always" },
     { "runtime/explain.c", "cluster", "a cluster of blocks" },
 };

@@ -5,6 +5,7 @@
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "host.h"
 #include "runtime/build/compiler.h"
 #include "runtime/build/resources.h"
 #include <stdlib.h>
@@ -64,6 +65,7 @@ static const cli_option options[] = {
       .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
     { .name = "format", .letter = 'f', .type = &cli_choice, FIELD(format), .value = "FORMAT",
       .help = "what is written", .preset = "cu", .words = formats },
+    { .name = "host", FIELD(host), .help = "add the launcher and a main that checks one problem: a file that nvcc builds alone" },
     { .name = "output", .letter = 'o', .type = &cli_text, FIELD(output), .value = "FILE",
       .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
     { .name = NULL },
@@ -120,12 +122,12 @@ static json_t *steps_json(const fa_source *s, const fa_entry *e)
     return steps;
 }
 
-/* Where the result goes: a file, standard output, or a string of the document. */
+/* Where the result goes, which is `whole` where that is not NULL: a file, standard output, or a string of the document. */
 static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_selection *selection, const fa_arch *arch, const fa_source *s,
-                   const fa_entry *e)
+                   const fa_entry *e, const fa_text *whole)
 {
-    const char *bytes = a->format == CU ? s->text : e->image;
-    size_t n = a->format == CU ? s->text_size : e->image_size - (e->ptx != 0); /* without the NUL */
+    const char *bytes = whole ? whole->s : a->format == CU ? s->text : e->image;
+    size_t n = whole ? whole->n : a->format == CU ? s->text_size : e->image_size - (e->ptx != 0); /* without the NUL */
     fa_status st = FA_OK;
     if (!a->output && !c->json && (a->format == CU || e->ptx) && isatty(STDOUT_FILENO))
         cli_say(stdout, "%s", bytes);
@@ -180,11 +182,18 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         st = emit_pick(a, ctx, &p, &selection, &s);
     fa_destroy(ctx);
+    fa_text whole = { 0 };
+    if (st == FA_OK && a->host) {
+        fa_text_add(&whole, s.text, s.text_size);
+        st = a->format == CU ? emit_host(&whole, arch, a->sram, &p, &selection.config, &s, &a->window)
+                             : fa_fail(FA_INVALID, "--host and --format %s contradict each other; accepted: cu", formats[a->format].name);
+    }
     if (st == FA_OK && a->format != CU) {
         compiler = fa_compiler_open(NULL);
         st = compiler ? fa_compile(compiler, &s, arch->name, a->format == PTX, &e) : fa_fail(FA_NOMEM, "no memory for a compiler");
     }
-    int code = st == FA_OK ? deliver(c, a, &p, &selection, arch, &s, &e) : cli_fail(c, st);
+    int code = st == FA_OK ? deliver(c, a, &p, &selection, arch, &s, &e, a->host ? &whole : NULL) : cli_fail(c, st);
+    fa_text_free(&whole);
     fa_entry_free(&e);
     fa_compiler_close(compiler);
     fa_source_free(&s);
@@ -198,11 +207,13 @@ const cli_command cli_emit = {
     .about = "Renders the config that fa_launch would run there, from the records of the chip, what ships, or the model, or the one that "
              "is named, to the text "
              "that fagen would compile. The text names its config: with --config the same command gives the same bytes. "
-             "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each "
+             "Needs no GPU; ptx and cubin need NVRTC. With --host the text has the launcher and a main that checks one problem, too: nvcc "
+             "builds that file alone. With --bundle: a C file with the compiled kernels that fa_launch would run for each "
              "problem on "
              "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC. With --raw the bytes alone, for "
              "programs that map a file.",
-    .examples = "fagen emit -d 128 --causal\nfagen emit -d 64 --arch sm_90a --format cubin -o attention.cubin\n"
+    .examples = "fagen emit -d 128 --causal\nfagen emit -d 128 --causal -n 1k --arch h100 --host -o kernel.cu\nfagen emit -d 64 --arch "
+                "sm_90a --format cubin -o attention.cubin\n"
                 "fagen emit --problem 'fp16,d=64,mask=causal' --config 'flash_fwd_mma:br=64,bc=64,warps=4' -o kernel.cu\n"
                 "fagen emit --bundle -d 64,128 --mask none,causal -n 1024,4096 --arch sm_80,sm_90a -o fa_kernels.c",
     .groups = groups,

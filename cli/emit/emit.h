@@ -17,7 +17,7 @@ typedef struct emit_args {
     int32_t sram;
     const char *config, *output;
     int32_t format;
-    bool bundle, raw, model_best;
+    bool bundle, raw, model_best, host;
     const char *name, *chip, *grid;
     int32_t threads;
 } emit_args;

@@ -42,7 +42,9 @@ function drawConvergence() {
   for (const s of list) s.points = s.steps.map(([k, us]) => [k, 100 * best / us]);
   const least = leastOf(list.flatMap((s) => s.points.map((p) => p[1])));
   const x = { min: 1, max: Math.max(2, most), log: true, write: (v) => whole(v), title: "configs tried" };
-  const y = { min: Math.max(0, Math.floor(least / 10) * 10 - 5), max: 104, write: (v) => digits(v, 3) + " %", title: "speed of the best so far" };
+  const low = Math.max(0, Math.floor(least / 10) * 10), step = [1, 2, 5, 10, 20].find((s) => (100 - low) / s <= 7);
+  const y = { min: low, max: 101, ticks: Array.from({ length: Math.floor((100 - low) / step) + 1 }, (_, k) => 100 - k * step).reverse(), write: (v) => digits(v, 3) + " %",
+    title: "speed of the best so far" }; // the last tick is the fastest
   const f = frame(box, x, y, 0.66), points = [];
   list.forEach((s) => {
     f.plot.append(svg("path", { class: "line " + s.key, d: s.key === "random" ? pathOf(f, s.points) : stepsOf(f, s.points) }));

@@ -59,10 +59,10 @@ const scaled = (us) => us / state.unit.factor;
 
 const layerOf = (key) => LAYERS.find((layer) => layer.key === key);
 
-// From the values of a layer to the ramp, whose ends are those of `trusted`, where there are any: what lies beyond has the colour of the end.
+// From the values of a layer to the ramp, whose bright end is the best of `trusted`, where there are any: what lies beyond has its colour.
 function scaleOf(layer, values, trusted = []) {
-  const there = (list) => list.filter((v) => v !== null && v !== undefined), known = there(trusted).length ? there(trusted) : there(values);
-  const low = Math.min(...known), high = Math.max(...known);
+  const there = (list) => list.filter((v) => v !== null && v !== undefined), known = there(values), leads = there(trusted).length ? there(trusted) : known;
+  const low = Math.min(...(layer.bright === "low" ? leads : known)), high = Math.max(...(layer.bright === "low" ? known : leads));
   const f = layer.key === "time" || layer.warm ? (v) => -1 / v : layer.log && low > 0 ? Math.log : (v) => v; // times by the speed that they are
   const place = (v) => (high === low ? 1 : (f(v) - f(low)) / (f(high) - f(low)));
   return { low, high, known: known.length, at: (v) => (high === low ? 1 : layer.bright === "low" ? 1 - place(v) : place(v)) };

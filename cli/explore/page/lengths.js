@@ -44,7 +44,7 @@ function drawSpeedup() {
 }
 
 // The systems in the order of D.systems, after fagen's own kernel.
-const SYSTEM_MARKS = [["naive", "triangle"], ["tuned", "square"], ["random", "diamond"]];
+const SYSTEM_MARKS = [["naive", "triangle"], ["tuned", "square"], ["random", "diamond"], ["other", "circle"]];
 
 function drawSystems() {
   const box = byId("systems"), bytes = state.systems === "bytes", write = bytes ? showBytes : showTime;

@@ -66,6 +66,12 @@ function meaningOf(t) {
   return { what: parts[0].replace(/[\s,;:]+$/, "").trim(), words };
 }
 
+// What is held fixed, where the selects are folded away.
+function tellHeld() {
+  const held = Object.entries(state.filters).filter(([, v]) => v !== null).map(([name, v]) => name + "=" + valueText(D.families[state.family].tunables.find((t) => t.name === name), v));
+  byId("held").textContent = held.length ? ": " + held.join(", ") : "";
+}
+
 function drawFilters() {
   const holder = byId("filters");
   holder.replaceChildren(...otherTunables(state.family).map((t) => {
@@ -73,6 +79,7 @@ function drawFilters() {
     const select = h("select", { "data-tunable": t.name, onchange: () => {
       state.filters[t.name] = select.value === "" ? null : Number(select.value);
       state.rows = PAGE;
+      tellHeld();
       regroup();
       state.config = state.tile ? configsAt(state.tile)[0]?.i ?? null : null;
       drawAll();
@@ -82,6 +89,7 @@ function drawFilters() {
     }));
     return h("label", { title: t.doc }, h("span", {}, h("b", {}, t.name), " ", what), select);
   }));
+  tellHeld();
 }
 
 function drawControls() {
@@ -101,7 +109,7 @@ function drawControls() {
       drawSources();
       drawAll();
     }) : null,
-    h("fieldset", { class: "choice" }, h("legend", {}, "Other tunables"), h("div", { id: "filters", class: "filters" })));
+    h("details", { id: "folded", class: "folded" }, h("summary", {}, "Other tunables", h("span", { id: "held" })), h("div", { id: "filters", class: "filters" })));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   drawFilters();
 }

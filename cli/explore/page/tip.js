@@ -87,7 +87,8 @@ const marksOf = (c) => [c.i === leader().i ? "★" : null, D.shipped && D.shippe
 // Of a tile: its best config's, and whether another of it ships.
 function tileMarks(list) {
   const marks = list.length ? marksOf(list[0]) : [];
+  if (list.length && list[0].measured_us === null && list.some((c) => c.measured_us !== null)) marks.unshift("○"); // the model's best is another one
   return D.shipped && list.slice(1).some((c) => c.i === D.shipped.config) ? ["◇", ...marks] : marks;
 }
 
-const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["◇", "another config of the tile ships with fagen"], ["●", "measured"], ["≈", "measured, with a caveat"], ["▪", "simulated"]];
+const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["◇", "another config of the tile ships with fagen"], ["●", "measured"], ["○", "another config of the tile was measured"], ["≈", "measured, with a caveat"], ["▪", "simulated"]];
