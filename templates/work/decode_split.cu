@@ -216,8 +216,9 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   return s;
 }
 
-// Waits for what is in front in the stream, and finds the share. The lengths have most often been there for long: the share is found from
-// what they seem to be while the launch in front ends$(l.pdl and ", and its first keys are fetched" or ""). It is found again where they have become others.
+// Waits for what precedes it in the stream, and finds the share. The lengths have most often been there for long: the share is found from
+// what they seem to be while the launch before ends$(l.pdl and ", and its first keys are fetched" or ""). It is found again where they have
+// become others.
 template <typename Fetch>
 __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;

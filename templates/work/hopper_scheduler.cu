@@ -27,7 +27,8 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //|   wk.queue { type = "Tile", own = own, more = more }
 //| else
 // One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that no block sits on
-// tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
+// tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or "").
+// A row of -1 ends it.
 //| if p.has_lengths then
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end

@@ -17,7 +17,8 @@ __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SME
 //|   end
 //|
 //|   -- What takes a tile. o.type: of a tile; o.is: the condition that it is one; o.load(): prints what returns the one of the slot, or
-//|   -- o.own: the one of the block's number, which o.first gives without a branch where there is one; o.more(): what else there is to ask of a tile.
+//|   -- o.own: the one of the block's number, which o.first gives without a branch where there is one; o.more(): what else there is to ask
+//|   -- of a tile.
 //|   function wk.queue(o)
 //|     if o.own then
 struct TileQueue {

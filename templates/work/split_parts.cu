@@ -7,7 +7,8 @@
 constexpr int PARTS = $(c.parts);  // of each tile, as far as there are keys and room
 //| else
 // Clocks of an SM: of a block of keys, of what a part begins and ends with, of adding up, and of each part more in a sum.
-constexpr int BLOCK_CLOCKS = $(l.block_clocks), TILE_CLOCKS = $(l.tile_clocks), MERGE_CLOCKS = $(l.merge_clocks), PART_CLOCKS = $(l.part_clocks);
+constexpr int BLOCK_CLOCKS = $(l.block_clocks), TILE_CLOCKS = $(l.tile_clocks);
+constexpr int MERGE_CLOCKS = $(l.merge_clocks), PART_CLOCKS = $(l.part_clocks);
 constexpr int ROUNDS = $(l.rounds);  // of parts for every thread block at most, where tiles are cut
 //| end
 
