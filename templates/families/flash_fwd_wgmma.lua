@@ -95,7 +95,8 @@ end
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
 -- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and
--- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share them.
+-- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share
+-- them.
 local function fed(p, c)
   local box = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1
   if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
