@@ -8,7 +8,6 @@ import io
 import json
 import math
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,6 @@ import limits
 import model
 import ncu
 import reference
-import same_code
 import twice
 import variants
 import winners
@@ -299,69 +297,6 @@ class Clocks(unittest.TestCase):
         self.assertEqual(tiles, 2)
         self.assertEqual(ways[0, 1], [0x20, 0x40], "clocks wrap around")
         self.assertIn("48 per tile", clocks.table(0, [(0, 0xfffffff0), (1, 0x10), (0, 0x50), (1, 0x90)]))
-
-
-def elf(sections):
-    """An image with sections of (name, kind, flags, info, bytes)."""
-    names = b"\0" + b"".join(n.encode() + b"\0" for n, *_ in sections) + b".shstrtab\0"
-    body, rows, at = b"", [struct.pack("<IIQQQQIIQQ", *[0] * 10)], 1
-    for name, kind, flags, info, data in [*sections, (".shstrtab", 3, 0, 0, names)]:
-        rows.append(struct.pack("<IIQQQQIIQQ", at, kind, flags, 0, 64 + len(body), len(data), 0, info, 1, 0))
-        at, body = at + len(name) + 1, body + data
-    head = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF", 2, 190, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64, len(rows), len(rows) - 1)
-    return head + body + b"".join(rows)
-
-
-class SameCode(unittest.TestCase):
-    """bench/same_code.py tells a change of words from a change of code."""
-    SECTIONS = [(".text.f", 1, 6, 46 << 24 | 7, b"code"), (".debug_line", 1, 0, 0, b"lines"), (".nv.shared.f", 8, 3, 0, b"12")]
-
-    def verdict(self, old, new):
-        """Of a row whose texts and images are these."""
-        def emit(templates, row, arch, form, cache):
-            return (old if templates == "old" else new)[form == "cubin"]
-        with unittest.mock.patch.object(same_code, "emit", emit):
-            return same_code.compare(same_code.parse(["old", "new"]), ("p", "c"), "")[0]
-
-    def test_what_counts_as_code(self):
-        def image(**more):
-            return elf([(n, kind, more.get("flags", flags) if n == ".text.f" else flags, more.get("info", info) if n == ".text.f" else info,
-                         more.get(n.rpartition(".")[0].strip("."), data)) for n, kind, flags, info, data in self.SECTIONS])
-        of = b"text", image()
-        self.assertEqual(same_code.code_of(of[1]), {".text.f": (b"code", 6, 46), ".nv.shared.f": (2, 3, 0)})
-        self.assertEqual(self.verdict(of, of), "text")
-        self.assertEqual(self.verdict(of, (b"words", image(info=46 << 24 | 9))), "code", "the number of a symbol")
-        self.assertEqual(self.verdict(of, (b"words", elf(self.SECTIONS[:1] + self.SECTIONS[2:]))), "code", "without line tables")
-        for other in (image(text=b"cod2"), image(flags=7), image(info=47 << 24 | 7), image(**{"nv.shared": b"123"}),
-                      elf([*self.SECTIONS, (".text.g", 1, 6, 0, b"more")])):
-            self.assertEqual(self.verdict(of, (b"words", other)), "differs")
-        self.assertEqual(self.verdict((b"text", elf([])), (b"words", elf([]))), "differs", "nothing was compared")
-
-    def test_what_does_not_render(self):
-        of = b"text", elf(self.SECTIONS)
-        self.assertEqual(self.verdict(("why", ""), ("why", "")), "none")
-        self.assertEqual(self.verdict(("why", ""), of), "differs")
-        self.assertEqual(self.verdict(of, ("why", "")), "differs")
-        self.assertEqual(self.verdict(of, (b"words", "does not compile")), "differs")
-
-    def test_what_the_command_writes(self):
-        def run(words, env, **more):
-            out = words[words.index("-o") + 1]
-            with open(out + ".new", "w") as f:  # as the command does: what lay there before is another file
-                f.write(env["FAGEN_TEMPLATE_DIR"] + words[words.index("--format") + 1])
-            os.rename(out + ".new", out)
-            return subprocess.CompletedProcess(words, 0 if "c" in words else 1, stderr="why\n")
-        with unittest.mock.patch.object(subprocess, "run", run), unittest.mock.patch.object(model, "command", lambda: "fagen"):
-            self.assertEqual(same_code.emit("/t", ("p", "c"), "sm_90a", "cu", ""), b"/tcu")
-            self.assertEqual(same_code.emit("/t", ("p", "x"), "sm_90a", "cu", ""), "why")
-
-    def test_rows(self):
-        with tempfile.NamedTemporaryFile("w") as f:
-            f.write("00ff p1 a:x=1\np1 a:x=1\np2 b:x=1\n\n")
-            f.flush()
-            self.assertEqual(same_code.rows_of(f.name, ""), [("p1", "a:x=1"), ("p2", "b:x=1")])
-            self.assertEqual(same_code.rows_of(f.name, "b:"), [("p2", "b:x=1")])
-        self.assertGreater(len(same_code.rows_of(same_code.SHIPPED, "")), 200)
 
 
 class Twice(unittest.TestCase):
