@@ -15,7 +15,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define HEADS_MAX (1 << 16) /* of a problem */
 #define SPLIT_ROWS 16       /* more of a group of heads, */
 #define SPLIT_KEYS 512      /* as many keys or more, */
-#define SPLIT_TILES 1024    /* and no more tiles of FA_FEW_ROWS rows: near to four rounds of tiles twice as high on 132 SMs */
+#define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define BATCH_TYPICAL 16    /* sequences with lengths of their own */
 
