@@ -182,7 +182,8 @@ Test(tune_sim, it_stops_when_told, .init = scratch_make, .fini = scratch_remove,
 }
 
 /* The template without its first `find`, in the folder of the test. */
-static void without(const char *name, const char *find)
+/* A piece of the library with another text in the place of the first that is found. */
+static void changed(const char *name, const char *find, const char *put)
 {
     const fa_template_file *f = fa_template_files;
     while (f->name && strcmp(f->name, name))
@@ -192,7 +193,7 @@ static void without(const char *name, const char *find)
     FILE *out = fopen(below("%s", name), "w");
     cr_assert_not_null(out);
     fwrite(f->bytes, 1, (size_t)(at - f->bytes), out);
-    fputs(at + strlen(find), out);
+    fprintf(out, "%s%s", put, at + strlen(find));
     fclose(out);
 }
 
@@ -214,7 +215,7 @@ static void none_wins(fa_problem p)
 
 Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    without("softmax.cu", "  row.l *= keep;\n");
+    changed("softmax.cu", "  row.l *= keep;\n", "");
     none_wins(problem());
 }
 
@@ -224,7 +225,7 @@ Test(tune_sim, wrong_gradients_never_win, .init = scratch_make, .fini = scratch_
 {
     fa_problem p;
     cr_assert_eq(fa_problem_parse(&p, GRADIENTS), FA_OK, "%s", fa_last_error());
-    without("score.lua", " - %s"); /* dS = P dP */
+    changed("score.lua", "%s * (%s - %s)", "%s * (%s + %s)"); /* dS = P (dP + D) */
     none_wins(p);
 }
 

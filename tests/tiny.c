@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { S = 16, D = 8, COUNT = S * D };
+enum { S = 80, D = 8, COUNT = S * D }; /* more rows than the families of few take */
 
 static void note(void *user, int level, const char *message)
 {
@@ -127,7 +127,7 @@ bool tiny_record(fa_record *out, const char *config)
     memset(out, 0, sizeof *out);
     o.device = "sim:sm_80";
     o.cache_dir = "";
-    if (fa_problem_parse(&out->problem, "fp32,d=8,mask=causal,b=1,hq=1,hkv=1,sq=16,sk=16") != FA_OK ||
+    if (fa_problem_parse(&out->problem, "fp32,d=8,mask=causal,b=1,hq=1,hkv=1,sq=80,sk=80") != FA_OK ||
         fa_config_parse(&out->config, config) != FA_OK || fa_create(&ctx, &o) != FA_OK)
         return false;
     snprintf(out->chip, sizeof out->chip, "%s", ctx->device.arch.chip);
