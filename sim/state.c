@@ -209,7 +209,8 @@ CUresult sim_cuCtxSynchronize(void)
 {
     SIM_LOCKED;
     sim_device *d;
-    return sim_current(&d); /* every call here has finished when it returns */
+    CUresult r = sim_current(&d); /* every call here has finished when it returns */
+    return r ? r : sim_ends_captures(true);
 }
 
 /* A child of fork() begins without a simulator: a thread that is not in it may hold the lock, in the middle of a change. What the parent

@@ -117,18 +117,23 @@ static void capture_ends(const sim_stream *s)
         }
 }
 
-CUresult sim_unsafe(void)
+CUresult sim_ends_captures(bool all)
 {
     CUresult r = CUDA_SUCCESS;
     for (sim_stream *s = captured; s; s = s->next) {
         bool forbids = s->thread == &own_mode ? own_mode != CU_STREAM_CAPTURE_MODE_RELAXED && s->mode != CU_STREAM_CAPTURE_MODE_RELAXED
                                               : own_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && s->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (!forbids)
+        if (!forbids && !all)
             continue;
         s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
         r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return r;
+}
+
+CUresult sim_unsafe(void)
+{
+    return sim_ends_captures(false);
 }
 
 CUresult sim_cuStreamDestroy(CUstream stream)
@@ -155,7 +160,7 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
         return r;
     if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
         return s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    return CUDA_SUCCESS;
+    return sim_unsafe();
 }
 CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {

@@ -318,8 +318,8 @@ Test(sim_driver, memory_beside_a_capture)
 {
     for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++)
         for (int own = CU_STREAM_CAPTURE_MODE_GLOBAL; own <= CU_STREAM_CAPTURE_MODE_RELAXED; own++)
-            for (int call = 0; call < 4; call++) {
-                const CUresult legal = mode == CU_STREAM_CAPTURE_MODE_RELAXED || own == CU_STREAM_CAPTURE_MODE_RELAXED
+            for (int call = 0; call < 6; call++) { /* the last one is never legal */
+                const CUresult legal = call < 5 && (mode == CU_STREAM_CAPTURE_MODE_RELAXED || own == CU_STREAM_CAPTURE_MODE_RELAXED)
                                            ? CUDA_SUCCESS
                                            : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
                 CUstreamCaptureMode was = (CUstreamCaptureMode)own;
@@ -332,12 +332,14 @@ Test(sim_driver, memory_beside_a_capture)
                 CUresult r = call == 0   ? cu->cuMemAlloc(&q, 256)
                              : call == 1 ? cu->cuMemAllocAsync(&q, 256, stream)
                              : call == 2 ? cu->cuMemFree(p)
-                                         : cu->cuMemFreeAsync(p, stream);
+                             : call == 3 ? cu->cuMemFreeAsync(p, stream)
+                             : call == 4 ? cu->cuStreamSynchronize(stream)
+                                         : cu->cuCtxSynchronize();
                 cr_expect_eq(r, legal, "mode %d, own %d, call %d: %d", mode, own, call, (int)r);
                 cr_assert_eq(cu->cuThreadExchangeStreamCaptureMode(&was), CUDA_SUCCESS);
                 cr_expect_eq(cu->cuStreamEndCapture(captured, &g), legal ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
                 cr_expect_eq((legal ? CUDA_SUCCESS : cu->cuGraphDestroy(g)) | (q ? cu->cuMemFree(q) : CUDA_SUCCESS) |
-                                 (call < 2 || legal ? cu->cuMemFree(p) : CUDA_SUCCESS) | cu->cuStreamDestroy(captured) |
+                                 (call < 2 || call > 3 || legal ? cu->cuMemFree(p) : CUDA_SUCCESS) | cu->cuStreamDestroy(captured) |
                                  cu->cuStreamDestroy(stream),
                              CUDA_SUCCESS);
             }

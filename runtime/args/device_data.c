@@ -143,10 +143,14 @@ fa_status fa_device_data_check(const fa_context *ctx, const fa_call *call, fa_st
     fa_status st = can_look(ctx, stream, &can);
     if (!can)
         return st;
+    CUstreamCaptureMode mode;
+    if ((st = fa_driver_relax(d, &mode)) != FA_OK)
+        return st;
     uint64_t has = call->has;
     for (int i; st == FA_OK && (i = fa_operands_next(&has)) >= 0;)
         st = fetch(d, &l, i, (CUstream)stream);
     CUresult waited = d->cuStreamSynchronize((CUstream)stream); /* after a failure, too: copies may be under way into what is freed below */
+    fa_driver_restore(d, mode);
     if (st == FA_OK)
         st = fa_driver_check(d, waited, "cuStreamSynchronize");
     if (st == FA_OK)
@@ -167,8 +171,14 @@ fa_status fa_device_data_counters(const fa_context *ctx, uint64_t at, size_t byt
     uint32_t *word = malloc(bytes);
     if (!word)
         return fa_fail(FA_NOMEM, "counters: %zu bytes of host memory to look at them", bytes);
+    CUstreamCaptureMode mode;
+    if ((st = fa_driver_relax(d, &mode)) != FA_OK) {
+        free(word);
+        return st;
+    }
     st = fa_driver_check(d, d->cuMemcpyDtoHAsync(word, at, bytes, (CUstream)stream), "cuMemcpyDtoHAsync");
     CUresult waited = d->cuStreamSynchronize((CUstream)stream);
+    fa_driver_restore(d, mode);
     if (st == FA_OK)
         st = fa_driver_check(d, waited, "cuStreamSynchronize");
     st = fa_wrap(st, "counters");

@@ -109,3 +109,14 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
                    "%s: %s (%d): %s%s%s%s", call, name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
                    detail ? detail : "", place);
 }
+
+fa_status fa_driver_relax(const cu_driver *d, CUstreamCaptureMode *mode)
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return fa_driver_check(d, d->cuThreadExchangeStreamCaptureMode(mode), "cuThreadExchangeStreamCaptureMode");
+}
+
+void fa_driver_restore(const cu_driver *d, CUstreamCaptureMode mode)
+{
+    d->cuThreadExchangeStreamCaptureMode(&mode);
+}

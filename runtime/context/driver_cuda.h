@@ -11,4 +11,9 @@ fa_status fa_driver_cuda(const cu_driver **out);
 
 /* FA_OK for CUDA_SUCCESS; FA_NOMEM where memory ran out; else FA_DEVICE: "call: CUDA_ERROR_...: text". */
 fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call);
+
+/* Until fa_driver_restore() the thread may allocate, free and wait for streams beside captures, its own or of others, that do not see it.
+ * Else the driver refuses these calls in other modes, and ends the captures: also of what is ordered by another stream. */
+fa_status fa_driver_relax(const cu_driver *d, CUstreamCaptureMode *mode);
+void fa_driver_restore(const cu_driver *d, CUstreamCaptureMode mode);
 #endif

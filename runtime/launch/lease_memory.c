@@ -16,14 +16,6 @@ static bool is_captured(const fa_lease *l)
     return fa_lease_key(l, FA_LEASE_CAPTURE) != 0;
 }
 
-/* Between relax() and its undoing, calls are legal that the capture of a stream, of this thread or another, does not see. Else they end
- * it: also those that allocate and free in the order of another stream. */
-static fa_status relax(const cu_driver *d, CUstreamCaptureMode *mode)
-{
-    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    return fa_driver_check(d, d->cuThreadExchangeStreamCaptureMode(mode), "cuThreadExchangeStreamCaptureMode");
-}
-
 static void account(fa_context *ctx, fa_lease *l, CUdeviceptr at, size_t bytes)
 {
     int streams = is_captured(l) ? 0 : (bytes != 0) - (l->bytes != 0);
@@ -70,11 +62,11 @@ fa_status fa_lease_memory_drop(fa_context *ctx, fa_lease *l)
     CUstreamCaptureMode mode;
     if (!l->bytes)
         return FA_OK;
-    fa_status st = relax(d, &mode);
+    fa_status st = fa_driver_relax(d, &mode);
     if (st != FA_OK)
         return st;
     st = fa_driver_check(d, d->cuMemFree(l->at), "cuMemFree");
-    d->cuThreadExchangeStreamCaptureMode(&mode);
+    fa_driver_restore(d, mode);
     if (st == FA_OK) {
         account(ctx, l, 0, 0);
         forget_graph(l);
@@ -87,16 +79,15 @@ fa_status fa_lease_memory_drop_behind(fa_context *ctx, fa_lease *l, CUstream str
     const cu_driver *d = ctx->device.driver;
     if (!l->bytes)
         return FA_OK;
-    if (!l->ordered) {
-        fa_status st = fa_driver_check(d, d->cuStreamSynchronize(stream), "cuStreamSynchronize");
-        return st == FA_OK ? fa_lease_memory_drop(ctx, l) : st;
-    }
     CUstreamCaptureMode mode;
-    fa_status st = relax(d, &mode);
+    fa_status st = fa_driver_relax(d, &mode);
     if (st != FA_OK)
         return st;
-    st = fa_driver_check(d, d->cuMemFreeAsync(l->at, stream), "cuMemFreeAsync");
-    d->cuThreadExchangeStreamCaptureMode(&mode);
+    st = l->ordered ? fa_driver_check(d, d->cuMemFreeAsync(l->at, stream), "cuMemFreeAsync")
+                    : fa_driver_check(d, d->cuStreamSynchronize(stream), "cuStreamSynchronize");
+    fa_driver_restore(d, mode);
+    if (st == FA_OK && !l->ordered)
+        return fa_lease_memory_drop(ctx, l);
     if (st == FA_OK)
         account(ctx, l, 0, 0);
     return st;
@@ -110,12 +101,12 @@ static size_t rounded(size_t bytes)
 static fa_status allocate(const cu_driver *d, size_t bytes, bool ordered, CUstream stream, CUdeviceptr *at)
 {
     CUstreamCaptureMode mode;
-    fa_status st = relax(d, &mode);
+    fa_status st = fa_driver_relax(d, &mode);
     if (st != FA_OK)
         return st;
     st = ordered ? fa_driver_check(d, d->cuMemAllocAsync(at, bytes, stream), "cuMemAllocAsync")
                  : fa_driver_check(d, d->cuMemAlloc(at, bytes), "cuMemAlloc");
-    d->cuThreadExchangeStreamCaptureMode(&mode);
+    fa_driver_restore(d, mode);
     return st;
 }
 
@@ -212,10 +203,10 @@ fa_status fa_lease_memory_clear(fa_context *ctx, fa_lease *l, CUstream stream)
     CUstreamCaptureMode mode;
     if (!is_captured(l))
         return fa_driver_check(d, d->cuMemsetD32Async(l->at, 0, FA_WORKSPACE_COUNTERS / 4, stream), "cuMemsetD32Async");
-    fa_status st = relax(d, &mode);
+    fa_status st = fa_driver_relax(d, &mode);
     if (st != FA_OK)
         return st;
     st = clear_apart(d, l->at);
-    d->cuThreadExchangeStreamCaptureMode(&mode);
+    fa_driver_restore(d, mode);
     return st;
 }

@@ -54,9 +54,15 @@ fa_status fa_counters_ready(fa_context *ctx, CUcontext current)
 {
     if (find(ctx, current))
         return FA_OK;
+    const cu_driver *d = ctx->device.driver;
+    CUstreamCaptureMode mode;
+    fa_status st = fa_driver_relax(d, &mode);
+    if (st != FA_OK)
+        return st;
     pthread_mutex_lock(&ctx->mutex);
-    fa_status st = find(ctx, current) ? FA_OK : add(ctx, current);
+    st = find(ctx, current) ? FA_OK : add(ctx, current);
     pthread_mutex_unlock(&ctx->mutex);
+    fa_driver_restore(d, mode);
     return st;
 }
 
