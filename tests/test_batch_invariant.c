@@ -350,14 +350,14 @@ Test(batch_invariant, holds_to_the_rule)
 #define K "decode_kernel.cu"
 #define S "decode_split.cu"
 static const edit faults[] = {
-    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(min((int)left, turns))}" },
-    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(p.sk / (BC * GROUPS) + 1)}" },
-    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(turns + (int)gridDim.x)}" },
-    { W, "min((segment << digits) + ((1 << digits) - 1) / 2, turns - 1)", "(segment << digits) + ((1 << digits) - 1) / 2" },
-    { W, "(place + (1 << digits) / 2) >> digits", "place >> digits" },
-    { W, "place >= turns ? segments() : ", "" },
-    { W, "return at - Walk::turn;", "return at;" },
-    { W, "turn = cuts.begin_of(first);", "turn = Walk::turn;" },
+    { W, "cuts = {iterations, segment_digits(iterations)}", "cuts = {iterations, segment_digits(min((int)left, iterations))}" },
+    { W, "cuts = {iterations, segment_digits(iterations)}", "cuts = {iterations, segment_digits(p.sk / (BC * GROUPS) + 1)}" },
+    { W, "cuts = {iterations, segment_digits(iterations)}", "cuts = {iterations, segment_digits(iterations + (int)gridDim.x)}" },
+    { W, "min((segment << digits) + ((1 << digits) - 1) / 2, iterations - 1)", "(segment << digits) + ((1 << digits) - 1) / 2" },
+    { W, "(item + (1 << digits) / 2) >> digits", "item >> digits" },
+    { W, "item >= iterations ? segments() : ", "" },
+    { W, "return at - Walk::iteration;", "return at;" },
+    { W, "iteration = cuts.begin_of(first);", "iteration = Walk::iteration;" },
     { W, "end = cuts.begin_of(upto);", "end = Walk::end;" },
     { K, "segment < walk.upto; segment++", "segment < walk.cuts.segments(); segment++" },
     { K, "    rows.fresh();", "    if (segment == walk.first) rows.fresh();" },
@@ -387,17 +387,17 @@ static const edit faults[] = {
     { F, "next > segment && deal.owner(next) == block", "next > segment" },
     { F, "if (begin < first) found.flags |= GOES_ON;", "" },
     { F, "if (segment == end) found.flags |= CLOSES;", "found.flags |= CLOSES;" },
-    { F, "block * deal.lanes + deal.lane", "block" },
+    { F, "block * deal.streams + deal.stream", "block" },
     { F, "n + __popc(there & ((1u << lane) - 1))", "n + lane" },
     { F, "n += __popc(there);", "n = __popc(there);" },
     { F, "= count_on(counter, own) + own ==", "= count_on(counter, own) ==" },
     { F, "    if (words[0] != 0) *counter = 0;\n", "" },
     { F, "atom.acq_rel", "atom.relaxed" },
-    { F, "(flags[k] & AT_FRONT) != 0 ? section : fold(whole, section, p.scale_log2)", "section" },
+    { F, "(flags[k] & FIRST) != 0 ? section : fold(whole, section, p.scale_log2)", "section" },
     { F, "list[min(j + k, n - 1)]", "list[j]" },
     { F, "flags[k] = j + k < n ? found.flags : 0;", "flags[k] = found.flags;" },
     { F, "(int)(u32)begin, (int)(begin >> 32)", "0, 0" },
-    { F, "lanes, block % lanes}", "lanes, 0}" },
+    { F, "streams, block % streams}", "streams, 0}" },
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 

@@ -28,7 +28,7 @@ decode.shares = {
 -- Bytes of a key's rows of K and V in shared memory.
 local function row_bytes(p) return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes end
 
--- Batch invariance: bytes of a sum of segments in shared memory, O and two places of (m, l).
+-- Batch invariance: bytes of a sum of segments in shared memory, O and two buffers of (m, l).
 local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 
 decode.constraints = {
@@ -141,28 +141,28 @@ function decode.workspace(p, c, a, l)
     2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
 
--- Row tiles of a head walk its keys side by side: what one has read the others find in the L2, but for this part.
+-- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part.
 local AGAIN = 0.15
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
--- turn: the clocks of an iteration beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
+-- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
 -- (docs/experiments.md, "Decoding"). sq: queries of each sequence, where they are not p.sq. boxed: products are wgmma's.
-function decode.stream(p, c, a, turn, sq, boxed)
+function decode.stream(p, c, a, iteration, sq, boxed)
   sq = sq or p.sq
   local rows = sq * (p.hq // p.hkv)
   local keys = seen_keys(p, sq)
   local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
-  local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
+  local iterations = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
   local blocks = a.sm_count * c.ctas * c.sm_shares
-  local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
-  local parts = turns > share and turns // share + 1 or 1
+  local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
+  local parts = iterations > share and iterations // share + 1 or 1
   local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * AGAIN)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
-  local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
+  local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))
   local stream = seconds / math.min(1, flight / 49152) / balance ^ 0.83
-  local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
+  local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * p.dv * 4

@@ -1,9 +1,9 @@
--- decode_ffma: as decode_mma, with dot products on the FMA units in the place of tiles of 16 rows: exact in fp32, and without padding where
+-- decode_ffma: as decode_mma, with dot products on the FMA units instead of tiles of 16 rows: exact in fp32, and without padding where
 -- a group has one or two rows. Each warp walks keys of its own.
 
 local decode = include "families/decode_family.lua"
 
--- 16-byte chunks of K's rows; those of a row that each of some lanes holds of Q.
+-- 16-byte chunks of K's rows; chunks of a row of Q that each of `lanes` lanes holds.
 local function chunks_of(p) return decode.round_up(p.d, 8) * p.bytes // 16 end
 local function dot_chunks(p, lanes) return (chunks_of(p) + lanes - 1) // lanes end
 
@@ -66,7 +66,7 @@ return decode.family {
     local issue = loads * (1 + convert + c.br * width) + 12 * c.bk * (l.chunks + l.chunks_v) // 32 + c.br * (2 * c.dot_lanes + 40) + 60
     -- The chain of latencies of one warp, which issues 1.4 clocks apart, and the time of the schedulers, which at times find no warp
     -- that is ready.
-    local turn = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
-    return decode.stream(p, c, a, turn, sq)
+    local iteration = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
+    return decode.stream(p, c, a, iteration, sq)
   end,
 }

@@ -31,7 +31,7 @@ constexpr int SEGMENT_DIGITS = $(l.segment_digits);                // iterations
 constexpr int SECTION = $(l.section);      // segments that are added up first
 //| end
 //| if c.kv_lanes > 1 then
-constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
+constexpr int LANES = $(c.kv_lanes);      // most streams of heads: neighbouring key/value heads that are walked side by side
 //| end
 
 // ---- what follows from them ----
@@ -55,7 +55,7 @@ constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
-constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two places each
+constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two buffers each
 constexpr int HELD = $(l.held);           // segments whose parts groups leave before they meet
 constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
 //| end
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
 #pragma unroll 1
-  for ($(wk.of_line(l.walk, l.next))) {
+  for ($(wk.of_share(l.walk, l.next))) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
     rows.begin(p, sequence, tile);
@@ -153,28 +153,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   if c.combine == c.named.combine.last_block then
     const int home = walk.whole_tile() ? 0 : split.home_of(walk);
 //|   end
-    int turn = walk.turn, held = 0;  // held: segments whose parts lie in shared memory
+    int iteration = walk.iteration, held = 0;  // held: segments whose parts lie in shared memory
 #pragma unroll 1
     for (int segment = walk.first; segment < walk.upto; segment++) {
     rows.fresh();
 //| end
     int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last iteration
 #pragma unroll 1
-//| local begin, turns = "int turn = walk.turn", "turn < walk.end"
-//| if p.has_batch_invariant then begin, turns = "const int end = walk.cuts.begin_of(segment + 1)", "turn < end" end
-    for ($(begin); $(turns); turn++) {
+//| local begin, condition = "int iteration = walk.iteration", "iteration < walk.end"
+//| if p.has_batch_invariant then begin, condition = "const int end = walk.cuts.begin_of(segment + 1)", "iteration < end" end
+    for ($(begin); $(condition); iteration++) {
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
-      const int block = tile.first_block + turn * GROUPS + group;
+      const int block = tile.first_block + iteration * GROUPS + group;
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
-//|   local begins = p.has_batch_invariant and "(walk.first == 0 && !walk.whole_tile())" or "(walk.turn == 0 && walk.end < walk.turns)"
+//|   local begins = "(walk.iteration == 0 && walk.end < walk.iterations)"
+//|   if p.has_batch_invariant then begins = "(walk.first == 0 && !walk.whole_tile())" end
     goes_on = goes_on || $(begins);
 //| end
 //| if l.overlay and c.row_warps > 1 then

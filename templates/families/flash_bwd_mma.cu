@@ -184,11 +184,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //| wk.tile_of_keys()
   const int key0 = tile * KEYS;
 //| if c.dq == 1 then
-  const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
+  const int local = head_index, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
   const Sequence sequence = sequence_of(p, unit / p.hkv);
 //| else
-  const int kv_head = place % p.hkv;
-  const Sequence sequence = sequence_of(p, place / p.hkv);
+  const int kv_head = head_index % p.hkv;
+  const Sequence sequence = sequence_of(p, head_index / p.hkv);
 //| end
   const int sq = sequence.sq(), sk = sequence.sk();
   if (key0 >= sk) return;

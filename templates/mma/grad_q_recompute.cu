@@ -6,8 +6,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
 //| wk.tile_of_queries()
-  const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
-  const Sequence sequence = sequence_of(p, place / p.hq);
+  const int row0 = tile * QUERIES, head = head_index % p.hq, kv_head = head / p.group;
+  const Sequence sequence = sequence_of(p, head_index / p.hq);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
   const int warp_row = threadIdx.x / 32 * 16 * QB, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

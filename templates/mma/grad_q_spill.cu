@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
 //| wk.tile_of_queries()
-  const int row0 = tile * QUERIES, member = place % p.members, local = place / p.members, unit = p.unit + local, kv_head = unit % p.hkv;
+  const int row0 = tile * QUERIES, member = head_index % p.members, local = head_index / p.members;
+  const int unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -34,12 +35,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     cp_async_commit();
   };
   load_next();
-  // dS of 16 keys for every 16 rows of the warp. A block's tiles take the place of those of the block before as soon as these are used.
+  // dS of 16 keys for every 16 rows of the warp. A block's tiles replace those of the block before as soon as these are used.
   const uint4 *from[QB];  // of the tiles that are loaded next
 #pragma unroll
   for (int m = 0; m < QB; m++) from[m] = scores_of(p, local, member, row0 + warp_row + m * 16, range.block_lo * BC);
   u32 a[BC / 16][QB][4];
-  // Where some tiles may be missing, `all` is false: zeros take their places.
+  // `all` is false where some tiles may be missing: zeros stand for them.
   auto load_scores = [&](auto all, int i, int block) {
 #pragma unroll
     for (int m = 0; m < QB; m++) {

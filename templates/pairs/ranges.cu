@@ -223,10 +223,10 @@ __device__ __forceinline__ int most_keys(const Params &p, const Sequence &sequen
 }
 //|   end
 //|
-//|   function pr.turns_of()
+//|   function pr.iterations_of()
 // The iterations that a tile of a sequence takes: those of the keys that some row sees.
 __device__ __forceinline__ int first_block_of(const Sequence &sequence) { return $(pr.first_own_key) / BC; }
-__device__ __forceinline__ int turns_of(const Sequence &sequence) {
+__device__ __forceinline__ int iterations_of(const Sequence &sequence) {
   const int lo = $(pr.first_own_key), hi = $(pr.last_own_key());
   return sequence.sq() == 0 || hi < lo ? 0 : (hi / BC - lo / BC + GROUPS) / GROUPS;
 }

@@ -87,7 +87,7 @@ __device__ __forceinline__ bool in_table(const Params &p, int entry) { return (l
 //|   local early = l.stream and l.pdl
 //|   local function word(list, index) return early and ("word<EARLY>(%s + %s)"):format(list, index) or ("%s[%s]"):format(list, index) end
 //|   if early then
-// EARLY: what is in front in the stream may still write there. The value is that of some time, and stays in no cache of the SM.
+// EARLY: earlier work in the CUDA stream may still write there. The value is that of some time, and stays in no cache of the SM.
 template <bool EARLY>
 __device__ __forceinline__ int word(const int *from) {
   if constexpr (!EARLY) return *from;

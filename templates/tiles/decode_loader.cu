@@ -10,13 +10,13 @@
 constexpr int RUN = $(run);            // keys of a block that certainly lie in one page
 constexpr int RUNS = BC / RUN;
 //|   if run < c.bk then
-// Lane i of each warp looks up run i, and the lanes ask each other.
+// Lane i of each warp looks up run i, and a shuffle tells the others.
 //|   end
 //| end
 struct Loader {
   const Params &p;
   $(l.walk) walk;
-  int group, turn;
+  int group, iteration;
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
@@ -37,7 +37,7 @@ struct Loader {
   }
 
   __device__ __forceinline__ void enter() {
-    turn = walk.turn;
+    iteration = walk.iteration;
     if (walk.left <= 0) return;
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
@@ -61,7 +61,7 @@ struct Loader {
   // The pages of the block of keys of the tile's first iteration here, and of the one after that: no division. An entry is read only where
   // one of its keys is seen, or lies between keys that are.
   __device__ __forceinline__ void look_up_first() {
-    key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
+    key = (first_block + iteration * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
     entry = (int)((u32)key / (u32)p.page_size);
     token = key - entry * p.page_size;
     look_up();
@@ -77,7 +77,7 @@ struct Loader {
 //| end
 
 //| if paged then
-  // One of K and V: rows of the block whose first key is `key`. What depends on a page is few operations: the copies wait for its number.
+  // One of K and V: rows of the block whose first key is `key`. Few operations depend on a page: the copies wait for its number.
   template <int N, bool PAIRS, int ROW_BYTES>
   __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride, long long page_stride) {
     using S = Share<N>;
@@ -146,7 +146,7 @@ struct Loader {
   // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
-    const int key = (first_block + turn * GROUPS + group) * BC;
+    const int key = (first_block + iteration * GROUPS + group) * BC;
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| if paged then
       copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
@@ -156,7 +156,7 @@ struct Loader {
       copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss);
 //| end
     }
-    if (++turn == walk.end) {
+    if (++iteration == walk.end) {
       walk.$(l.next)(p);
       enter();
 //| if paged then
@@ -168,15 +168,15 @@ struct Loader {
 };
 //| if l.pdl and not p.has_lengths then
 
-// What is in front in the stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way to
-// the L2, where later writes find them.
+// Earlier work in the CUDA stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way
+// to the L2, where later writes find them.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;
   if (walk.left <= 0) return;
   const Sequence sequence = sequence_of(p, walk.batch);
   const Tile tile = tile_of(p, sequence, walk);
-  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
+  const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
   const int keys = min(KEYS, tile.range.key_hi - first + 1);
   auto lines = [&](const void *base, long long at, long long stride, int bytes) {
     const int each = (bytes + LINE - 1) / LINE;
@@ -192,16 +192,16 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 //| end
 //| if l.pdl and p.has_lengths and not p.has_batch_invariant then
 
-// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
+// The same, by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
 // transfer alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;
-  if (walk.left <= 0 || walk.turn >= walk.turns || split.size * (GROUPS * BC) <= 3 * KEYS) return;
+  if (walk.left <= 0 || walk.iteration >= walk.iterations || split.size * (GROUPS * BC) <= 3 * KEYS) return;
   const Sequence sequence = sequence_of<true>(p, walk.batch);
   const Tile tile = tile_of(p, sequence, walk);
-  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
-  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.turn) * (GROUPS * BC));
+  const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
+  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.iteration) * (GROUPS * BC));
   auto row = [&](const void *base, long long at, int bytes) {
     const char *const from = (const char *)base + at * (long long)sizeof(element);
 #pragma unroll
@@ -225,9 +225,9 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 //| end
 //| if paged then
 
-// The table on its way to the L2, while the lengths are looked up, on which the entries of the share depend: the rows of the sequences that
-// the thread block would have if all were as long, up to a line for each thread. A prefetch reads no byte: what is in front in the stream
-// may still write them.
+// Fetches the table to the L2 while the lengths are looked up, which decide on the entries of the share: the rows of the sequences that the
+// thread block would have if all were as long, up to a cache line for each thread. A prefetch reads no byte: earlier work in the CUDA
+// stream may still write them.
 __device__ __forceinline__ void prefetch_table(const Params &p) {
   constexpr int LINE = 32;  // entries
   const int entry = (int)threadIdx.x * LINE;

@@ -4,7 +4,8 @@
 //| --   rounds  blocks stay, and go back and forth over the numbers: one with a long tile gets a short one next
 //| --   drawn   blocks stay: first the number of the block itself, and each next one from a counter in global memory
 //| --   steps   blocks stay, and go on by as many as all of them do: of work that costs the same everywhere
-//| --   line    the key blocks of all tiles are one line, of which each block has an equal share, whatever it cuts: work/decode_split.cu
+//| --   share   the key blocks of all tiles are counted by one work index, as in stream-K, and each block has an equal share, whatever it
+//| --           cuts: work/decode_split.cu
 //| --
 //| -- Tiles that threads of different warps do together are published to them by a queue, work/queue.cu.
 //|
@@ -15,7 +16,7 @@
 //|     local all = cast and cast .. blocks or "(" .. blocks .. ")"
 //|     return ("round * %s + %s(round %% 2 == 0 ? %s : %s - 1 - %s)"):format(all, cast or "", block, blocks, block)
 //|   end
-//|   -- The next of all, counted behind the first that each block has by its own number. With one draw for each tile the last of all puts
+//|   -- The next of all, counted after the first that each block has by its own number. With one draw for each tile the last of all puts
 //|   -- the counter back to 0 for the next launch.
 //|   local function drawn(total) return ("atomicInc(p.counter, (u32)%s - 1)"):format(total) end
 //|
@@ -59,8 +60,8 @@
 //|     local first, next = cast .. wk.block .. times .. (on and " + " .. on or ""), cast .. wk.blocks .. times
 //|     return ("%s %s = %s; %s < %s; %s += %s"):format(type, number, first, number, total, number, next)
 //|   end
-//|   -- The head of a loop over a block's share of the line, tile after tile. next: the function that goes on to one.
-//|   function wk.of_line(walk, next) return ("%s walk = split.walk; walk.left > 0; walk.%s(p)"):format(walk, next) end
-//|   -- The place of `n` items of which a block's share begins, of all blocks' equal ones.
+//|   -- The head of a loop over a block's share, tile after tile. next: the function that goes on to one.
+//|   function wk.of_share(walk, next) return ("%s walk = split.walk; walk.left > 0; walk.%s(p)"):format(walk, next) end
+//|   -- The first of a block's share of `n` items, where all blocks have equal shares.
 //|   function wk.share(n) return ("divide((long long)%s * %s, %s)"):format(wk.block, n, wk.blocks) end
 //| end

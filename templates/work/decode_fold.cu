@@ -1,9 +1,10 @@
 //| needs "c.combine c.named l.parts_batch"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how the parts of segments become one ----
-// SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. What a
-// thread block cannot add it leaves in slots of the workspace: the sum of the tile's sections, if it has the first; the sum of a section
-// that goes on elsewhere; and behind these two, of a tile that began in front of it, segments of a section that did, then whole sections.
+// SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. A
+// thread block leaves what it cannot add in slots of the workspace: the sum of the tile's sections, if it has the first; the sum of a
+// section that goes on elsewhere; and after these two, of a tile that began before its share, segments of a section that did, then whole
+// sections.
 // Groups of warps leave the parts of HELD segments in shared memory before they meet. Between such meetings the first two sums lie there.
 constexpr int SLOT_TILE = 0, SLOT_SECTION = 1, SLOT_FIRST = 2;
 
@@ -14,7 +15,7 @@ __device__ __forceinline__ bool ends_section(int segment, int segments) {
 
 // The slot of the sum that ends with a segment, in a thread block whose first segment of the tile is `first`.
 __device__ __forceinline__ int slot_of(int segment, int first, int segments) {
-  const int alone = (SECTION - first % SECTION) % SECTION;  // segments of a section that began in front of the thread block
+  const int alone = (SECTION - first % SECTION) % SECTION;  // segments of a section that began before the block's share
   const int begin = section_of(segment) * SECTION;
   if (begin < first) return SLOT_FIRST + segment - first;
   if (!ends_section(segment, segments)) return SLOT_SECTION;
@@ -36,15 +37,15 @@ struct Slot {
   }
 };
 
-// The same in shared memory, of the slots SLOT_TILE and SLOT_SECTION. (m, l) have two places, which take turns from one meeting to the
-// next: all threads of a row read what only one of them writes.
+// The same in shared memory, of the slots SLOT_TILE and SLOT_SECTION. (m, l) have two buffers, used alternately from one meeting to the
+// next: all threads of a row read what only one of them writes. parity: which buffer.
 struct KeptSum {
   float4 *o;
   float2 *state;
-  __device__ __forceinline__ KeptSum(unsigned char *smem, int slot, int turn, int row, int four) {
+  __device__ __forceinline__ KeptSum(unsigned char *smem, int slot, int parity, int row, int four) {
     unsigned char *const at = smem + SMEM_SUMS + slot * (BR * (COLS * 4 + 16));
     o = (float4 *)at + row * (COLS / 4) + four;
-    state = (float2 *)(at + BR * COLS * 4) + turn * BR + row;
+    state = (float2 *)(at + BR * COLS * 4) + parity * BR + row;
   }
   __device__ __forceinline__ Sum load() const { return {state->x, state->y, *o}; }
   __device__ __forceinline__ void store(const Sum &s, bool first) const {
@@ -56,7 +57,7 @@ __device__ __forceinline__ Sum choose(bool first, const Sum &a, const Sum &b) {
   return {first ? a.m : b.m, first ? a.l : b.l,
           make_float4(first ? a.o.x : b.o.x, first ? a.o.y : b.o.y, first ? a.o.z : b.o.z, first ? a.o.w : b.o.w)};
 }
-// `sum` and what comes behind it.
+// `sum`, and `next`, which follows it.
 __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) {
   const float2 state[1] = {make_float2(next.m, next.l)};
   const float4 x[1] = {next.o};
@@ -67,13 +68,13 @@ __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) 
 // The parts of n segments of the run, from `from` on, of which this thread has four columns of a row.
 __device__ __forceinline__ void fold_segments(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
                                               int from, int n, unsigned char *smem, int row, int four, const Sum (&parts)[HELD]) {
-  const int segments = walk.cuts.segments(), turn = (from - walk.first) / HELD & 1;
-  auto kept = [&](int slot, int turn) { return KeptSum(smem, slot, turn, row, four); };
+  const int segments = walk.cuts.segments(), parity = (from - walk.first) / HELD & 1;
+  auto kept = [&](int slot, int parity) { return KeptSum(smem, slot, parity, row, four); };
   auto left = [&](int slot) { return Slot((u32)($(wk.block) * SLOTS + slot), row, four); };
   Sum whole = $(wk.no_part), section = whole;
   if (from > walk.first) {
-    whole = kept(SLOT_TILE, turn ^ 1).load();
-    section = kept(SLOT_SECTION, turn ^ 1).load();
+    whole = kept(SLOT_TILE, parity ^ 1).load();
+    section = kept(SLOT_SECTION, parity ^ 1).load();
   }
 #pragma unroll
   for (int h = 0; h < HELD; h++) {
@@ -86,8 +87,8 @@ __device__ __forceinline__ void fold_segments(const Params &p, const Sequence &s
       whole = begin > 0 ? fold(whole, section, p.scale_log2) : section;
   }
   if (from + n < walk.upto) {
-    kept(SLOT_TILE, turn).store(whole, four == 0);
-    kept(SLOT_SECTION, turn).store(section, four == 0);
+    kept(SLOT_TILE, parity).store(whole, four == 0);
+    kept(SLOT_SECTION, parity).store(section, four == 0);
   } else if (walk.whole_tile()) {
     store_row(p, sequence, tile, row, four * 4, whole);
   } else {
@@ -96,8 +97,8 @@ __device__ __forceinline__ void fold_segments(const Params &p, const Sequence &s
   }
 }
 
-// The block has done its last turn of a segment, and its groups have left the parts of n, from `from` on. last: the buffer of that turn,
-// free in every group.
+// The block has done its last iteration of a segment, and its groups have left the parts of n, from `from` on. last: the buffer of that
+// iteration, free in every group.
 __device__ __forceinline__ void store_segments(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
                                                int from, int n, unsigned char *smem, int last) {
   const int rows = rows_in(tile);
@@ -107,13 +108,13 @@ __device__ __forceinline__ void store_segments(const Params &p, const Sequence &
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum parts[HELD];
     auto meet = [&](int h) {
-      const int place = min(h, n - 1) * GROUPS;
+      const int group = min(h, n - 1) * GROUPS;
       float2 states[GROUPS];
       float4 x[GROUPS];
 #pragma unroll
       for (int g = 0; g < GROUPS; g++) {
-        states[g] = states_of_group(smem, place + g)[row];
-        x[g] = *(const float4 *)(part_of_group(smem, last, place + g) + exchange_offset(row, 2 * four));
+        states[g] = states_of_group(smem, group + g)[row];
+        x[g] = *(const float4 *)(part_of_group(smem, last, group + g) + exchange_offset(row, 2 * four));
       }
       parts[h] = $(wk.no_part);
       parts[h].add(states, x, p.scale_log2);
@@ -128,35 +129,35 @@ __device__ __forceinline__ void store_segments(const Params &p, const Sequence &
   __syncthreads();  // the buffers are free, and what the block leaves of a tile is written
 }
 
-// How a tile is dealt out: its cuts, its place on the line, and the line's shares.
+// How a tile is dealt out: its cuts, its work index, and the shares of its stream.
 struct Deal {
   Cuts cuts;
-  long long begin, size;  // of the tile; of a share
-  int lanes, lane;
+  long long begin, size;  // the work index of the tile; work items of a share
+  int streams, stream;
   __device__ __forceinline__ long long owner(int segment) const { return divide(begin + cuts.middle_of(segment), size); }
 };
 
-// A part of a tile that some thread block left. It goes on with the section of the part in front of it, or else begins one. It may close
-// the section. Nothing of the tile is in front of a section, or of several in one sum, that is AT_FRONT.
-enum Flag { PART = 1, GOES_ON = 2, CLOSES = 4, AT_FRONT = 8 };
+// A part of a tile that some thread block left. It goes on with the section of the part before it, or else begins one. It may close the
+// section. FIRST: the section, or several in one sum, is the tile's first.
+enum Flag { PART = 1, GOES_ON = 2, CLOSES = 4, FIRST = 8 };
 struct Found {
   int at, flags;  // at: a slot, counted over all thread blocks; flags 0: the segment is in the part of a later one
 };
 __device__ __forceinline__ Found find_part(const Deal &deal, int segment) {
   const int segments = deal.cuts.segments();
-  const long long block = deal.owner(segment), place = block * deal.size - deal.begin;
-  const int first = place <= 0 ? 0 : deal.cuts.before((int)place), slot = slot_of(segment, first, segments);
+  const long long block = deal.owner(segment), item = block * deal.size - deal.begin;
+  const int first = item <= 0 ? 0 : deal.cuts.before((int)item), slot = slot_of(segment, first, segments);
   const int begin = section_of(segment) * SECTION, end = min(begin + SECTION, segments) - 1;
   // The last segment of what the thread block adds to the same sum, if that is its own as well.
   int next = segment;
   if (slot == SLOT_SECTION) next = segment + 1;
   if (slot == SLOT_TILE) next = min(end + SECTION, segments - 1);
-  Found found = {(int)((block * deal.lanes + deal.lane) * SLOTS + slot), PART};
+  Found found = {(int)((block * deal.streams + deal.stream) * SLOTS + slot), PART};
   if (next > segment && deal.owner(next) == block) found.flags = 0;
   if (found.flags != 0) {
     if (begin < first) found.flags |= GOES_ON;
     if (segment == end) found.flags |= CLOSES;
-    if (slot == SLOT_TILE || begin == 0) found.flags |= AT_FRONT;
+    if (slot == SLOT_TILE || begin == 0) found.flags |= FIRST;
   }
   return found;
 }
@@ -191,16 +192,16 @@ __device__ __forceinline__ void add_segments(const Params &p, const Sequence &se
       parts[k] = Slot((u32)found.at, row, four).load(p);
     }
 #pragma unroll
-    for (int k = 0; k < BATCH; k++) {  // behind the last part are sections that do not end
+    for (int k = 0; k < BATCH; k++) {  // after the last part are sections that do not end
       section = choose((flags[k] & GOES_ON) != 0, fold(section, parts[k], p.scale_log2), parts[k]);
-      if ((flags[k] & CLOSES) != 0) whole = (flags[k] & AT_FRONT) != 0 ? section : fold(whole, section, p.scale_log2);
+      if ((flags[k] & CLOSES) != 0) whole = (flags[k] & FIRST) != 0 ? section : fold(whole, section, p.scale_log2);
     }
   }
   store_row(p, sequence, tile, row, four * 4, whole);
 }
 //| if c.combine == c.named.combine.last_block then
 
-// Adds to a counter, and returns what it was. What this thread knows to be written, the thread that counts next knows.
+// Adds to a counter, and returns what it was. The thread that counts next sees all writes that this thread has made or seen.
 __device__ __forceinline__ u32 count_on(u32 *counter, u32 n) {
   u32 was;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(n) : "memory");
@@ -208,7 +209,7 @@ __device__ __forceinline__ u32 count_on(u32 *counter, u32 n) {
 }
 
 // The thread block has left all that it has of the tile. The one that comes last adds up all, and leaves the counter at 0: it sees what
-// the others wrote before they counted their segments. The counter is that of the thread block on whose share the tile begins, `home`.
+// the others wrote before they counted their segments. The counter is that of the thread block in whose share the tile begins, `home`.
 // While one thread counts, the last warp looks for the parts.
 __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
                                             const Split &split, int home, unsigned char *smem) {
@@ -220,7 +221,7 @@ __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &seq
     words[0] = count_on(counter, own) + own == (u32)walk.cuts.segments();
     if (words[0] != 0) *counter = 0;
   }
-  if (threadIdx.x >= THREADS - 32) find_parts({walk.cuts, walk.begin_of_tile(), split.size, split.lanes, split.lane}, list, words + 1);
+  if (threadIdx.x >= THREADS - 32) find_parts({walk.cuts, walk.begin_of_tile(), split.size, split.streams, split.stream}, list, words + 1);
   __syncthreads();
   if (words[0] == 0) return;
   const int rows = rows_in(tile);
@@ -234,13 +235,13 @@ __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &seq
 __device__ __forceinline__ void open_tile(const Params &p, const SegmentWalk &walk, const Split &split) {
   const u64 begin = (u64)walk.begin_of_tile(), size = (u64)split.size;
   int4 *const open = (int4 *)p.tiles_open + 2 * $(wk.block);
-  open[0] = make_int4(walk.batch, walk.kv_head, walk.tile, walk.turns);
+  open[0] = make_int4(walk.batch, walk.kv_head, walk.tile, walk.iterations);
   open[1] = make_int4((int)(u32)begin, (int)(begin >> 32), (int)(u32)size, (int)(size >> 32));
 }
-__device__ __forceinline__ Deal deal_of(const Params &p, int block, int turns) {
+__device__ __forceinline__ Deal deal_of(const Params &p, int block, int iterations) {
   const int4 open = __ldcg((const int4 *)p.tiles_open + 2 * block + 1);
-  const int lanes = lanes_of(p);
+  const int streams = streams_of(p);
   auto whole = [](int low, int high) { return (long long)((u64)(u32)high << 32 | (u32)low); };
-  return {{turns, segment_digits(turns)}, whole(open.x, open.y), whole(open.z, open.w), lanes, block % lanes};
+  return {{iterations, segment_digits(iterations)}, whole(open.x, open.y), whole(open.z, open.w), streams, block % streams};
 }
 //| end

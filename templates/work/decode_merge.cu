@@ -19,9 +19,9 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
 }
 //| if not p.has_batch_invariant then
 
-// Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
-// that goes on behind the block is its last, and one that began in front of it is its first.
-__device__ __forceinline__ long long place_of(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
+// The slot of a thread block's part of a tile: the block's first slot if the tile began before the block's share, else its second. A tile
+// that goes on after the share is the block's last, and one that began before it is the block's first.
+__device__ __forceinline__ long long part_slot(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
 //| end
 
 // Eight bytes of a row of fp32 in shared memory. Four rows that lanes write together lie in different banks.
@@ -33,13 +33,13 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
                                           int parts, int step) {
-//| local from = "place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row"
+//| local from = "part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row"
 //| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, "p.scale_log2")
   store_row(p, sequence, tile, row, four * 4, sum);
 }
 //| end
 
-// Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last turn.
+// Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last iteration.
 __device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
   return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and " + last * STAGE" or "");
 }
@@ -52,7 +52,8 @@ __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.r
 //|   include "work/decode_fold.cu"
 
 //| else
-// The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
+// The block has done its last iteration of the tile, and its groups have left their parts. last: the buffer of that iteration, free in
+// every group.
 __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
                                            const Split &split, unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
@@ -60,7 +61,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   const int first = split.first_of(walk), parts = split.parts_of(walk);
   __syncthreads();
 
-  const long long own = place_of($(wk.block), first < split.index()) * BR;
+  const long long own = part_slot($(wk.block), first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
@@ -85,13 +86,13 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 
 //| if c.combine == c.named.combine.last_block then
   // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
-  // is written again behind the next tile's first barrier, when all threads have read it.
+  // is written again after the next tile's first barrier, when all threads have read it.
   if (threadIdx.x == 0) *word = $(wk.is_last("split.block(first)", "parts"));
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)
     for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
-      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.lanes);
+      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.streams);
 //| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
   if (threadIdx.x == 0 && first == split.index())
@@ -104,7 +105,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 __device__ __forceinline__ void store_keyless(const Params &p) {
   for ($(wk.steps("int", "i", "p.b"))) {
     const Sequence sequence = sequence_of(p, i);
-    if (turns_of(sequence) > 0) continue;
+    if (iterations_of(sequence) > 0) continue;
     for (int query = 0; query < sequence.sq(); query++)
       for (int head = threadIdx.x / 32; head < p.hq; head += THREADS / 32) {
         output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;

@@ -2,59 +2,61 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- which keys a thread block owns ----
-// The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
-// block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.
-// There are `lanes` such lines side by side, each with the heads that leave its number as remainder. Neighbouring heads of the same keys
-// are read at about the same time, and their rows lie in the same pages of HBM.
+// As in stream-K, one work index counts all work items: sequences, their key/value heads, row tiles of a head, and of each tile its
+// iterations, each over GROUPS blocks of keys. Thread block i owns the work items [i, i + 1) * size, whatever the lengths: the grid never
+// changes, and every thread block finds its share by itself.
+// There are `streams` of heads, each with a work index of its own: stream n has the heads h with h % streams = n. So neighbouring heads of
+// the same keys are read at about the same time, and their rows lie in the same pages of HBM.
 
-//| pr.turns_of()
+//| pr.iterations_of()
 __device__ __forceinline__ int tiles_of(const Params &p, const Sequence &sequence) { return (row_count(p, sequence) + BR - 1) / BR; }
 
-// a / b for a from 0 and b from 1, without a division where there is nothing to divide.
+// a / b for a >= 0 and b >= 1, without a division where a < b, and with one of 32 bits where these are enough.
 __device__ __forceinline__ long long divide(long long a, long long b) {
   if (a < b) return 0;
   return (a | b) >> 32 == 0 ? (long long)((u32)a / (u32)b) : a / b;
 }
 
-// A tile takes more places on the line than it has turns: what a thread block spends where a tile begins and ends counts as well. Where all
-// tiles have as many turns, and there are no more of them than thread blocks, their places are a multiple of a share instead: no thread
-// block has parts of two.
-struct Places {
-  // Of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more.
+// A tile has more work items than iterations: what a thread block spends where a tile begins and ends counts as well. Where all tiles have
+// the same number of iterations, and there are no more tiles than thread blocks, a tile's work items are a multiple of a share instead: no
+// thread block has parts of two. Work items after a tile's last iteration are padding.
+struct Items {
+  // A tile's work items are a multiple of it$(p.has_batch_invariant and ", a segment" or ""); 0: they are its iterations and ENDS more.
   int share;
-  __device__ __forceinline__ int of(int turns) const {
-//| local up = p.has_batch_invariant and "(turns + share - 1) & -share" or "(turns + share - 1) / share * share"
-    return share > 0 ? $(up) : turns > 0 ? turns + ENDS : 0;
+  __device__ __forceinline__ int of(int iterations) const {
+//| local up = p.has_batch_invariant and "(iterations + share - 1) & -share" or "(iterations + share - 1) / share * share"
+    return share > 0 ? $(up) : iterations > 0 ? iterations + ENDS : 0;
   }
 };
 
-// Where a thread block is on the line: turns [turn, end) of a tile are next, up to the tile's place `stop`; `left` places in all.
+// Where a thread block is in its share: iterations [iteration, end) of a tile are next, up to the tile's work item `stop`; `left`
+// work items in all.
 struct Walk {
-  Places places;
-  long long at, left;           // at: of `turn` on the line
+  Items items;
+  long long at, left;           // at: the work index of `iteration`
   int batch, kv_head, tile;
-  int turn, end, stop, turns;   // turns: of a tile
+  int iteration, end, stop, iterations;  // iterations: of a tile
   int tiles;                    // of a head
-  int lanes;                    // steps between heads of the line
+  int streams;                  // from a head of the stream to its next
   __device__ __forceinline__ void take() {
-    const int all = places.of(turns);
-    stop = left < all - turn ? turn + (int)left : all;
-    end = min(stop, turns);
+    const int all = items.of(iterations);
+    stop = left < all - iteration ? iteration + (int)left : all;
+    end = min(stop, iterations);
   }
   __device__ __forceinline__ void next_tile(const Params &p) {
-    at += stop - turn;
-    left -= stop - turn;
-    turn = 0;
+    at += stop - iteration;
+    left -= stop - iteration;
+    iteration = 0;
     if (++tile == tiles) {
       tile = 0;
-      kv_head += lanes;
+      kv_head += streams;
       if (kv_head >= p.hkv) {
         kv_head -= p.hkv;
 //| if p.has_lengths then
-        turns = 0;
-        while (left > 0 && turns == 0) {
+        iterations = 0;
+        while (left > 0 && iterations == 0) {
           const Sequence sequence = sequence_of(p, ++batch);
-          turns = turns_of(sequence);
+          iterations = iterations_of(sequence);
           tiles = tiles_of(p, sequence);
         }
 //| else
@@ -64,22 +66,22 @@ struct Walk {
     }
     take();
   }
-  // Begins `place` places behind the first tile of the sequence.
-  __device__ __forceinline__ void begin(const Params &p, int sequence, long long place, int lane) {
-    const int all = places.of(turns);
-    const long long before = divide(place, all), heads = tiles == 1 ? before : divide(before, tiles);
+  // Begins `item` work items after the beginning of the sequence's first tile.
+  __device__ __forceinline__ void begin(const Params &p, int sequence, long long item, int stream) {
+    const int all = items.of(iterations);
+    const long long before = divide(item, all), heads = tiles == 1 ? before : divide(before, tiles);
     batch = sequence;
-    turn = (int)(place - before * all);
+    iteration = (int)(item - before * all);
     tile = (int)(before - heads * tiles);
-    kv_head = (int)heads * lanes + lane;
+    kv_head = (int)heads * streams + stream;
     take();
 //| if p.has_lengths then
   }
-  // Only places may be left of the tile in which a thread block begins.
-  __device__ __forceinline__ void skip_places(const Params &p) {
-    if (left > 0 && turn >= turns) next_tile(p);
+  // Only padding may be left of the tile in which a thread block begins.
+  __device__ __forceinline__ void skip_padding(const Params &p) {
+    if (left > 0 && iteration >= iterations) next_tile(p);
 //| else
-    if (turn >= turns) next_tile(p);  // only places are left of that tile
+    if (iteration >= iterations) next_tile(p);  // only padding is left of that tile
 //| end
   }
 };
@@ -90,40 +92,41 @@ struct Walk {
 //| end
 struct Split {
   $(l.walk) walk;
-  long long size;           // places of each thread block
-  int lanes, lane, shares;  // lane: of this thread block; shares: thread blocks of a line
-  // Which thread block it is on its line; the whole grid's number of such a one.
-  __device__ __forceinline__ int index() const { return (int)$(wk.block) / lanes; }
-  __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
+  long long size;               // work items of each thread block
+  int streams, stream, shares;  // stream: of this thread block; shares: thread blocks of a stream
+  // This thread block's number in its stream; the number in the grid of the stream's thread block `index`.
+  __device__ __forceinline__ int index() const { return (int)$(wk.block) / streams; }
+  __device__ __forceinline__ long long block(long long index) const { return index * streams + stream; }
 //| if p.has_batch_invariant then
-  // The thread block on whose share the tile at hand begins.
+  // The thread block in whose share the tile at hand begins.
   __device__ __forceinline__ int home_of(const SegmentWalk &w) const { return (int)block(divide(w.begin_of_tile(), size)); }
 //| end
-  // The thread blocks that have turns of the tile at hand: the first of them, and how many there are.
-  __device__ __forceinline__ int first_of(const Walk &w) const { return index() - (int)divide(w.turn + size - 1, size); }
+  // The thread blocks that have iterations of the tile at hand: the first of them, and how many there are.
+  __device__ __forceinline__ int first_of(const Walk &w) const { return index() - (int)divide(w.iteration + size - 1, size); }
   __device__ __forceinline__ int parts_of(const Walk &w) const {
-    return 1 + (int)divide(w.turn + size - 1, size) + (int)divide(w.at - size * index() + w.turns - 1 - w.turn, size);
+    return 1 + (int)divide(w.iteration + size - 1, size) + (int)divide(w.at - size * index() + w.iterations - 1 - w.iteration, size);
   }
-  // turns, tiles: of a line; each: turns of every tile, 0 where they differ. Returns the place at which the thread block begins.
-  __device__ __forceinline__ long long share_out(long long turns, long long tiles, int each) {
-    long long all = turns + tiles * ENDS;
-    walk.places.share = 0;
+  // iterations, tiles: of a stream; each: iterations of every tile, 0 where they differ. Returns the work index at which the thread block
+  // begins.
+  __device__ __forceinline__ long long share_out(long long iterations, long long tiles, int each) {
+    long long all = iterations + tiles * ENDS;
+    walk.items.share = 0;
     size = max(divide(all + shares - 1, shares), (long long)MIN_TURNS);
 //| if p.has_batch_invariant then
     if (each > 0) {  // as many segments for every thread block
       const int digits = segment_digits(each);
       const long long segments = tiles * Cuts{each, digits}.segments();
       size = divide(segments + shares - 1, shares) << digits;
-      walk.places.share = 1 << digits;
+      walk.items.share = 1 << digits;
       all = segments << digits;
     }
 //| else
     if (each > 0 && tiles <= shares) {
       const int parts = shares / (int)tiles;
       const int even = max((each + parts - 1) / parts, MIN_TURNS);
-      if ((long long)even * shares * 16 <= turns * 17 + shares * 16 || even == MIN_TURNS) {
-        size = walk.places.share = even;
-        all = tiles * walk.places.of(each);
+      if ((long long)even * shares * 16 <= iterations * 17 + shares * 16 || even == MIN_TURNS) {
+        size = walk.items.share = even;
+        all = tiles * walk.items.of(each);
       }
     }
 //| end
@@ -134,21 +137,21 @@ struct Split {
   }
 };
 //| if c.kv_lanes > 1 then
-__device__ __forceinline__ int lanes_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
+__device__ __forceinline__ int streams_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
 //| else
-__device__ __forceinline__ int lanes_of(const Params &) { return 1; }
+__device__ __forceinline__ int streams_of(const Params &) { return 1; }
 //| end
-__device__ __forceinline__ void choose_lane(const Params &p, Split &s) {
-  s.lanes = s.walk.lanes = lanes_of(p);
-  s.lane = (int)$(wk.block) - s.index() * s.lanes;
-  s.shares = (int)$(wk.blocks) / s.lanes;
-  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.turn = s.walk.turns = s.walk.tiles = s.walk.end = s.walk.stop = 0;
+__device__ __forceinline__ void choose_stream(const Params &p, Split &s) {
+  s.streams = s.walk.streams = streams_of(p);
+  s.stream = (int)$(wk.block) - s.index() * s.streams;
+  s.shares = (int)$(wk.blocks) / s.streams;
+  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = 0;
 }
 
 //| if p.has_lengths then
-// What of a sequence the shares follow from.
+// What the shares need to know of a sequence.
 struct Extent {
-  int turns, tiles;  // of a tile, of a head
+  int iterations, tiles;  // of a tile, of a head
 };
 //|   if l.pdl then
 template <bool EARLY = false>
@@ -156,69 +159,70 @@ template <bool EARLY = false>
 __device__ __forceinline__ Extent extent_of(const Params &p, int index) {
   if (index >= p.b) return {0, 0};
   const Sequence sequence = sequence_of$(l.pdl and "<EARLY>" or "")(p, index);
-  return {turns_of(sequence), tiles_of(p, sequence)};
+  return {iterations_of(sequence), tiles_of(p, sequence)};
 }
 
-// Every warp finds its thread block's share for itself, without a barrier: each lane adds up sequences of its own, one behind the other,
-// and the place at which the thread block begins goes from one lane to the others by a shuffle. told: of the lane's sequence, where no lane
-// has two; nothing else is read then.
+// Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
+// whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequence, where no lane has two;
+// nothing else is read then.
 __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
-  choose_lane(p, s);
-  const int heads = p.hkv / s.lanes;  // of a line
-  // Of this lane's sequences: turns of all their tiles of a line, tiles that have any, the most and the least turns of such a tile.
-  long long turns = 0;
+  choose_stream(p, s);
+  const int heads = p.hkv / s.streams;  // of a stream
+  // Of this lane's sequences: iterations of all their tiles of a stream, tiles that have any, and the most and the least iterations of such
+  // a tile.
+  long long iterations = 0;
   int tiles = 0, most = 0, least = 0x7fffffff;
 #pragma unroll 8
   for (int i = first; i < last; i++) {
     const Extent extent = each == 1 ? told : extent_of(p, i);
-    const int of_tile = extent.turns, n = of_tile > 0 ? extent.tiles * heads : 0;
-    turns += (long long)of_tile * n;
+    const int of_tile = extent.iterations, n = of_tile > 0 ? extent.tiles * heads : 0;
+    iterations += (long long)of_tile * n;
     tiles += n;
     most = max(most, of_tile);
     if (of_tile > 0) least = min(least, of_tile);
   }
-  long long turns_before = turns;
+  long long iterations_before = iterations;
   int tiles_before = tiles;
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
-    const long long more_turns = __shfl_up_sync(~0u, turns_before, d);
+    const long long more_iterations = __shfl_up_sync(~0u, iterations_before, d);
     const int more_tiles = __shfl_up_sync(~0u, tiles_before, d);
-    if (lane >= d) turns_before += more_turns, tiles_before += more_tiles;
+    if (lane >= d) iterations_before += more_iterations, tiles_before += more_tiles;
   }
   most = __reduce_max_sync(~0u, most);
   least = __reduce_min_sync(~0u, least);
   const long long at =
-      s.share_out(__shfl_sync(~0u, turns_before, 31), __shfl_sync(~0u, tiles_before, 31), most == least ? most : 0);
+      s.share_out(__shfl_sync(~0u, iterations_before, 31), __shfl_sync(~0u, tiles_before, 31), most == least ? most : 0);
   if (s.walk.left == 0) return s;
-  turns_before -= turns;
+  iterations_before -= iterations;
   tiles_before -= tiles;
-  // The place at which this lane's sequences begin.
-  long long place =
-      s.walk.places.share > 0 ? (long long)tiles_before * s.walk.places.of(most) : turns_before + (long long)tiles_before * ENDS;
+  // The work index at which this lane's sequences begin.
+  long long item =
+      s.walk.items.share > 0 ? (long long)tiles_before * s.walk.items.of(most) : iterations_before + (long long)tiles_before * ENDS;
   int batch = -1, of_tile = 0, of_head = 0;
-  if (at >= place && tiles > 0)
+  if (at >= item && tiles > 0)
     for (int i = first; i < last && batch < 0; i++) {
       const Extent extent = each == 1 ? told : extent_of(p, i);
-      of_tile = extent.turns;
+      of_tile = extent.iterations;
       of_head = extent.tiles;
-      const long long n = (long long)s.walk.places.of(of_tile) * of_head * heads;
-      if (at < place + n)
+      const long long n = (long long)s.walk.items.of(of_tile) * of_head * heads;
+      if (at < item + n)
         batch = i;
       else
-        place += n;
+        item += n;
     }
   const int source = __ffs(__ballot_sync(~0u, batch >= 0)) - 1;
-  s.walk.turns = __shfl_sync(~0u, of_tile, source);
+  s.walk.iterations = __shfl_sync(~0u, of_tile, source);
   s.walk.tiles = __shfl_sync(~0u, of_head, source);
-  s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - place, source), s.lane);
+  s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - item, source), s.stream);
   return s;
 }
 
-// Waits for what precedes it in the stream, and finds the share. The lengths have most often been there for long: the share is found from
-// what they seem to be while the launch before ends$(l.pdl and ", and its first keys are fetched" or ""). It is found again where they have
-// become others.
+// Waits for what precedes it in the CUDA stream, and finds the share. Most often the lengths were written long before: the share is found
+// from what they seem to be while the launch before ends$(l.pdl and ", and its first keys are fetched" or ""). It is found again where they
+// have changed.
 template <typename Fetch>
 __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;
@@ -235,31 +239,31 @@ __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &f
     asm volatile("griddepcontrol.wait;" ::: "memory");
     waited = true;
     const Extent now = extent_of(p, lane);
-    if (__all_sync(~0u, now.turns == told.turns && now.tiles == told.tiles)) break;
+    if (__all_sync(~0u, now.iterations == told.iterations && now.tiles == told.tiles)) break;
     told = now;
   }
 //|   else
   Split s = split_of(p, p.b <= 32 ? extent_of(p, lane) : Extent{0, 0});
 //|   end
-  s.walk.$(p.has_batch_invariant and "settle" or "skip_places")(p);
+  s.walk.$(p.has_batch_invariant and "find_run" or "skip_padding")(p);
   return s;
 }
 //| else
 __device__ __forceinline__ Split split_of(const Params &p) {
   const Sequence sequence = sequence_of(p, 0);
   Split s;
-  choose_lane(p, s);
+  choose_stream(p, s);
   Walk &w = s.walk;
-  w.turns = turns_of(sequence);
+  w.iterations = iterations_of(sequence);
   w.tiles = tiles_of(p, sequence);
-  const int heads = p.hkv / s.lanes;                          // of a line
-  const long long tiles = w.turns > 0 ? (long long)p.b * heads * w.tiles : 0;
-  const long long at = s.share_out(tiles * w.turns, tiles, w.turns);
+  const int heads = p.hkv / s.streams;  // of a stream
+  const long long tiles = w.iterations > 0 ? (long long)p.b * heads * w.tiles : 0;
+  const long long at = s.share_out(tiles * w.iterations, tiles, w.iterations);
   if (w.left == 0) return s;
-  const long long of_sequence = (long long)w.places.of(w.turns) * w.tiles * heads, before = divide(at, of_sequence);
-  w.begin(p, (int)before, at - before * of_sequence, s.lane);
+  const long long of_sequence = (long long)w.items.of(w.iterations) * w.tiles * heads, before = divide(at, of_sequence);
+  w.begin(p, (int)before, at - before * of_sequence, s.stream);
 //|   if p.has_batch_invariant then
-  s.walk.settle(p);
+  s.walk.find_run(p);
 //|   end
   return s;
 }
@@ -269,7 +273,7 @@ __device__ __forceinline__ Split split_of(const Params &p) {
 struct Tile {
   int row, rows;    // its first row, and how many rows the head has
   int kv_head, head;
-  int first_block;  // of its first turn
+  int first_block;  // of its first iteration
   Range range;
 };
 __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk) {

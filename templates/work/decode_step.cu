@@ -1,6 +1,7 @@
 //| needs "l.pdl"
 //| local wk = include("work/work.lua").of(p, l)
-// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+// The second step: thread block i of each slice of rows takes the tile that begins in block i of the first step and goes on in the next, if
+// there is one.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -26,6 +27,6 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
 //| if p.has_batch_invariant then
     add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
 //| else
-    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, streams_of(p));
 //| end
 }

@@ -39,7 +39,7 @@ __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(k
 //| wk.slots(0, l.slot)
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
 //|   if p.has_lengths then
-// Of boxes with rows that are not the sequence's own: they land here, and `full` is completed when those rows are zeros. Q of a tile may
+// Boxes with rows out of the sequence's range land here, and `full` is completed when those rows are zeros. Q of a tile may
 // land for one warpgroup while another one's of the tile before is still on its way: a warpgroup without rows waits for nothing.
 __device__ __forceinline__ u32 v_landed(u32 smem, int stage) { return barrier(smem, TILE_BARRIERS + 5 + stage); }
 __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {

@@ -1,4 +1,4 @@
-//| -- order: which tile a number is. Blocks begin in the order of their numbers, so that long tiles in front let all end together.
+//| -- order: which tile a number is. Blocks begin in the order of their numbers: where long tiles come first, all end together.
 //|
 //| local edges = include "pairs/edges.lua"
 //|
@@ -38,22 +38,22 @@
 //|     end
 //|   end
 //|
-//|   -- Where tiles are long and short, the longest of all heads in front: `tile` of a head's, and `place` among the heads.
+//|   -- Where tiles are long and short, the longest of all heads first: `tile` of a head's, and `head_index` among the heads.
 //|   function wk.tile_of_keys()
 //|     if edges.grow(p) then
-  // The first tiles are the longest: those of all heads go in front.
-  const int heads_of_launch = $(wk.blocks) / p.tiles, tile = $(wk.block) / heads_of_launch, place = $(wk.block) % heads_of_launch;
+  // The first tiles are the longest: those of all heads come first.
+  const int heads_of_launch = $(wk.blocks) / p.tiles, tile = $(wk.block) / heads_of_launch, head_index = $(wk.block) % heads_of_launch;
 //|     else
-  const int tile = $(wk.tile()), place = $(wk.block) / p.tiles;
+  const int tile = $(wk.tile()), head_index = $(wk.block) / p.tiles;
 //|     end
 //|   end
 //|   function wk.tile_of_queries()
 //|     if edges.grow(p) then
-  // The last tiles are the longest: those of all heads go in front.
+  // The last tiles are the longest: those of all heads come first.
   const int heads_of_launch = $(wk.blocks) / p.tiles, tile = p.tiles - 1 - $(wk.block) / heads_of_launch;
-  const int place = $(wk.block) % heads_of_launch;
+  const int head_index = $(wk.block) % heads_of_launch;
 //|     else
-  const int tile = $(wk.tile()), place = $(wk.block) / p.tiles;
+  const int tile = $(wk.tile()), head_index = $(wk.block) / p.tiles;
 //|     end
 //|   end
 //|
@@ -72,7 +72,7 @@ __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return 
 // they end together.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
   const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
-  const int evenly = tiles < 8 ? heads : max(heads - most, 0) / few * few;  // heads in front of the last group
+  const int evenly = tiles < 8 ? heads : max(heads - most, 0) / few * few;  // heads before the last group
   if (index < evenly * tiles) {
     const int group = index / (few * tiles), in_group = index - group * few * tiles;
     return {group * few + in_group % few, in_group / few};

@@ -21,7 +21,7 @@ for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) =
 //|   end
 //|
 //|   -- `sum` of four columns of a row out of all parts, in their order, `batch` of them under way. from: the row of part
-//|   -- min(j + k, parts - 1), of which those behind the last are the last once more.
+//|   -- min(j + k, parts - 1), of which those after the last are the last once more.
 //|   function wk.sum_of_parts(parts, batch, from, scale_log2)
 const float4 *const part_o = (const float4 *)p.part_o;
 const float2 *const part_state = (const float2 *)p.part_state;
@@ -51,7 +51,7 @@ if ($(first)) $(state) = make_float2($(sum).m, $(sum).l);
 //|   end
 //|
 //|   -- Four columns of a row of O, from `col` on, out of the sum of all its parts: O = sum / l and LSE. A row that saw no key has l = 0:
-//|   -- O = 0, LSE = -inf. at: its {head, query}; the thread of the `first` columns writes LSE. factor: behind 1 / l.
+//|   -- O = 0, LSE = -inf. at: its {head, query}; the thread of the `first` columns writes LSE. factor: what follows 1 / l.
 //|   function wk.store_sum(sum, at, col, first, scale, factor)
 const float inverse = reciprocal($(sum).l)$(factor or "");
 if (p.lse != nullptr && $(first)) p.lse[sequence.lse($(at[1]), $(at[2]))] = log_sum_exp({$(sum).m, $(sum).l}, $(sum).l, $(scale));

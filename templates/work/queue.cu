@@ -3,7 +3,7 @@
 //| -- of one tile has a queue of the same form, so that kernels are written once.
 //|
 //| return function(wk)
-//|   -- The mbarriers and the bytes of a slot. first: number of the first barrier, behind TILE_BARRIERS.
+//|   -- The mbarriers and the bytes of a slot. first: number of the first barrier, from TILE_BARRIERS on.
 //|   function wk.slots(first, bytes)
 //|     local function at(n) return n > 0 and ("TILE_BARRIERS + %d"):format(n) or "TILE_BARRIERS" end
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, $(at(first)) + slot); }
@@ -56,7 +56,7 @@ struct TileQueue {
 //|       o.load()
   }
 //|       if o.more then o.more() end
-  // This warp, or this thread alone, needs the tile no more.
+  // This warp, or this thread alone, no longer needs the tile.
   __device__ __forceinline__ void done(u32 smem, bool whole_warp = true) {
     if (whole_warp) __syncwarp();
     if (!whole_warp || threadIdx.x % 32 == 0) mbarrier_arrive(tile_empty(smem, slot.at));

@@ -3,11 +3,10 @@
 //| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
 //| if l.counts then
-// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of
-// the warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their
-// number.
+// Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into as many parts as fill the chip best. The
+// last of the warps that have the same rows of a tile adds up the parts, in their order. Parts lie in the workspace by their number.
 //| else
-// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best, which
+// Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into as many parts as fill the chip best, which
 // the second step adds up, in their order. Parts lie in the workspace by their number.
 //| end
 

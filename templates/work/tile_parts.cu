@@ -55,7 +55,7 @@ struct Sum {
   }
 };
 
-// What other thread blocks have written. In the order of the text, so that all loads are under way before the first is awaited.
+// What other thread blocks have written. The loads stay in program order, so that all are under way before the first is awaited.
 __device__ __forceinline__ float2 load_part(const float2 *from) {
   float2 x;
   asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "l"(from) : "memory");
@@ -68,8 +68,8 @@ __device__ __forceinline__ float4 load_part(const float4 *from) {
 }
 
 //| if l.counts then
-// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next
-// knows.
+// Adds one to a counter, from `top` on to 0, and returns what it was. The thread that counts next sees all writes that this thread has made
+// or seen.
 __device__ __forceinline__ u32 count(u32 *counter, u32 top) {
   u32 was;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(top) : "memory");

@@ -3,10 +3,10 @@
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
 // ---- in which order tiles are done where every sequence has its own lengths ----
-// The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
+// The tiles of a head, of 32 sequences, longest first: those with the most keys before their right edge, whichever sequence they
 // belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
 // one of the 32 sequences. A tile's level counts its keys in units of a tile's queries, and the number of tiles from a level up is a sum
-// over the lanes (`from`), in which the n-th tile is searched.
+// over the lanes (`from`), by which the n-th tile is found.
 //| if pr.grow then
 // Where sequences are masked causally a sequence has one tile of each level, from its first tile's on.
 //| else
@@ -52,15 +52,15 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
 //| pr.part_of()
 
 //| end
-// What the search for tiles goes on with: of each lane, and of all.
+// What the search for tiles keeps: for each lane, and for all.
 struct LaneSequence {
   Levels levels;
   int number;  // in the batch
-  int width;   // heads of a section, of all lanes the same
+  int width;   // heads of a section, the same in all lanes
 };
 struct Counts {
   int per_head;      // tiles of a head of the 32 sequences at hand
-  int begin, total;  // tiles of all heads, times their parts: of the sequences in front of these, of all
+  int begin, total;  // tiles of all heads, times their parts: of the sequences before these, of all
   int parts;         // of each tile
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads * parts; }
 };
@@ -126,7 +126,7 @@ struct TileOrder {
   }
 
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
-  // token, may hold most keys of the batch: they have no say in how many heads share the L2.
+  // token, may hold most keys of the batch: how many heads share the L2 does not depend on them.
   __device__ __forceinline__ int gather(int first) {
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
@@ -183,7 +183,7 @@ struct TileOrder {
     }
   }
 
-  // A row of -1 behind the last.
+  // A row of -1 after the last.
   __device__ __forceinline__ Tile tile(int index) {
     Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
     if (index >= total()) return w;
