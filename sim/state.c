@@ -205,14 +205,6 @@ CUresult sim_cuCtxPopCurrent(CUcontext *c)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxSynchronize(void)
-{
-    SIM_LOCKED;
-    sim_device *d;
-    CUresult r = sim_current(&d); /* every call here has finished when it returns */
-    return r ? r : sim_ends_captures(true);
-}
-
 /* A child of fork() begins without a simulator: a thread that is not in it may hold the lock, in the middle of a change. What the parent
  * had is not given back: it costs nothing until a page of it is written. */
 void sim_state_forked(void)

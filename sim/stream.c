@@ -162,6 +162,13 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
         return s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return sim_unsafe();
 }
+CUresult sim_cuCtxSynchronize(void)
+{
+    SIM_LOCKED;
+    sim_device *d;
+    CUresult r = sim_current(&d); /* every call here has finished when it returns */
+    return r ? r : sim_ends_captures(true);
+}
 CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     SIM_LOCKED;
