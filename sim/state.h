@@ -117,8 +117,6 @@ CUresult sim_submit(CUstream stream, sim_node *n);
 /* At the start of an entry that allocates or frees: refused beside a capture of this thread, or of another one, whose mode and the
  * thread's own forbid it, and the capture is invalidated (CUDA driver API, cuThreadExchangeStreamCaptureMode). */
 CUresult sim_unsafe(void);
-/* The same where `all` is false; else every capture of the process forbids it, in whatever mode. */
-CUresult sim_ends_captures(bool all);
 
 /* At the start of an entry: holds the lock until the function returns, and forgets what was told of a call before. */
 int sim_lock(void);

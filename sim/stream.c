@@ -117,7 +117,8 @@ static void capture_ends(const sim_stream *s)
         }
 }
 
-CUresult sim_ends_captures(bool all)
+/* What captures say to a call that they may forbid; all: in whatever mode. Those that do are invalidated. */
+static CUresult ends_captures(bool all)
 {
     CUresult r = CUDA_SUCCESS;
     for (sim_stream *s = captured; s; s = s->next) {
@@ -133,7 +134,7 @@ CUresult sim_ends_captures(bool all)
 
 CUresult sim_unsafe(void)
 {
-    return sim_ends_captures(false);
+    return ends_captures(false);
 }
 
 CUresult sim_cuStreamDestroy(CUstream stream)
@@ -167,7 +168,7 @@ CUresult sim_cuCtxSynchronize(void)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d); /* every call here has finished when it returns */
-    return r ? r : sim_ends_captures(true);
+    return r ? r : ends_captures(true);
 }
 CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
