@@ -34,10 +34,11 @@ def parse(argv=None):
     p.add_argument("--candidates", type=int, default=8, help="of each shape, the cheapest by their price (default 8)")
     p.add_argument("--random", type=int, default=8, help="random configs of each shape (default 8)")
     p.add_argument("--peers", default="", help="raced beside them, as cudnn,fa2,fa3,fa3kv")
-    p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses with a workspace of the call's own, "
-                   "and with one that the context lends")
+    p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses "
+                   "with a workspace of the call's own, and with one that the context lends")
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--keep", type=float, default=1.25, help="configs slower than the best by this factor leave after two rounds (default 1.25)")
+    p.add_argument("--keep", type=float, default=1.25,
+                   help="configs slower than the best by this factor leave after two rounds (default 1.25)")
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
     p.add_argument("-o", "--json", required=True, help="the recording, as variants.py writes it")
     return p.parse_args(argv)
@@ -192,8 +193,8 @@ def main():
     import tournament
     shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
     contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
-    made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c)) for i, (text, configs) in enumerate(shapes)
-            for c in configs}
+    made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c))
+                              for i, (text, configs) in enumerate(shapes) for c in configs}
     tournament.warm_up()
     begun, out, left_out = time.monotonic(), [], []
     for i, (text, configs) in enumerate(shapes):
@@ -201,7 +202,10 @@ def main():
             left_out.append(text)
             continue
         fa = contexts[i // CONTEXT]
-        rows = race_lent(fa, fagen, text, configs[0], o) if o.lent else race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
+        if o.lent:
+            rows = race_lent(fa, fagen, text, configs[0], o)
+        else:
+            rows = race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "chosen": configs[0], "variants": rows})
         print(told_lent(text, rows) if o.lent else told(text, rows, configs[0]), flush=True)
         with open(o.json, "w") as f:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pages of the tree and the public header: width of lines, links, words. pages.py FOLDER checks the tree at FOLDER; exit code 1 with a line for each fault.
+"""The pages of the tree and the public header: width of lines, links, words. pages.py FOLDER checks the tree at FOLDER;
+exit code 1 with a line for each fault.
 
 A page is README.md, CONTRIBUTING.md, CHANGELOG.md or a file docs/*.md. Width and words do not count inside fenced code; width does not count in tables.
 A link is [text](path) or [text](path#heading), relative to its page; `folder/file.c` in a page is a file of the tree. The sources are held to

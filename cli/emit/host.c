@@ -1,4 +1,4 @@
-/* host: a launch recorded, and told as CUDA C++. */
+/* host: a launch recorded, and written as CUDA C++. */
 #include "host.h"
 #include "cli/session/no_launch.h"
 #include "gen/error.h"

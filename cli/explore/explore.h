@@ -29,7 +29,7 @@ typedef struct explore_config {
     fa_cost cost;
     const fa_record *record;          /* of this shape: the newest measured one, else the newest modelled one; NULL = none */
     bool older;                       /* the record is of another text of the kernel than the templates make today */
-    bool rejected;                    /* the record tells of a failure of this text, or does not tell of which: it leads nothing */
+    bool rejected;                    /* the record has a failure of this text, or of one that it does not name: it leads nothing */
     const explore_counters *counters; /* NULL = not simulated */
 } explore_config;
 

@@ -25,7 +25,7 @@ typedef struct fastest {
     explore_length *length;
 } fastest;
 
-/* Whether a record of the problem's own shape tells of a failure of the config. */
+/* Whether a record of the problem's own shape has a failure of the config. */
 static bool rejected(const explore *e, const fa_config *c, const fa_problem *p)
 {
     if (!e->rejections || p->sq != e->problem.sq || p->sk != e->problem.sk)

@@ -4,7 +4,7 @@
 #include "gen/arch.h"
 #include <fagen.h>
 
-/* FA_INVALID tells the option, the name that was perhaps meant, and what is accepted. */
+/* FA_INVALID: its message names the option, the name that was perhaps meant, and what is accepted. */
 fa_status cli_arch_find(const fa_arch **out, const char *option, const char *name);
 /* Whether each chip of "sim:ARCH,ARCH:N" is known; a text that does not begin so is accepted. */
 fa_status cli_device_check(const char *option, const char *device);

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from . import flash_attn, sdpa
 __version__ = version()
 __all__ = [
-    "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
-    "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError", "Tuning",
-    "Unsupported", "VerificationFailed", "attention", "attention_backward", "choice", "context", "explain", "merge", "prepare", "problem_text",
-    "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward", "version"]
+    "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported",
+    "InternalError", "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support",
+    "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "attention", "attention_backward", "choice", "context", "explain",
+    "merge", "prepare", "problem_text", "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward",
+    "version",
+]
 
 
 def __getattr__(name: str) -> Any:

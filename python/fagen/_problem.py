@@ -146,8 +146,8 @@ _Progress = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
 
 
 class Tuning(NamedTuple):
-    """What a search found. config: what runs now, and seconds: its price, a measured time where the device was timed; before_config, before:
-    the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where it was
+    """What a search found. config: what runs now, and seconds: its price, a measured time where the device was timed; before_config,
+    before: the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where it was
     stopped, by the time or by progress; what was found until then is kept."""
     config: str
     seconds: Optional[float]

@@ -27,7 +27,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
                                  *, device: Union[None, str, Context] = None) -> torch.Tensor:
     """query [..., hq, sq, d], key [..., hkv, sk, d], value [..., hkv, sk, dv]; out [..., hq, sq, dv].
 
-    As PyTorch's: dimensions in front of s and d are optional and broadcast, is_causal is top-left (query i sees the keys j <= i), heads of
+    As PyTorch's: dimensions before s and d are optional and broadcast, is_causal is top-left (query i sees the keys j <= i), heads of
     keys are fewer where enable_gqa says so. Nothing is copied where there are four dimensions. Raises Unsupported for an attn_mask, and as
     fagen.attention does. Gradients are autograd's."""
     shapes.not_computed(0.0, attn_mask=attn_mask)
@@ -43,7 +43,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
 
 
 def _front(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool) -> torch.Size:
-    """The dimensions in front of heads, broadcast. Raises InvalidArgument."""
+    """The dimensions before heads, broadcast. Raises InvalidArgument."""
     heads = [x.shape[-3] if x.dim() > 2 else 1 for x in (query, key, value)]
     if not enable_gqa and len(set(heads)) > 1:
         raise InvalidArgument(f"heads of query, key and value are {heads}; accepted: one number, or enable_gqa=True")
@@ -51,7 +51,7 @@ def _front(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_g
         return torch.broadcast_shapes(*(x.shape[:-3] for x in (query, key, value)))
     except RuntimeError as e:
         raise InvalidArgument(f"query.shape, key.shape and value.shape are {tuple(query.shape)}, {tuple(key.shape)} and "
-                              f"{tuple(value.shape)}; accepted: dimensions in front of the last three that broadcast") from e
+                              f"{tuple(value.shape)}; accepted: dimensions before the last three that broadcast") from e
 
 
 def _rows(x: torch.Tensor, front: torch.Size) -> torch.Tensor:

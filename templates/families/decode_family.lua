@@ -142,7 +142,7 @@ function decode.workspace(p, c, a, l)
 end
 
 -- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part.
-local AGAIN = 0.15
+local REREAD = 0.15
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
@@ -157,7 +157,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
   local parts = iterations > share and iterations // share + 1 or 1
-  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * AGAIN)
+  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * REREAD)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))

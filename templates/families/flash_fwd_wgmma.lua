@@ -97,7 +97,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 -- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and
 -- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share
 -- them.
-local function fed(p, c)
+local function feed_rate(p, c)
   local box = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1
   if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
   return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
@@ -140,7 +140,7 @@ return {
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
-    local together = p.d > 128 and p.d % 16 > 0 and not edges.right(p) and not p.has_lengths -- see fed()
+    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster)
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
@@ -160,7 +160,7 @@ return {
           n = n + 1
           add(c, 64, bc, 1)
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
-          if together and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
+          if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
       end
     end
@@ -377,7 +377,7 @@ return {
       unit = "wgmma16",
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
       issue = issue * more,
-      efficiency = fed(p, c),
+      efficiency = feed_rate(p, c),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
