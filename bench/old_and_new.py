@@ -26,7 +26,7 @@ def parse(argv=None):
     p.add_argument("old", help="the folder of the old templates, or the old library")
     p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries over long keys; backward: gradients")
     p.add_argument("--new", help="likewise of the new; this tree's library and its templates without it")
-    p.add_argument("--only", help="cells whose name holds this")
+    p.add_argument("--only", help="cells whose name ends in one of these, as 'd=64 causal s=512,d=96 none s=1024'")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
     p.add_argument("-o", "--json", help="all samples")
@@ -106,7 +106,7 @@ def main():
     import tournament
     options = parse()
     sides = [Side(fagen, options.old), Side(fagen, options.new)]
-    work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if not options.only or options.only in c.name()]
+    work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if not options.only or c.name().endswith(tuple(options.only.split(",")))]
 
     def prepare(job):
         side, part, cell = job

@@ -17,6 +17,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
+#define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
 #define BATCH_TYPICAL 16    /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
@@ -80,6 +81,8 @@ static const scale octaves[] = { { 0, 0, 0 } };
 static const scale halves[] = { { 0, 1, 0 } };
 /* Of many rows: quarters where chips have from one wave of tiles to some ten. */
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
+/* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
+static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 10, 2, 63 }, { 13, 1, 75 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
 
@@ -103,6 +106,17 @@ static uint32_t step_of(int64_t v, ruler r)
     return s->first + ((k - s->octave) << s->log_parts) + part;
 }
 
+/* The first step whose value is no less. */
+static uint32_t step_upto(int64_t v, ruler r)
+{
+    uint32_t k = floor_log2(v);
+    const scale *s = r.part + r.n - 1;
+    while (s->octave > k)
+        s--;
+    int64_t beyond = v - ((int64_t)1 << k), width = (int64_t)1 << k >> s->log_parts;
+    return s->first + ((k - s->octave) << s->log_parts) + (uint32_t)(width ? (beyond + width - 1) / width : 0);
+}
+
 static int64_t value_of(uint32_t step, ruler r)
 {
     const scale *s = r.part + r.n - 1;
@@ -119,7 +133,7 @@ typedef struct digits {
     uint32_t heads;  /* 6: the step of b * hkv */
     uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
     uint32_t window; /* 5: octave */
-    uint32_t kind;   /* 2 */
+    uint32_t kind;   /* 2: of the batch; FA_BATCH_CHUNKS also where a dense one has more keys than its many rows */
 } digits;
 
 #define KEYS_STEPS 63
@@ -135,6 +149,13 @@ static uint32_t keys_step(int64_t sk, ruler r)
     uint32_t least = step_of(KEYS_LEAST, r), step = step_of(sk, r);
     step = step > least ? step - least : 0;
     return step < KEYS_STEPS ? step : KEYS_STEPS;
+}
+
+/* Whether its rows are many, in a dense batch, before more keys. */
+static bool before_keys(const fa_problem *p)
+{
+    bool dense = p->op == FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS);
+    return dense && p->sq < p->sk && rows_of(p) > FA_FEW_ROWS && keys_step(p->sk, RULER(rows)) > 0;
 }
 
 static ruler heads_ruler(const fa_problem *p)
@@ -160,12 +181,13 @@ static digits digits_of(const fa_problem *p)
                  .group = (uint32_t)group };
     while (d.rows < TILES && all > tiles[d.rows])
         d.rows++;
-    d.rows += d.rows == TILES ? step_of(p->sq, r) : 0;
+    if (d.rows == TILES)
+        d.rows += before_keys(p) ? step_upto(p->sq, RULER(rows_before_keys)) : step_of(p->sq, r);
     if (group > GROUP_EXACT)
         d.group = GROUP_EXACT + floor_log2((group - 1) / GROUP_EXACT) + 1;
     if (p->mask == FA_MASK_WINDOW)
         d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, RULER(octaves));
-    d.kind = fa_problem_batch_kind(p);
+    d.kind = before_keys(p) ? FA_BATCH_CHUNKS : fa_problem_batch_kind(p);
     return d;
 }
 
@@ -209,14 +231,15 @@ static int32_t value_in(uint32_t step, ruler r)
     return v < FA_MAX_LENGTH ? (int32_t)v : FA_MAX_LENGTH;
 }
 
-/* sq of the step that is nearest its middle. */
+/* sq of the step that is nearest its middle; before more keys its last. */
 static void settle_rows(fa_problem *p, const digits *d, int32_t group)
 {
     if (d->rows < TILES) {
         p->sq = tiles[d->rows] / group;
         return;
     }
-    p->sq = value_in(d->rows - TILES, lengths_ruler(p, false));
+    bool before = d->kind == FA_BATCH_CHUNKS && !(p->features & FA_FEATURE_LENGTHS);
+    p->sq = value_in(d->rows - TILES, before ? RULER(rows_before_keys) : lengths_ruler(p, false));
     if ((int64_t)p->sq * group <= FA_FEW_ROWS)
         p->sq = FA_FEW_ROWS / group + 1;
 }
@@ -230,6 +253,8 @@ static void settle_keys(fa_problem *p, const digits *d)
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
     } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
+        while (dense && keys_step(p->sq + 1, r) > d->keys) /* steps of rows are the finer ones */
+            p->sq--;
         p->sk = p->sq + p->sq / 4;
         if (p->sk == p->sq || keys_step(p->sk, r) != d->keys)
             p->sk = p->sq + 1;
@@ -248,7 +273,7 @@ static fa_problem representative(const fa_problem *in)
     int32_t group = d.group <= GROUP_EXACT ? (int32_t)d.group : GROUP_EXACT << (d.group - GROUP_EXACT);
     int64_t all = value_of(d.heads, heads_ruler(&p));
     settle_heads(&p, all, group);
-    if (d.kind == FA_BATCH_CHUNKS)
+    if (d.kind == FA_BATCH_CHUNKS && p.features & FA_FEATURE_LENGTHS)
         settle_chunks(&p, all, group);
     p.hq = p.hkv * group;
     settle_rows(&p, &d, group);
@@ -272,11 +297,15 @@ bool fa_problem_splits(const fa_problem *in)
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
     int64_t heads = (int64_t)p.b * p.hkv;
-    if (p.sk < SPLIT_KEYS / 2 || heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)
+    bool packs = p.hq > p.hkv && p.sq < 2 * PACK_QUERIES && p.sk > p.sq / 2;
+    if (p.sk < SPLIT_KEYS / 2 || (!packs && (heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)))
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t all = rows_of(&p), most = p.sk > p.sq ? SPLIT_TILES : SPLIT_SQUARE;
-    return all > SPLIT_ROWS && p.sk >= SPLIT_KEYS && (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= most;
+    if (all <= SPLIT_ROWS || p.sk < SPLIT_KEYS)
+        return false;
+    packs = p.hq > p.hkv && p.sq <= PACK_QUERIES && p.sk > p.sq;
+    return packs || (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= most;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

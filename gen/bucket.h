@@ -23,8 +23,9 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
-/* Whether a dense forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays: such
- * parts lie in a workspace. Equal for all problems of a bucket. */
+/* Whether a dense forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays, or
+ * several heads to a KV head with so few queries that their rows are best packed: families that do both have parts in a workspace. Equal
+ * for all problems of a bucket. */
 bool fa_problem_splits(const fa_problem *p);
 
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as
@@ -32,6 +33,8 @@ bool fa_problem_splits(const fa_problem *p);
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;
  * - beyond: sq, in half octaves, 64, 96, 128, 192, and in quarters from 256 to 8192, 256, 320, 384, 448, 512, ...: there are few waves of
  *   tiles then, which the lengths fill or do not; half way between two is the edge;
+ * - of a dense forward problem with more keys: sq itself up to 16, then in eighths of octaves to 1024 and quarters to 8192, each up to its
+ *   value, as tiles are: rows of one tile more would be a tile more;
  * - sk, likewise, from 16 on; of few rows in half octaves;
  * - the KV heads of all sequences, b * hkv: each number up to 16, quarters of octaves, from 1024 on octaves;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;

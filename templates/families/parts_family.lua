@@ -103,7 +103,8 @@ return function(doc, whole, chosen, tile_clocks, flop)
       for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        if chosen(p, at) and not few and (tiles <= a.sm_count or group > 1 and p.sq < 128) then
+        local packs = tiles * 33 < (p.sq + at.br - 1) // at.br * p.hq * p.b * 32
+        if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
           if at.feeder then
             local with = { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 }
             -- Few products to a block of keys: then a third block is under way.
@@ -142,6 +143,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
 
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, true)
+      first.issue, first.efficiency = first.issue * 100 // 100, (first.efficiency or 1) * 1.0 -- rows of several heads, tiles from a line
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b

@@ -34,7 +34,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       y = $(pr.exponent("y", "scale_log2", "shift[h]"));
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
-  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m < -FAR || state[1].m < -FAR);
+  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || is_far(state[0].m, 1.f) || is_far(state[1].m, 1.f));
   if (moved) {
     // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few.
     const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
