@@ -40,7 +40,7 @@ typedef struct fa_arch {
     const char *source;     /* where the numbers come from; a literal, by whose address the row of a refined copy is found again */
 } fa_arch;
 
-#define FA_LAUNCH_SECONDS 2e-6
+#define FA_LAUNCH_SECONDS 1e-6
 
 /* Puts what probes gave on this very chip in place of the table's numbers. Where the model was fitted, a number changes by as much as the
  * probe differs from that of the fitted chip; elsewhere the probe's takes its place. Rates that are not known, or differ more than

@@ -17,14 +17,15 @@
 /* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
-#define CORNER 4.0
+#define CORNER 4.5
 /* Of what row tiles of one head read again; from packed and unpacked rows over 2k to 26k keys on an H100, 0.5 to 0.8. */
-#define MEET 0.75
+#define MEET 0.72
+#define MEET_CUT 0.75 /* of tiles that are cut into parts, which all walk at once */
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
-#define SM_SPARE 1.5
+#define SM_SPARE 3.5
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
-#define DEALT 1.09
+#define DEALT 1.07
 
 static int32_t round_up(int32_t v, int32_t to)
 {
@@ -60,8 +61,7 @@ static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, 
 }
 
 /* K and V of the heads at work come from HBM once as far as they fit the L2. Beyond it they come again for each row tile, but for the share
- * that tiles which walk a head side by side meet in the L2. Few tiles that are cut into parts all walk at once, and meet all of it: on an
- * H100 two and three tiles of a head took as long as one of twice the rows. */
+ * that tiles which walk a head side by side meet in the L2. */
 static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, double cuts,
                         bool shares)
 {
@@ -75,7 +75,7 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
-    double hit = cuts > 1 ? 1 : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    double hit = cuts > 1 ? MEET_CUT : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 

@@ -164,10 +164,10 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local stream = seconds / math.min(1, flight / 49152) / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
-  local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
+  local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * p.dv * 4
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
-  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 3000 or 6660) end
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 3000 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
   return { first, { bytes = math.max(1, tiles * partial) } }

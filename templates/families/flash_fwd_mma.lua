@@ -172,7 +172,7 @@ return {
         * more,
       smem_bytes = (fragments + copies) * (beside and 1.45 or 1.2) * more,
       latency = latency,
-      tile_latency = 5500,
+      tile_latency = 5200,
       efficiency = beside and 0.7 or 0.83,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),

@@ -98,7 +98,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 -- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share
 -- them.
 local function feed_rate(p, c)
-  local box = c.box == 16 and 0.65 or c.box == 32 and 0.96 or 1
+  local box = c.box == 16 and 0.55 or c.box == 32 and 0.89 or 1
   if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
   return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
 end
@@ -344,29 +344,28 @@ return {
       .. (p.has_pages and l.joined and "joined " or "")
   end,
 
-  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
-  -- docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
+  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, and again to 8,170 of 362 random
+  -- shapes on an H100: docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
   -- prompts: no sequence has few query rows.
   work = function(p, c, a, l, prompts)
     local elements = c.br * c.bc // 32
-    local issue = elements * 19 // 2 + l.wgs * 200
+    local issue = elements * 31 // 5 + l.wgs * 490
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
-    local latency = 490
+    local latency = 400
     if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
     if c.cluster > 1 then latency = latency + 100 end
-    if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = 2200 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
+    local tile = 210 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 4400 or 1930)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
-    -- Its first block of K and of V, which nothing hides, at what an SM has of the L2: 32 bytes a clock.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // 32
+    -- Its first block of K and of V, which nothing hides: 16 bytes a clock.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // 16
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -381,10 +380,10 @@ return {
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
-      -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = (l.wgs * c.ctas == 1 and 0.6 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0))
-        + (c.bc - 96) / 1000,
-      l2_speed = 2,
+      -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
+      shows = math.max(0, (l.wgs * c.ctas == 1 and 0.06 or 0.285 + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and 0.2 or 0))
+        + (c.bc - 96) / 1000),
+      l2_speed = 1.6,
       regs = l.regs,
     }
   end,

@@ -143,18 +143,18 @@ return function(doc, whole, chosen, tile_clocks, flop)
 
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, true)
-      first.issue, first.efficiency = first.issue * 100 // 100, (first.efficiency or 1) * 1.0 -- rows of several heads, tiles from a line
+      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- no tile begins beside the end of another
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
       first.cuts = parts
-      if parts > 1 then first.tile_latency = first.tile_latency + 2200 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
+      if parts > 1 then first.tile_latency = first.tile_latency + 4300 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = 3000 + (parts > 1 and 1800 * ((parts + 7) // 8) or 0) } }
+                        latency = 4600 + (parts > 1 and 850 * ((parts + 7) // 8) or 0) } }
     end,
   }
 end
