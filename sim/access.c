@@ -5,13 +5,25 @@
 #include "run.h"
 #include <string.h>
 
+/* Loads of a known size: byte by byte the value would wait for each byte to reach memory. */
 static uint64_t extend(const uint8_t *p, uint32_t size, bool sign)
 {
-    uint64_t v = 0;
-    memcpy(&v, p, size);
-    if (sign && size < 8 && v >> (8 * size - 1) & 1)
-        v |= UINT64_MAX << 8 * size;
-    return v;
+    uint16_t h;
+    uint32_t w;
+    uint64_t q;
+    switch (size) {
+    case 1:
+        return sign ? (uint64_t)(int64_t)(int8_t)*p : *p;
+    case 2:
+        memcpy(&h, p, 2);
+        return sign ? (uint64_t)(int64_t)(int16_t)h : h;
+    case 4:
+        memcpy(&w, p, 4);
+        return sign ? (uint64_t)(int64_t)(int32_t)w : w;
+    default:
+        memcpy(&q, p, 8);
+        return q;
+    }
 }
 
 /* Is it in the block's own shared memory? Then the address becomes that there. */
@@ -95,6 +107,8 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
         const sim_vec *v = sim_arg(w, i, 1 + (int)k);
         if (element == 4 && !i->wide) {
             FOR_LANES(l, m) memcpy(data[l] + k * 4, &v->u[l], 4);
+        } else if (element == 2 && !i->wide) {
+            FOR_LANES(l, m) memcpy(data[l] + k * 2, &v->u[l], 2);
         } else if (i->wide) {
             FOR_LANES(l, m) memcpy(data[l] + k * element, &v->q[l], element);
         } else {

@@ -81,6 +81,9 @@ static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address
 static inline void move(void *to, const void *from, uint32_t size)
 {
     switch (size) {
+    case 2:
+        memcpy(to, from, 2);
+        break;
     case 4:
         memcpy(to, from, 4);
         break;

@@ -27,6 +27,13 @@ CVT(f32_bf16, d->u[l] = a->u[l] << 16)
 CVT(f16_f32, d->u[l] = sim_float_half(a->f[l]))
 CVT(bf16_f32, d->u[l] = sim_float_bf16(a->f[l]))
 
+/* To nearest, ties away from 0: what is beyond the largest becomes infinite by itself. */
+static uint32_t tf32(uint32_t u)
+{
+    return (u & 0x7FFFFFFF) > 0x7F800000 ? 0x7FFFFFFF : (u + 0x1000) & ~0x1FFFu;
+}
+CVT(tf32_f32, d->u[l] = tf32(a->u[l]))
+
 /* clang-format off */
 static const struct { uint32_t to, from; sim_alu *fn; } fast[] = {
     {TB(U64) | TB(S64), TB(U32), u64_u32}, {TB(U64) | TB(S64), TB(S32), u64_s32}, {TB(U32) | TB(S32), TB(U64) | TB(S64), u32_u64},
@@ -39,6 +46,8 @@ static const struct { uint32_t to, from; sim_alu *fn; } fast[] = {
 
 sim_alu *sim_convert_find(sim_type to, sim_type from, int round, bool sat, bool ftz)
 {
+    if (to == T_TF32 && from == T_F32 && round == ROUND_AWAY && !sat && !ftz)
+        return tf32_f32;
     if (sat || ftz || round != ROUND_NEAREST)
         return NULL;
     for (size_t k = 0; k < sizeof fast / sizeof *fast; k++)

@@ -235,6 +235,8 @@ static inline uint64_t leave(const sim_order *o, uint64_t *at, uint64_t record)
     uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
     if (old >> 5 == record >> 5)
         record |= old & 15; /* more bytes of the word, by the same warp at the same time */
+    if (old == record)      /* as of lanes that read the same word */
+        return old;
     if (!o->alone)
         return __atomic_exchange_n(at, record, __ATOMIC_SEQ_CST);
     *at = record;

@@ -3,25 +3,23 @@
 #include <string.h>
 
 /* clang-format off */
-static const struct { const char *name; sim_type type; int bytes; } types[] = {
-    {"pred", T_PRED, 1}, {"b8", T_B8, 1}, {"b16", T_B16, 2}, {"b32", T_B32, 4}, {"b64", T_B64, 8}, {"b128", T_B128, 16}, {"u8", T_U8, 1},
-    {"u16", T_U16, 2}, {"u32", T_U32, 4}, {"u64", T_U64, 8}, {"s8", T_S8, 1}, {"s16", T_S16, 2}, {"s32", T_S32, 4}, {"s64", T_S64, 8},
-    {"f16", T_F16, 2}, {"f16x2", T_F16X2, 4}, {"bf16", T_BF16, 2}, {"bf16x2", T_BF16X2, 4}, {"tf32", T_TF32, 4}, {"f32", T_F32, 4},
-    {"f64", T_F64, 8}, {"u16x2", T_U16X2, 4}, {"s16x2", T_S16X2, 4},
+static const struct { const char *name; uint8_t bytes; } types[T_COUNT] = {
+    [T_NONE] = {"", 4}, /* where a type is left out: of a register */
+    [T_PRED] = {"pred", 1}, [T_B8] = {"b8", 1}, [T_B16] = {"b16", 2}, [T_B32] = {"b32", 4}, [T_B64] = {"b64", 8}, [T_B128] = {"b128", 16},
+    [T_U8] = {"u8", 1}, [T_U16] = {"u16", 2}, [T_U32] = {"u32", 4}, [T_U64] = {"u64", 8},
+    [T_S8] = {"s8", 1}, [T_S16] = {"s16", 2}, [T_S32] = {"s32", 4}, [T_S64] = {"s64", 8},
+    [T_F16] = {"f16", 2}, [T_F16X2] = {"f16x2", 4}, [T_BF16] = {"bf16", 2}, [T_BF16X2] = {"bf16x2", 4}, [T_TF32] = {"tf32", 4},
+    [T_F32] = {"f32", 4}, [T_F64] = {"f64", 8}, [T_U16X2] = {"u16x2", 4}, [T_S16X2] = {"s16x2", 4},
 };
 /* clang-format on */
-enum { TYPES = sizeof types / sizeof *types };
 sim_type sim_type_of(const char *word)
 {
-    for (int k = 0; k < TYPES; k++)
-        if (!strcmp(types[k].name, word))
-            return types[k].type;
+    for (int t = T_NONE + 1; t < T_COUNT; t++)
+        if (!strcmp(types[t].name, word))
+            return (sim_type)t;
     return T_NONE;
 }
 int sim_type_bytes(sim_type t)
 {
-    for (int k = 0; k < TYPES; k++)
-        if (types[k].type == t)
-            return types[k].bytes;
-    return 4;
+    return types[t].bytes;
 }

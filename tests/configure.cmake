@@ -56,7 +56,7 @@ if(its_FAGEN_BUILD_TESTS OR its_FAGEN_WERROR OR NOT its_FAGEN_INSTALL OR NOT its
   message(FATAL_ERROR "without Criterion: tests ${its_FAGEN_BUILD_TESTS}, warnings as errors ${its_FAGEN_WERROR}, install ${its_FAGEN_INSTALL}, "
     "type ${its_CMAKE_BUILD_TYPE}; expected: off, off, on, Release")
 endif()
-fa_run(${CMAKE_COMMAND} --build ${WORK}/bare --target fagen_gen)
+fa_run(${CMAKE_COMMAND} --build ${WORK}/bare --target fagen_cache)
 fa_run(${CMAKE_COMMAND} --preset dev -B ${WORK}/dev -DFAGEN_CRITERION=OFF -DFAGEN_CUDA_INCLUDE=${CUDA})
 load_cache(${WORK}/dev READ_WITH_PREFIX its_ FAGEN_WERROR)
 if(NOT its_FAGEN_WERROR)

@@ -326,8 +326,8 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 7, false },
-    { hopper_scenes, hopper_mutations, 2, 9, false },
-    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 9, false },
+    { scenes, mutations, 0, 10, false },
+    { hopper_scenes, hopper_mutations, 2, 13, false },
+    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 13, false },
     { NULL, NULL, 0, 0, false },
 };

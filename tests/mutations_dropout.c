@@ -133,7 +133,7 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 7, false },
-    { on_hopper, hopper, 2, 7, false },
+    { scenes, mutations, 0, 9, false },
+    { on_hopper, hopper, 2, 9, false },
     { NULL, NULL, 0, 0, false },
 };

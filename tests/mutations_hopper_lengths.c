@@ -236,6 +236,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 5, false },
+    { scenes, mutations, 2, 7, false },
     { NULL, NULL, 0, 0, false },
 };

@@ -115,6 +115,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 2, false },
+    { scenes, mutations, 3, 3, false },
     { NULL, NULL, 0, 0, false },
 };

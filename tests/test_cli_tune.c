@@ -105,9 +105,12 @@ static int end(running *r, json_t **doc)
     cr_assert_eq(waitpid(r->pid, &status, 0), r->pid);
     if (doc) {
         lseek(r->out, 0, SEEK_SET);
-        *doc = json_loadfd(r->out, 0, NULL);
-    }
-    close(r->out);
+        FILE *f = fdopen(r->out, "r"); /* json_loadfd() would read byte by byte */
+        cr_assert_not_null(f);
+        *doc = json_loadf(f, 0, NULL);
+        fclose(f);
+    } else
+        close(r->out);
     close(r->err);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }

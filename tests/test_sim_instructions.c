@@ -162,8 +162,11 @@ Test(sim_instructions, conversions)
          { F2 "cvt.rzi.s32.f32 %r4, %f1;", 0x7F800000, 0, 0, 0x7FFFFFFF }, { F2 "cvt.rzi.s32.f32 %r4, %f1;", 0x7FC00000, 0, 0, 0 },
          { F2 "cvt.rni.f32.f32 %f4, %f1;" OUT, 0x40600000, 0, 0, 0x40800000 }, { F2 "cvt.sat.f32.f32 %f4, %f1;" OUT, 0xC0000000, 0, 0, 0 },
          { F2 "cvt.rna.tf32.f32 %r4, %f1;", 0x3F801000, 0, 0, 0x3F802000 }, { "cvt.s32.s8 %r4, %r1;", 0x80, 0, 0, 0xFFFFFF80 },
-         { "cvt.u32.u8 %r4, %r1;", 0x180, 0, 0, 0x80 }, { "cvt.sat.s8.s32 %r4, %r1;", 300, 0, 0, 127 },
-         { "cvt.sat.u8.s32 %r4, %r1;", 0xFFFFFFFB, 0, 0, 0 },
+         { F2 "cvt.rna.tf32.f32 %r4, %f1;", 0x7F7FFFFF, 0, 0, 0x7F800000 },
+         { F2 "cvt.rna.tf32.f32 %r4, %f1;", 0xFFC00001, 0, 0, 0x7FFFFFFF },
+         { F2 "cvt.rna.tf32.f32 %r4, %f1;", 0x80001000, 0, 0, 0x80002000 },
+         { F2 "cvt.rna.tf32.f32 %r4, %f1;", 0xFF800000, 0, 0, 0xFF800000 }, { "cvt.u32.u8 %r4, %r1;", 0x180, 0, 0, 0x80 },
+         { "cvt.sat.s8.s32 %r4, %r1;", 300, 0, 0, 127 }, { "cvt.sat.u8.s32 %r4, %r1;", 0xFFFFFFFB, 0, 0, 0 },
          { "cvt.s64.s32 %rd5, %r1; shr.u64 %rd5, %rd5, 32; cvt.u32.u64 %r4, %rd5;", 0x80000000, 0, 0, 0xFFFFFFFF },
          { "cvt.rn.f64.s32 %rd5, %r1; cvt.rn.f32.f64 %f4, %rd5;" OUT, 3, 0, 0, 0x40400000 },
          /* a 16-bit result in a wider register is extended as its type says */

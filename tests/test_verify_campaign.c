@@ -4,9 +4,9 @@
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define CASES (full() ? 1200 : 96)
+#define CASES (full() ? 1200 : 60)
 #define CHUNKS 12
-#define SIX_EVERY 15 /* of these cases all six combinations are run and compared */
+#define SIX_EVERY 12 /* of these cases all six combinations are run and compared */
 
 ParameterizedTestParameters(verify_campaign, seeds)
 {

@@ -6,7 +6,7 @@
 typedef struct verify_class_list {
     const char *families; /* what the names of the families that run them begin with: words between blanks */
     fa_case_queries queries;
-    int rounds;            /* cases of a class on a chip, by default */
+    int rounds;            /* cases of a class on its chip, by default */
     const char *const *of; /* problems without shapes; ended by NULL */
 } verify_class_list;
 extern const verify_class_list verify_classes; /* of the suite */
