@@ -1,4 +1,5 @@
 /* Records that travel: what an import refuses, what it verifies, and what stays as it was. */
+#include "autotune/search/search.h"
 #include "cache/entry.h"
 #include "cache/record_text.h"
 #include "gen/space.h"
@@ -264,7 +265,7 @@ static void sign(fa_text *out, const char *line)
 /* The bytes: cut anywhere, of another version, another count, repeated members, what is no record. */
 Test(records, bad_texts_are_refused)
 {
-    fa_records_count count;
+    fa_records_count count = FA_RECORDS_COUNT_INIT;
     fa_record r[] = { made(&second, 1e-5), made(&best, 1e-5) };
     fa_text good = { 0 };
     fa_text_str(&good, text_of(r, 2)->s);
@@ -274,6 +275,7 @@ Test(records, bad_texts_are_refused)
         char *flipped = strndup(good.s, good.n);
         flipped[n] ^= 1;
         cr_expect_eq(fa_records_import_text(ctx, flipped, good.n, NULL, &count), FA_INVALID, "byte %zu", n);
+        cr_expect(strstr(fa_last_error(), "records: ") == fa_last_error(), "%s", fa_last_error());
         free(flipped);
     }
     static const struct {
@@ -391,6 +393,9 @@ Test(records, never_over_what_was_measured_here)
     own.problem.sq = own.problem.sk = 4096; /* another bucket, the same class: of the config */
     own.config = second;
     cr_assert(fa_record_append(fa_context_store(ctx), &own));
+    char name[512]; /* though the import is the later one */
+    fa_config_print(name, sizeof name, &second);
+    cr_expect_eq(fa_pin(ctx, &p, name), FA_WRONG, "%s", fa_last_error());
     fast.problem.sq = fast.problem.sk = 1024;
     fast.seconds = 1e-3;
     OK(import(text_of(&fast, 1), &count));
@@ -502,23 +507,36 @@ Test(records, what_is_wrong_here_is_not_taken)
     cr_expect_eq(count.measured, 1, "it is known to fail here");
 }
 
-/* A search looks at imports as at configs to try, and takes no time of theirs; its winner waits for a pin. */
-Test(records, a_tuning_takes_no_time_of_an_import)
+/* A search takes no outcome of an import; its winner waits for a pin. */
+Test(records, a_tuning_takes_no_outcome_of_an_import)
 {
-    fa_records_count count;
-    fa_tune_options opt = FA_TUNE_OPTIONS_INIT;
-    p = parse("bf16,d=72,mask=causal,b=1,hq=2,hkv=2,sq=128,sk=128");
-    fa_record r = made(&best, 1e-5);
-    r.config = selected().config;
-    OK(import(text_of(&r, 1), &count));
+    static char text[1 << 16];
+    fa_records_count count = FA_RECORDS_COUNT_INIT;
+    fa_search_options limit = { .limit = 1 };
+    fa_site site = fa_site_of(ctx);
+    fa_tuning t;
+    size_t n;
+    p = parse("fp32,d=24,b=1,hq=2,hkv=2,sq=128,sk=128"); /* no winner that ships runs it */
+    OK(fa_search(&site, &p, &limit, &t));
+    cr_expect_eq(t.counts.resumed, 0);
+    fa_tuning_free(&t);
+    OK(fa_records_export_text(ctx, &p, text, sizeof text, &n));
+    fa_destroy(ctx);
+
+    ctx = test_context(NULL, below("other"));
+    site = fa_site_of(ctx);
+    OK(fa_records_import_text(ctx, text, n, NULL, &count));
     cr_assert_eq(count.added, 1);
     char name[512];
-    fa_config_print(name, sizeof name, &r.config);
+    fa_config pinned = selected().config;
+    fa_config_print(name, sizeof name, &pinned);
     OK(fa_pin(ctx, &p, name));
-    opt.limit = 2;
-    OK(fa_tune(ctx, &p, &opt));
+    OK(fa_search(&site, &p, &limit, &t));
+    cr_expect_eq(t.counts.resumed, 0, "an import is no outcome of this machine");
+    fa_tuning_free(&t);
     const fa_plan_key key = fa_plan_key_of(&p);
     cr_expect_null(fa_table_find(ctx->table, &key), "the winner waits");
-    OK(fa_unpin(ctx, NULL));
-    cr_expect_str_eq(selected().where, "imported record");
+    OK(fa_search(&site, &p, &limit, &t));
+    cr_expect_eq(t.counts.resumed, 1);
+    fa_tuning_free(&t);
 }
