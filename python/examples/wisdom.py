@@ -2,7 +2,7 @@
 """Tunes, lists, pins, exports and imports, cell by cell, as in a notebook: what a tuning finds is carried to another cache.
 
     python3 wisdom.py                                   # on the current CUDA device, for a minute
-    FAGEN_DEVICE=sim:sm_90a LIMIT=2 python3 wisdom.py   # without a GPU: nothing is timed, prices are the model's
+    FAGEN_DEVICE=sim:sm_90a LIMIT=1 python3 wisdom.py   # without a GPU: nothing is timed, prices are the model's
 
 Needs numpy alone.
 """
@@ -19,7 +19,7 @@ import fagen
 folder = tempfile.TemporaryDirectory()
 here = fagen.Context(os.environ.get("FAGEN_DEVICE"), cache_dir=os.path.join(folder.name, "here"))
 there = fagen.Context(os.environ.get("FAGEN_DEVICE"), cache_dir=os.path.join(folder.name, "there"))
-problem = fagen.Problem(dtype="float16", d=72, causal=True, b=1, hq=4, hkv=4, sq=256, sk=256)
+problem = fagen.Problem(dtype="float16", d=72, causal=True, b=1, hq=2, hkv=2, sq=128, sk=128)
 
 
 def table(rows: list[fagen.Candidate], most: int = 5) -> None:
@@ -61,7 +61,7 @@ except fagen.InvalidArgument as e:
 
 # %% It computes; and what was imported can be forgotten
 if there.simulated:
-    q, k, v = (np.random.default_rng(i).standard_normal((1, 256, 4, 72)).astype(np.float16) for i in range(3))
+    q, k, v = (np.random.default_rng(i).standard_normal((1, 128, 2, 72)).astype(np.float16) for i in range(3))
     out = fagen.attention(q, k, v, causal=True, device=there)
     print(f"out {out.shape}")
 print(f"forgot {fagen.wisdom.forget(device=there)}")

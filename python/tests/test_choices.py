@@ -79,10 +79,10 @@ def test_a_pin_runs_until_it_is_taken_back(tmp_path):
 
 def test_wisdom_travels(tmp_path):
     path, name = tmp_path / "records.txt", os.fspath(tmp_path / "records.txt")
-    problem = fagen.Problem(dtype="float16", d=72, causal=True, b=1, hq=2, hkv=2, sq=128, sk=128)  # nothing ships for it
+    problem = fagen.Problem(dtype="float32", d=24, op="merge", b=1, hq=2, hkv=2, sq=128)  # nothing ships for it
     lines = []
     with fagen.Context(CHIP, cache_dir=str(tmp_path / "a")) as a, fagen.Context(CHIP, cache_dir=str(tmp_path / "b")) as b:
-        fagen.tune(problem, limit=2, device=a)
+        fagen.tune(problem, limit=1, device=a)
         fagen.wisdom.export(path, device=a)
         assert fagen.wisdom.dumps(device=a) == path.read_bytes() and fagen.wisdom.dumps(P, device=a).count(b"\n") == 1
         for damaged in (b"", path.read_bytes()[:-1], path.read_bytes().replace(b"records 1", b"records 7")):
@@ -104,14 +104,14 @@ def test_wisdom_travels(tmp_path):
         assert fagen.choice(problem, device=b).config == fagen.choice(problem, device=a).config
         assert fagen.wisdom.loads(path.read_bytes(), device=b).there == 1
         assert fagen.wisdom.forget(P, device=b) == 0 and fagen.wisdom.forget(device=b) == 1
-        assert fagen.wisdom.forget(device=a) == 0 and fagen.wisdom.forget(everything=True, device=a) >= 2
+        assert fagen.wisdom.forget(device=a) == 0 and fagen.wisdom.forget(everything=True, device=a) == 1
 
 
 def test_the_notebook(tmp_path):
-    environment = {**os.environ, "FAGEN_CACHE_DIR": str(tmp_path), "FAGEN_DEVICE": CHIP, "LIMIT": "2"}
+    environment = {**os.environ, "FAGEN_CACHE_DIR": str(tmp_path), "FAGEN_DEVICE": "sim:sm_80", "LIMIT": "1"}
     told = subprocess.run([sys.executable, os.path.join(EXAMPLES, "wisdom.py")], capture_output=True, text=True, env=environment)
     assert told.returncode == 0, told.stderr
-    assert told.stdout.count("refused: ") == 2 and "out (1, 256, 4, 72)" in told.stdout and "forgot 1" in told.stdout, told.stdout
+    assert told.stdout.count("refused: ") == 2 and "out (1, 128, 2, 72)" in told.stdout and "forgot 1" in told.stdout, told.stdout
 
 
 def test_types_have_the_arguments_of_the_functions():
