@@ -131,7 +131,7 @@ Test(pins, candidates_are_the_rows_of_the_choice)
 /* Before a record of the very bucket; for the class and bucket alone; and with a snapshot of facts of its own. */
 Test(pins, a_pin_decides)
 {
-    fa_problem p = problem(512, 512), same = problem(500, 516), far = problem(2048, 2048), causal = p;
+    fa_problem p = problem(512, 512), same = problem(520, 512), far = problem(2048, 2048), causal = p;
     causal.mask = FA_MASK_CAUSAL;
     fa_config best = selected(&p).config;
     record(&p, &best);

@@ -233,7 +233,7 @@ Test(records, bad_records_are_refused)
         cr_expect(count.records == 0 && count.added == 0 && count.size == sizeof count);
     }
     fa_record twice[] = { made(&best, 1e-5), made(&second, 1e-5), made(&best, 2e-5) };
-    twice[2].problem.sq = 127; /* of the bucket */
+    twice[2].problem.sq = 129; /* of the bucket */
     cr_expect_eq(import(text_of(twice, 3), &count), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "line 4: its config, class and bucket"), "%s", fa_last_error());
     cr_expect_eq(scratch_sum_of(below("cache")), before, "something was written");
