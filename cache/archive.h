@@ -50,10 +50,14 @@ typedef struct fa_archive_count {
  * regular file is replaced when the archive is whole. FA_IO, FA_NOMEM. */
 fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_archive_count *out);
 
+/* The records of an archive, of which all is checked as for an import. FA_IO, FA_INVALID, FA_NOMEM. */
+fa_status fa_archive_records(fa_records *out, const char *path);
+
 /* Reads an archive into the root that takes new files: entries to kernels/ when trusted, else to foreign/, where nothing is loaded from;
- * records, which name configs and hold no code, to records/. What is there already stays as it is. All of it or nothing: an archive with a
- * fault, a full disk, or a process that is killed meanwhile changes nothing, and the next to open the store takes back what a killed one
- * had added (import.h). Then the store's limit is held. The work grows with the archive and what the store holds, not with the order of
- * what is in it. FA_IO, also while another process imports (wait.h); FA_INVALID (the archive, with the reason), FA_NOMEM. */
-fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_archive_count *out);
+ * with_records: its records to records/, as if they had been measured here. For those of others there is fa_records_import(). What is there
+ * already stays as it is. All of it or nothing: an archive with a fault, a full disk, or a process that is killed meanwhile changes
+ * nothing, and the next to open the store takes back what a killed one had added (import.h). Then the store's limit is held. The work grows
+ * with the archive and what the store holds, not with the order of what is in it. FA_IO, also while another process imports (wait.h);
+ * FA_INVALID (the archive, with the reason), FA_NOMEM. */
+fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, bool with_records, fa_archive_count *out);
 #endif

@@ -20,6 +20,7 @@ typedef struct coming {
     fa_store *store;
     const fa_archive *archive;
     fa_area area;
+    bool with_records;
     fa_import import;
     bool *fresh; /* of each entry: the store lacks it */
     fa_archive_count *count;
@@ -92,15 +93,6 @@ static void know(void *user, const char *line, size_t n, size_t number)
     fa_line_set_add(user, line, n);
 }
 
-/* Bytes of a file of records in the root that takes new files; -1: there is none. */
-static int64_t size_of(const fa_root *r, const char *chip, const char *file)
-{
-    char path[256];
-    struct stat st;
-    snprintf(path, sizeof path, "records/%s/%s", chip, file);
-    return fstatat(r->v1, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : -1;
-}
-
 /* The lines of one file: it is read once, and each that it lacks is to be appended once. */
 static fa_status plan_file(coming *c, const fa_archive_line *const *line, size_t n)
 {
@@ -112,7 +104,7 @@ static fa_status plan_file(coming *c, const fa_archive_line *const *line, size_t
     fa_status st = fa_archive_record(&r, line[0]) ? FA_OK : fa_fail(FA_NOMEM, "no memory for a record");
     if (st == FA_OK) {
         fa_record_path(&r, chip, file);
-        int64_t size = size_of(&c->store->root[c->store->writer], chip, file); /* before it is read: what comes later stays */
+        int64_t size = fa_import_size(&c->import, chip, file);
         if (!fa_record_beside(c->store, &r, know, &known, &trouble))
             st = unreadable(c, trouble);
         for (size_t i = 0; i < n && st == FA_OK; i++) {
@@ -208,7 +200,7 @@ static fa_status import(coming *c)
         st = fa_fail(FA_NOMEM, "no memory for %zu kernels", c->archive->n);
     if (st == FA_OK) {
         st = plan_kernels(c);
-        if (st == FA_OK)
+        if (st == FA_OK && c->with_records)
             st = plan_lines(c);
     }
     if (st == FA_OK && c->import.text.oom)
@@ -222,20 +214,50 @@ static fa_status import(coming *c)
     return st;
 }
 
-fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_archive_count *out)
+/* The bytes of the archive, which the caller frees, and what they hold, which is to be freed either way. */
+static fa_status read_archive(const char *path, char **bytes, size_t *size, fa_archive *p)
 {
-    char *bytes, why[160] = "";
-    size_t size;
-    fa_archive p = { NULL, NULL, 0, 0 };
-    memset(out, 0, sizeof *out);
-    fa_status st = fa_input_read(path, FA_ARCHIVE_CAP, FA_INVALID, &bytes, &size);
-    out->bytes = (int64_t)size;
-    if (st == FA_OK && !fa_archive_unpack(&p, bytes, size, why, sizeof why))
+    char why[160] = "";
+    *p = (fa_archive){ NULL, NULL, 0, 0 };
+    fa_status st = fa_input_read(path, FA_ARCHIVE_CAP, FA_INVALID, bytes, size);
+    if (st == FA_OK && !fa_archive_unpack(p, *bytes, *size, why, sizeof why))
         st = fa_fail(FA_INVALID, "%s: %s; nothing was imported", path, why);
+    return st;
+}
+
+fa_status fa_archive_records(fa_records *out, const char *path)
+{
+    char *bytes;
+    size_t size;
+    fa_archive p;
+    *out = (fa_records){ NULL, 0 };
+    fa_status st = read_archive(path, &bytes, &size, &p);
+    if (st == FA_OK && !(out->r = calloc(p.n_lines + 1, sizeof *out->r)))
+        st = fa_fail(FA_NOMEM, "no memory for %zu records", p.n_lines);
+    for (; st == FA_OK && out->n < p.n_lines; out->n++)
+        if (!fa_archive_record(&out->r[out->n], &p.line[out->n]))
+            st = fa_fail(FA_NOMEM, "no memory for a record");
+    if (st != FA_OK)
+        fa_records_free(out);
+    fa_archive_free(&p);
+    free(bytes);
+    return st;
+}
+
+fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, bool with_records, fa_archive_count *out)
+{
+    char *bytes;
+    size_t size;
+    fa_archive p;
+    memset(out, 0, sizeof *out);
+    fa_status st = read_archive(path, &bytes, &size, &p);
+    out->bytes = (int64_t)size;
     if (st == FA_OK && s->writer < 0)
         st = fa_fail(FA_IO, "there is no cache root that can be written; FAGEN_CACHE_DIR names one");
     if (st == FA_OK) {
-        coming c = { .store = s, .archive = &p, .area = trusted ? FA_AREA_KERNELS : FA_AREA_FOREIGN, .count = out };
+        coming c = {
+            .store = s, .archive = &p, .area = trusted ? FA_AREA_KERNELS : FA_AREA_FOREIGN, .with_records = with_records, .count = out
+        };
         st = import(&c);
     }
     fa_archive_free(&p);

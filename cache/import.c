@@ -94,6 +94,14 @@ void fa_import_kernel(fa_import *im, fa_key k, bool there)
     fa_text_fmt(&im->text, "%s %s\n", there ? "have" : "new", hex);
 }
 
+int64_t fa_import_size(const fa_import *im, const char *chip, const char *file)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "records/%s/%s", chip, file);
+    return fstatat(im->store->root[im->store->writer].v1, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size : -1;
+}
+
 void fa_import_file(fa_import *im, const char *chip, const char *file, int64_t size, const fa_text *lines)
 {
     fa_text_fmt(&im->text, "file %s %s %lld %llu\n", chip, file, (long long)size, (unsigned long long)lines->n);

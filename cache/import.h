@@ -30,6 +30,8 @@ void fa_import_end(fa_import *im);
 
 /* Adds to the journal. */
 void fa_import_kernel(fa_import *im, fa_key k, bool there);
+/* Bytes of a file of records, before its lines are read: what is appended later stays. -1: there is none. */
+int64_t fa_import_size(const fa_import *im, const char *chip, const char *file);
 void fa_import_file(fa_import *im, const char *chip, const char *file, int64_t size, const fa_text *lines);
 
 /* Each false with *trouble. Nothing needs to be saved where the journal adds nothing. After a failure of the last two, or of the caller

@@ -264,7 +264,7 @@ void fa_records_free(fa_records *rs)
 
 static bool ran(const fa_record *r)
 {
-    return r->outcome == FA_RAN && isfinite(r->seconds) && r->seconds > 0 && (r->verified || r->how == FA_MODELLED);
+    return r->outcome == FA_RAN && isfinite(r->seconds) && r->seconds > 0 && (r->verified || (r->how == FA_MODELLED && !r->imported));
 }
 
 /* Doublings between two lengths. */

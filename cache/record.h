@@ -32,6 +32,7 @@ typedef struct fa_record {
     double low, high;           /* of seconds: the 95 % interval of the median; 0 = not told */
     double warm;                /* median of one launch whose tensors the launch before left in the L2; 0 = not taken */
     int32_t count;              /* samples */
+    bool imported;              /* not measured here: it came with fa_records_import(), which verified its config here */
     bool verified;              /* a measured time without it never wins. Older lines do not say it: they told of verified ones alone */
     fa_quality quality;         /* of a measured time */
     int32_t clock_mhz;          /* of the SMs when it was measured; 0 = not told */
@@ -79,10 +80,10 @@ typedef struct fa_records {
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p);
 void fa_records_free(fa_records *rs);
 
-/* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the
- * nearest bucket of the same key; within it, for each config its newest record, and of those the fastest; times of few samples (quality.h)
- * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. The work grows with
- * the number of records alone. NULL also when memory runs out. */
+/* The winner for p among rs, or NULL: records that ran and, measured or imported, are verified; measured before modelled, same bucket
+ * first, else the nearest bucket of the same key; within it, for each config its newest record, and of those the fastest; times of few
+ * samples (quality.h) count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock.
+ * The work grows with the number of records alone. NULL also when memory runs out. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
 /* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape

@@ -13,8 +13,8 @@ static const char *const hows[] = { "model", "measured" };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 /* The members in the order of the line. TOLD: what an older line does not have, and a line of the model does not need, is left out where
- * it is 0. */
-typedef enum kind { TEXT, INT, REAL, TOLD_INT, TOLD_REAL, PROBLEM, CONFIG, OUTCOME, HOW, VERIFIED, QUALITY, SOURCE } kind;
+ * it is 0; so is a MARK that is false. */
+typedef enum kind { TEXT, INT, REAL, TOLD_INT, TOLD_REAL, PROBLEM, CONFIG, OUTCOME, HOW, VERIFIED, QUALITY, SOURCE, MARK } kind;
 /* clang-format off */
 #define AT(name) #name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name)
 static const struct {
@@ -25,7 +25,7 @@ static const struct {
     { PROBLEM, AT(problem) }, { CONFIG, AT(config) }, { OUTCOME, AT(outcome) }, { HOW, AT(how) }, { REAL, AT(seconds) }, { REAL, AT(spread) },
     { INT, AT(count) }, { INT, AT(regs) }, { INT, AT(spills) }, { INT, AT(smem) },
     { TOLD_REAL, AT(low) }, { TOLD_REAL, AT(high) }, { TOLD_REAL, AT(warm) }, { TOLD_INT, AT(clock_mhz) }, { TOLD_INT, AT(temperature) },
-    { VERIFIED, AT(verified) }, { QUALITY, AT(quality) },
+    { VERIFIED, AT(verified) }, { QUALITY, AT(quality) }, { MARK, AT(imported) },
     { TEXT, AT(chip) }, { TEXT, AT(arch) }, { TEXT, AT(why) }, { TEXT, AT(version) }, { TEXT, AT(compiler) }, { TEXT, AT(driver) }, { TEXT, AT(date) },
     { SOURCE, AT(source) },
 };
@@ -72,6 +72,9 @@ static json_t *member_json(const fa_record *r, int m, bool *left_out)
         return (unsigned)r->how < (unsigned)COUNT(hows) ? json_string(hows[r->how]) : NULL;
     case VERIFIED:
         return json_boolean(r->verified);
+    case MARK:
+        *left_out = !*(const bool *)at;
+        return *left_out ? NULL : json_true();
     case QUALITY:
         *left_out = r->quality == FA_QUALITY_UNTOLD;
         return *left_out ? NULL : json_string(fa_quality_name(r->quality));
@@ -225,6 +228,9 @@ static bool take(fa_record *r, int m, const fa_flat_value *v, fa_record_memo *me
         return index >= 0;
     case VERIFIED: /* outcome and how stand before it */
         r->verified = v->kind == FA_FLAT_ABSENT ? r->how == FA_MEASURED && r->outcome == FA_RAN : v->kind == FA_FLAT_TRUE;
+        return true;
+    case MARK:
+        *(bool *)at = v->kind == FA_FLAT_TRUE;
         return true;
     case QUALITY:
         r->quality = fa_quality_of(text);

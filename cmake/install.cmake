@@ -29,7 +29,8 @@ endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${fa_doc})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${fa_doc})
-install(FILES ${PROJECT_SOURCE_DIR}/python/examples/compare.py ${PROJECT_SOURCE_DIR}/python/examples/choices.py DESTINATION ${fa_doc}/python/examples)
+install(FILES ${PROJECT_SOURCE_DIR}/python/examples/compare.py ${PROJECT_SOURCE_DIR}/python/examples/choices.py
+  ${PROJECT_SOURCE_DIR}/python/examples/wisdom.py DESTINATION ${fa_doc}/python/examples)
 install(FILES ${PROJECT_SOURCE_DIR}/examples/embed.c ${PROJECT_SOURCE_DIR}/examples/decode.c DESTINATION ${fa_doc}/examples)
 
 # The command writes its manual pages and completions itself, of its tables of options: it must run here. That of a sanitizer's build is

@@ -100,7 +100,7 @@ def member(kind: str, structs: Dict[str, List[Tuple[str, str]]]) -> str:
     bare = kind.replace("const ", "").strip()
     if kind.strip() in ("const char *", "char *"):
         return "C.c_char_p"
-    if "*" in bare or bare in ("fa_stream", "fa_log_fn"):
+    if "*" in bare or bare in ("fa_stream", "fa_log_fn", "fa_candidate_fn"):
         return "C.c_void_p"
     if bare in SCALARS:
         return f"C.{SCALARS[bare]}"

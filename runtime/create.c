@@ -6,6 +6,7 @@
 #include "runtime/bundle/set.h"
 #include "runtime/choose/generators.h"
 #include "runtime/choose/jit.h"
+#include "runtime/choose/pins.h"
 #include "runtime/context/context.h"
 #include "runtime/context/driver_cuda.h"
 #include "runtime/context/environment.h"
@@ -47,6 +48,7 @@ typedef struct whole {
     fa_kernels kernels;
     fa_bundle_set bundle_set;
     fa_generators generators;
+    fa_pins pins;
     fa_plans plans;
     fa_table table;
     fa_lacks lacks;
@@ -66,6 +68,7 @@ static fa_context *begin(void)
     ctx->kernels = &w->kernels;
     ctx->bundle_set = &w->bundle_set;
     ctx->generators = &w->generators;
+    ctx->pins = &w->pins;
     ctx->plans = &w->plans;
     ctx->table = &w->table;
     ctx->lacks = &w->lacks;
@@ -74,6 +77,7 @@ static fa_context *begin(void)
     pthread_mutex_init(&ctx->mutex, NULL);
     pthread_mutex_init(&w->kernels.mutex, NULL);
     pthread_mutex_init(&w->generators.mutex, NULL);
+    fa_pins_open(&w->pins);
     fa_plans_open(&w->plans);
     fa_lacks_open(&w->lacks);
     fa_background_open(&w->background);
@@ -154,6 +158,7 @@ void fa_destroy(fa_context *ctx)
     if (atomic_load(&ctx->table->slots))
         fa_table_close(ctx->table);
     fa_jit_close(ctx);
+    fa_pins_close(ctx->pins);
     fa_bundle_set_close(ctx->bundle_set);
     fa_workload_close(ctx);
     pthread_mutex_destroy(&ctx->generators->mutex);

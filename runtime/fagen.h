@@ -328,7 +328,7 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
  * A bundle is read only. It outlives every context that it was given to, and any number of contexts and threads share it.
  *
  * libfagen_launch.a is all of this library that a program needs for bundles: no template, compiler, tuner or disk cache is in it. It
- * has every function below but fa_tune(), and bundle_only is always 1. */
+ * has every function below but fa_tune() and those of records, and bundle_only is always 1. */
 #define FA_BUNDLE_FORMAT 3
 typedef struct fa_bundle fa_bundle;
 
@@ -497,6 +497,60 @@ FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args 
  * prepared, by this thread or another. */
 FA_API fa_status fa_explain_size(fa_context *ctx, const fa_problem *p, const fa_args *args, size_t *bytes);
 
+/* Where a candidate comes from. */
+typedef enum fa_candidate_from {
+    FA_FROM_START = 0,   /* what a family begins with, or the model's best of all that fits: nothing is known of it */
+    FA_FROM_GUESS = 1,   /* what a tuning without a device left for the arch: compiled, never timed */
+    FA_FROM_SHIPPED = 2, /* a winner that ships with the library */
+    FA_FROM_IMPORT = 3,  /* a record that was imported: timed on another chip of the name, verified here */
+    FA_FROM_RECORD = 4,  /* a record that was measured here */
+    FA_FROM_BUNDLE = 5,  /* a kernel of a bundle */
+    FA_FROM_PIN = 6      /* fa_pin() */
+} fa_candidate_from;
+
+/* One config that a choice looks at. Texts are UTF-8, never NULL, and valid until the function that is told them returns. */
+typedef struct fa_candidate_info {
+    uint32_t size;       /* sizeof(fa_candidate_info) of the library: what a program of an older header does not know comes last */
+    int32_t source;      /* fa_candidate_from */
+    int32_t runs;        /* 1: what a miss prepares now; of one candidate */
+    int32_t reserved;    /* 0 */
+    const char *config;  /* "family:name=value,...", whole: what fa_pin() and --config of the command take */
+    double price;        /* seconds of a launch at the bucket's shape, by which it is chosen: measured, or modelled and corrected by what
+                            was measured near. 0: it has none, being refused or of a bundle */
+    double model;        /* seconds by the model alone; 0 = none */
+    double measured;     /* seconds that were measured at `problem`; 0 = none were */
+    double distance;     /* from there to the bucket, by class, chip and shape, in doublings of a length */
+    const char *chip;    /* where it won or was measured; "" = nowhere */
+    const char *date;    /* of the measurement, UTC; "" = not told */
+    const char *problem; /* at which it won or was measured; "" = none */
+    const char *why;     /* why it does not run here: the rule with its numbers, or how it failed; "" = it runs */
+} fa_candidate_info;
+
+/* A non-zero return ends the telling. It may call fagen, but not fa_destroy(). */
+typedef int (*fa_candidate_fn)(void *user, const fa_candidate_info *row);
+
+/* Tells the candidates of a problem's class and bucket, at most 64: the one that runs first, then the cheapest first; after them winners
+ * that are refused here and configs that are known to fail, with their reasons. They follow from what is known now: what was prepared
+ * before may be another. Compiles nothing; a few milliseconds. Errors as of fa_supported(): then no row is told, or not all.
+ * Thread-safe: `tell` is called by this thread. */
+FA_API fa_status fa_candidates(fa_context *ctx, const fa_problem *p, fa_candidate_fn tell, void *user);
+
+/* Names the config that runs the problem's class and bucket in this context, before bundles, records and prices. What a call lacks is part
+ * of the class, as in fa_explain(): align, and FA_FEATURE_NO_WORKSPACE.
+ * - config is whole: each tunable of its family, values by name or number. It is rendered, and refused with the reason where it does not
+ *   fit (FA_NO_FIT), does not compute the problem (FA_UNSUPPORTED), is not known (FA_INVALID), or a record tells that it fails here
+ *   (FA_UNSUPPORTED; FA_WRONG where its result was wrong): nothing changes then. It is not compiled before a miss, nor verified: fa_tune()
+ *   and fa_records_import() verify.
+ * - It holds for later misses. A bucket that is prepared keeps its kernel, and graphs theirs, until fa_prepare() or fa_prepare_range() is
+ *   called for it again: these prepare it once more where another pin, or none, holds. With FA_MISS_NEAREST a fallback may run meanwhile.
+ * - It lives until fa_unpin(), another pin of the bucket, or fa_destroy(), and is not written to disk. fa_tune() searches as without, and
+ *   its winner waits until the pin is gone. fa_workspace_size() may change: ask again.
+ * With bundle_only: FA_NO_KERNEL. Thread-safe: a choice sees the pins that there are when it begins. */
+FA_API fa_status fa_pin(fa_context *ctx, const fa_problem *p, const char *config);
+
+/* Takes back the pin of the problem's class and bucket; p NULL: all of the context. FA_OK where there is none. Thread-safe. */
+FA_API fa_status fa_unpin(fa_context *ctx, const fa_problem *p);
+
 /* Device memory for tools, tests and examples, so that a program of this header alone runs on a GPU and on the simulator
  * alike. An engine passes pointers and streams of its own. Not legal while a stream is captured. */
 typedef enum fa_copy_kind { FA_TO_DEVICE = 0, FA_FROM_DEVICE = 1 } fa_copy_kind;
@@ -531,6 +585,82 @@ typedef struct fa_tune_options {
  * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the
  * problem's tensors, several times over. FA_INTERRUPTED keeps results. */
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
+
+/* Records: what tunings and imports left in the context's cache, one line for each config, problem and chip (docs/tuning.md). They travel
+ * as text: a first line with the format's version, the number of lines and a check, then a line of JSON each. The version is
+ * FA_RECORDS_FORMAT; a library reads those up to its own.
+ *
+ * What an import guarantees:
+ * - All of the text is looked at before any of it counts: size (64 MiB, 65536 lines), version, check, and each record: its fields, that its
+ *   config runs the problem on its chip, that no line tells of one config, class and bucket twice, and its time, which is never below the
+ *   roofline of the chip. A fault in any line refuses the whole: FA_INVALID with the line, the field and what is accepted.
+ * - A file belongs to this user or root, and nobody else can write it: FA_INVALID otherwise. A check is no signature.
+ * - A record is verified before its first use, and that is at the import: on the context's device the kernel of each class and bucket's
+ *   fastest record is compiled and run, and its results are held against the truth, as fa_tune() does; where it is wrong, that is put on
+ *   record and the next takes its place, three at most. What a text says of a time is taken as said. Verifying needs device memory for
+ *   small tensors, and a part of a second for each class and bucket; not legal while a stream is captured.
+ * - Nothing comes before what was measured here: a class and bucket for which something ran on this machine is passed over, and a later
+ *   fa_tune() takes the place of an import. An imported record comes before winners that ship.
+ * - Only records of the context's chip are taken, by its name, and guesses of its arch: import on a machine that has the other.
+ * - All that is taken is added, or nothing: after a failure, a full disk or a killed process the cache is as it was.
+ * Later misses see what was added; buckets that are prepared keep their kernels. */
+#define FA_RECORDS_FORMAT 1
+
+/* Writes the records of the problem's class, whatever its shape; p NULL: of all, of every chip: of each config, class, bucket and chip the
+ * newest that ran. path: a regular file is replaced when the text is whole; "-" is standard output. FA_IO, FA_NOMEM; FA_INVALID where they
+ * are more than a text holds; FA_NO_KERNEL with bundle_only. Thread-safe. */
+FA_API fa_status fa_records_export(fa_context *ctx, const fa_problem *p, const char *path);
+
+/* The same into buf; *bytes is the size of the text, without a NUL. buf NULL tells it. FA_INVALID where n is less: nothing is written. */
+FA_API fa_status fa_records_export_text(fa_context *ctx, const fa_problem *p, char *buf, size_t n, size_t *bytes);
+
+/* How records are imported. */
+typedef struct fa_records_options {
+    uint32_t size; /* sizeof(fa_records_options): FA_RECORDS_OPTIONS_INIT sets it */
+    int32_t reserved;
+    int (*progress)(void *user, const char *line, double done); /* non-zero return stops the import: FA_INTERRUPTED. NULL = none */
+    void *user;
+} fa_records_options;
+#define FA_RECORDS_OPTIONS_INIT                         \
+    {                                                   \
+        sizeof(fa_records_options), 0, FA_NULL, FA_NULL \
+    }
+
+/* What became of the records of a text; all but `records` add up to it. */
+typedef struct fa_records_count {
+    uint32_t size;     /* sizeof(fa_records_count): FA_RECORDS_COUNT_INIT sets it */
+    int32_t records;   /* in the text */
+    int32_t added;     /* verified, and count from now on */
+    int32_t there;     /* as good ones had been imported before */
+    int32_t measured;  /* passed over: of a class and bucket that was measured here, or of a config that failed here */
+    int32_t slower;    /* left out: others of their class and bucket are faster */
+    int32_t wrong;     /* left out: the kernel does not run here, or its result was wrong */
+    int32_t elsewhere; /* left out: of another chip, of more shared memory than kernels may use here, or guesses of another version */
+} fa_records_count;
+#define FA_RECORDS_COUNT_INIT                         \
+    {                                                 \
+        sizeof(fa_records_count), 0, 0, 0, 0, 0, 0, 0 \
+    }
+
+/* Reads what fa_records_export() wrote. opt and count may be NULL; after a failure all of *count but its size is 0. FA_IO: the file cannot
+ * be read, the context has no cache that can be written, or another process imports; FA_INVALID, FA_NOMEM, FA_NO_NVRTC, FA_DEVICE,
+ * FA_INTERRUPTED. Thread-safe; blocks. */
+FA_API fa_status fa_records_import(fa_context *ctx, const char *path, const fa_records_options *opt, fa_records_count *count);
+
+/* The same of n bytes at text, which need not end in a NUL. */
+FA_API fa_status fa_records_import_text(fa_context *ctx, const char *text, size_t n, const fa_records_options *opt,
+                                        fa_records_count *count);
+
+/* Which records fa_records_forget() takes out. */
+typedef enum fa_forget {
+    FA_FORGET_IMPORTED = 0, /* what was imported */
+    FA_FORGET_ALL = 1       /* what was measured here, too: a tuning begins again */
+} fa_forget;
+
+/* Takes records of the context's chip and guesses of its arch out of the cache: of the problem's class, whatever its shape; p NULL: of all.
+ * which: fa_forget. *lines (may be NULL): how many went. Those of roots that are only read stay. Later misses see it. FA_IO, FA_NOMEM.
+ * Thread-safe. */
+FA_API fa_status fa_records_forget(fa_context *ctx, const fa_problem *p, int32_t which, int64_t *lines);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
  * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. Names and bytes

@@ -2,13 +2,14 @@
 """Whether a program compiled against an older fagen.h runs with the library of this one: compat.py OLD_HEADER HEADER; exit code 1 with a
 line for each fault.
 
-Numbers stay, structs grow at their end alone, and functions keep their types. The version and the newest format of bundles may grow.
+Numbers stay, structs grow at their end alone, and functions keep their types. The version and the newest formats may grow.
 """
 import importlib.util
 import os
 import sys
 
-GROWS = ("FA_VERSION_MAJOR", "FA_VERSION_MINOR", "FA_VERSION_PATCH", "FA_BUNDLE_FORMAT")
+FORMATS = ("FA_BUNDLE_FORMAT", "FA_RECORDS_FORMAT")
+GROWS = ("FA_VERSION_MAJOR", "FA_VERSION_MINOR", "FA_VERSION_PATCH", *FORMATS)
 
 
 def reader():
@@ -23,7 +24,7 @@ def reader():
 def faults(old, new):
     for name, value in old.numbers.items():
         now = new.numbers.get(name)
-        if now is None or (now < value if name == "FA_BUNDLE_FORMAT" else name not in GROWS and now != value):
+        if now is None or (now < value if name in FORMATS else name not in GROWS and now != value):
             yield f"{name} is {now}; accepted: {value}"
     for name, members in old.structs.items():
         now = new.structs.get(name, [])

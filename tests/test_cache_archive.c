@@ -71,12 +71,12 @@ Test(cache_archive, round_trip)
     int files[FA_AREAS] = { 0 };
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert(entry_put(s, 3, 100));
-    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, path, true, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert(n.entries == 19 && n.entries_there == 1 && n.lines == 5 && n.lines_there == 0);
     for (uint64_t i = 0; i < 20; i++)
         cr_assert_eq(entry_hit(s, i, 100), 1, "%d", (int)i);
     cr_assert_eq(lines_in(s), 5);
-    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, true, true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 20 && n.lines == 0 && n.lines_there == 5, "twice is once");
     cr_assert_eq(lines_in(s), 5);
     fa_scan(s, count_files, files);
@@ -101,15 +101,15 @@ Test(cache_archive, foreign_entries_are_not_loaded_until_trusted)
     fa_archive_count n;
     int files[FA_AREAS] = { 0 };
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
-    cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, false, true, &n), FA_OK);
     cr_assert(n.entries == 5 && n.lines == 1);
     for (uint64_t i = 0; i < 5; i++)
         cr_assert_eq(entry_hit(s, i, 100), 0);
     fa_scan(s, count_files, files);
     cr_assert(files[FA_AREA_KERNELS] == 0 && files[FA_AREA_FOREIGN] == 5);
-    cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, false, true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 5);
-    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, true, true, &n), FA_OK);
     cr_assert_eq(n.entries, 5);
     memset(files, 0, sizeof files);
     fa_scan(s, count_files, files);
@@ -484,7 +484,7 @@ Test(cache_archive, hostile_archives_change_nothing)
         spill(below("bad.archive"), b, n);
         for (int trusted = 0; trusted < 2; trusted++) {
             fa_archive_count count;
-            cr_expect_eq(fa_archive_import(s, below("bad.archive"), trusted, &count), FA_INVALID, "%s", hostile[i].name);
+            cr_expect_eq(fa_archive_import(s, below("bad.archive"), trusted, true, &count), FA_INVALID, "%s", hostile[i].name);
             cr_expect(strstr(fa_last_error(), hostile[i].says), "%s: %s", hostile[i].name, fa_last_error());
         }
         cr_expect_eq(nothing_below(below("to")), 0, "%s left something", hostile[i].name);
@@ -522,15 +522,15 @@ Test(cache_archive, what_is_no_file_is_told)
 {
     fa_archive_count n;
     fa_store *s = fa_store_open(below("to"), NULL, NULL), *none = fa_store_open("", NULL, NULL);
-    cr_assert_eq(fa_archive_import(s, below("absent"), true, &n), FA_IO);
-    cr_assert_eq(fa_archive_import(s, scratch, true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("absent"), true, true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, scratch, true, true, &n), FA_IO);
     cr_assert_eq(mkfifo(below("fifo"), 0600), 0);
-    cr_assert_eq(fa_archive_import(s, below("fifo"), true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("fifo"), true, true, &n), FA_IO);
     int fd = open(below("huge"), O_CREAT | O_WRONLY, 0600);
     cr_assert_eq(ftruncate(fd, (off_t)FA_ARCHIVE_CAP + 1), 0);
     close(fd);
-    cr_assert_eq(fa_archive_import(s, below("huge"), true, &n), FA_INVALID);
-    cr_assert_eq(fa_archive_import(none, archive_of(1, 0), true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("huge"), true, true, &n), FA_INVALID);
+    cr_assert_eq(fa_archive_import(none, archive_of(1, 0), true, true, &n), FA_IO);
     cr_assert_eq(fa_archive_export(s, below("no/such/folder"), NULL, false, &n), FA_IO);
     char name[5000];
     memset(name, 'x', sizeof name - 1);
@@ -540,7 +540,7 @@ Test(cache_archive, what_is_no_file_is_told)
     mkdir(below("folder"), 0700);
     cr_assert_eq(fa_archive_export(s, below("folder"), NULL, false, &n), FA_IO);
     cr_assert_eq(fa_archive_export(none, below("empty.archive"), NULL, true, &n), FA_OK);
-    cr_assert_eq(fa_archive_import(s, below("empty.archive"), true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, below("empty.archive"), true, true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.lines == 0);
     fa_store_close(s);
     fa_store_close(none);
@@ -618,9 +618,9 @@ Test(cache_archive, journals)
     /* a folder is nobody's journal: an import says that it is in the way */
     cr_assert_eq(mkdir(below("to/v1/import"), 0700), 0);
     s = fa_store_open(below("to"), tell, NULL);
-    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, archive, true, true, &n), FA_IO);
     cr_assert(strstr(fa_last_error(), "an import that did not end cannot be taken back"), "%s", fa_last_error());
     cr_assert_eq(rmdir(below("to/v1/import")), 0);
-    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, archive, true, true, &n), FA_OK, "%s", fa_last_error());
     fa_store_close(s);
 }

@@ -79,7 +79,7 @@ static long calls_of(const char *name, const char *to, const char *archive, fa_a
 {
     fa_store *s = fa_store_open(below("%s", to), NULL, NULL);
     fault_arm_call(name, LONG_MAX, EIO);
-    fa_status st = fa_archive_import(s, archive, true, n);
+    fa_status st = fa_archive_import(s, archive, true, true, n);
     long seen = fault_seen();
     fault_disarm(NULL);
     cr_assert_eq(st, FA_OK, "%s", fa_last_error());
@@ -149,7 +149,7 @@ Test(cache_bounds, kernels_under_a_limit)
         s = fa_store_open(below("to%d", shares), NULL, NULL);
         fa_store_set_limit(s, shares ? each * KERNELS / 4 : 2 * each * KERNELS);
         fault_arm_call("fstatat", LONG_MAX, EIO);
-        fa_status st = fa_archive_import(s, below("p"), true, &n);
+        fa_status st = fa_archive_import(s, below("p"), true, true, &n);
         long seen = fault_seen();
         fault_disarm(NULL);
         cr_assert(st == FA_OK && n.entries == KERNELS, "%s", fa_last_error());
@@ -222,7 +222,7 @@ Test(cache_bounds, a_file_size_limit_is_a_full_disk)
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
         bool put = entry_put(s, 2, 5000), kept = fa_record_append(s, &r);
         bool rates = fa_rates_save(s, "NVIDIA H200", "2026-11-21T04:31:00Z", &(fa_rates){ 0 });
-        fa_status in = fa_archive_import(s, below("p"), true, &n), out = fa_archive_export(from, below("out"), NULL, true, &n);
+        fa_status in = fa_archive_import(s, below("p"), true, true, &n), out = fa_archive_export(from, below("out"), NULL, true, &n);
         fa_status opened = fa_output_open(&o, below("file"));
         fa_status written = opened == FA_OK ? fa_output_write(&o, big, sizeof big) : opened;
         char message[300];
@@ -286,15 +286,15 @@ Test(cache_bounds, an_import_that_fails_evicts_nothing)
     fa_store_set_limit(s, n.bytes * 3 / 2);
     uint64_t before = scratch_sum_of(below("s"));
     fault_arm_call("write", LONG_MAX, EIO);
-    cr_assert_eq(fa_archive_import(s, below("p"), false, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, below("p"), false, true, &n), FA_OK);
     writes = fault_seen();
     fault_disarm(NULL);
     fault_arm_call("write", writes, EIO); /* the last kernel */
-    cr_expect_eq(fa_archive_import(s, below("p"), true, &n), FA_IO);
+    cr_expect_eq(fa_archive_import(s, below("p"), true, true, &n), FA_IO);
     fault_disarm(NULL);
     for (uint64_t k = 0; k < KERNELS; k++)
         cr_expect(entry_hit(s, k + KERNELS, BODY) == 1 && entry_hit(s, k, BODY) == 0);
-    cr_expect_eq(fa_archive_import(s, below("p"), true, &n), FA_OK);
+    cr_expect_eq(fa_archive_import(s, below("p"), true, true, &n), FA_OK);
     fa_pruned left;
     cr_assert(fa_prune_run(s, &(fa_prune){ .to = 0, .dry_run = true }, NULL, NULL, &left));
     cr_expect_leq(left.bytes, fa_store_limit(s));

@@ -163,7 +163,7 @@ static void bring(fa_store *s)
 {
     fa_archive_count n;
     for (int trusted = 0; trusted < 2; trusted++) {
-        fa_status st = fa_archive_import(s, archive, trusted, &n);
+        fa_status st = fa_archive_import(s, archive, trusted, true, &n);
         cr_assert(st == FA_OK || st == FA_IO || st == FA_NOMEM || st == FA_INVALID, "%s: %s", fa_status_name(st), fa_last_error());
     }
 }

@@ -121,7 +121,7 @@ Test(cache_edges, a_store_without_a_root)
     cr_expect_not(entry_put(s, 1, 10));
     cr_expect_eq(entry_hit(s, 1, 10), 0);
     cr_expect(fa_prune_run(s, &(fa_prune){ .to = 0 }, NULL, NULL, &pruned) && pruned.n == 0);
-    cr_expect_neq(fa_archive_import(s, below("absent"), true, &n), FA_OK);
+    cr_expect_neq(fa_archive_import(s, below("absent"), true, true, &n), FA_OK);
     cr_expect_null(fa_store_root(s));
     fa_store_close(s);
     fa_store_close(NULL);
@@ -257,9 +257,9 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     deep[sizeof deep - 1] = 0;
     cr_expect_eq(fa_archive_export(s, deep, NULL, true, &n), FA_IO);
     cr_expect_eq(fa_archive_export(s, below("no/such/folder"), NULL, true, &n), FA_IO);
-    cr_expect_eq(fa_archive_import(s, scratch, true, &n), FA_IO);
+    cr_expect_eq(fa_archive_import(s, scratch, true, true, &n), FA_IO);
     fa_store *to = fa_store_open(below("three"), NULL, NULL);
-    cr_expect_eq(fa_archive_import(to, below("all"), true, &n), FA_OK);
+    cr_expect_eq(fa_archive_import(to, below("all"), true, true, &n), FA_OK);
     cr_expect(n.entries == 300 && n.lines == 2);
     fa_store_close(to);
     spill(below("one/v1/kernels/note"), "x", 1);

@@ -168,7 +168,7 @@ static void begin_half(void)
     fa_archive_count n;
     begin_one();
     fa_store *s = fa_store_open(root, NULL, NULL);
-    if (fa_archive_import(s, archive, false, &n) != FA_OK || n.entries != KEYS - 1)
+    if (fa_archive_import(s, archive, false, true, &n) != FA_OK || n.entries != KEYS - 1)
         abort();
     fa_store_close(s);
     char path[500];
@@ -261,7 +261,7 @@ static bool denies;     /* a call says that there is nothing where there is some
 static bool import(fa_store *s, bool trusted)
 {
     fa_archive_count n;
-    fa_status st = fa_archive_import(s, archive, trusted, &n);
+    fa_status st = fa_archive_import(s, archive, trusted, true, &n);
     fault_disarm(NULL);
     if (st != FA_OK)
         return (st == FA_IO || st == FA_NOMEM || st == FA_INVALID) && scratch_sum_of(root) == before && !n.entries && !n.lines;

@@ -241,7 +241,7 @@ Test(cache_jsonl, unknown_members_are_kept)
     spill(path, line, strlen(line));
     cr_assert_eq(chmod(path, 0600), 0);
     cr_assert_eq(fa_archive_export(from, below("p"), NULL, true, &count), FA_OK);
-    cr_assert_eq(fa_archive_import(s, below("p"), true, &count), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, below("p"), true, true, &count), FA_OK, "%s", fa_last_error());
     fa_records rs = fa_records_load(s, "NVIDIA H200", &r.problem);
     cr_assert(rs.n == 1 && rs.r[0].seconds == 0.5);
     fa_records_free(&rs);

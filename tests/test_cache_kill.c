@@ -259,7 +259,7 @@ static void import(uint64_t i)
 {
     fa_archive_count n;
     fa_store *s = fa_store_open(root, NULL, NULL);
-    if (fa_archive_import(s, archive(), true, &n) != FA_OK)
+    if (fa_archive_import(s, archive(), true, true, &n) != FA_OK)
         _exit(52);
     fa_store_close(s);
     shared->done = i + 1;
@@ -301,7 +301,7 @@ static void import_beside_prepare(uint64_t trial)
     import_prepare(trial);
     fa_store *s = fa_store_open(root, NULL, NULL);
     cr_assert(entry_put(s, 0, size_of(0)) && fa_record_append(s, &r) && fa_record_append(s, &own));
-    cr_assert_eq(fa_archive_import(s, kernels_archive(), false, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, kernels_archive(), false, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert_eq(n.entries, ARCHIVE - 1);
     fa_store_close(s);
     before = scratch_sum_of(root);
@@ -339,7 +339,7 @@ static void import_check(void)
         cr_assert(!shared->done, "an import that had ended is lost");
     else
         check_whole(s);
-    cr_assert_eq(fa_archive_import(s, archive(), true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, archive(), true, true, &n), FA_OK);
     cr_assert(n.entries + n.entries_there == ARCHIVE && n.lines + n.lines_there == ARCHIVE);
     cr_assert((n.entries == 0) == (after != before), "%d of the kernels were there", (int)n.entries_there);
     check_whole(s);

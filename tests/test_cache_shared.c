@@ -93,7 +93,7 @@ Test(cache_shared, is_used_and_never_touched)
         cr_assert(fa_record_append(s, &r));
         cr_assert_eq(fa_archive_export(s, below("p"), NULL, true, &count), FA_OK);
         cr_assert(count.entries == 6 && count.skipped == 1);
-        cr_assert_eq(fa_archive_import(s, below("p"), true, &count), FA_OK);
+        cr_assert_eq(fa_archive_import(s, below("p"), true, true, &count), FA_OK);
         fa_prune p = { .to = 0 };
         cr_assert(fa_prune_run(s, &p, NULL, NULL, &pruned));
         cr_assert(entry_put(s, 5, 100));

@@ -329,13 +329,13 @@ Test(cache_wait, an_import_beside_a_stopped_one)
     pid_t child = stopped(below("root/v1/locks/import"), LOCK_EX, "");
     spill(journal, text, strlen(text));
     uint64_t before = scratch_sum_of(below("root"));
-    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, archive, true, true, &n), FA_IO);
     cr_assert(strstr(fa_last_error(), "another process imports into it for more than 0.02 s"), "%s", fa_last_error());
     cr_assert_eq(scratch_sum_of(below("root")), before);
     fa_store_close(store_open());
     cr_assert(tellings == 0 && access(journal, F_OK) == 0 && entry_hit(s, 2, 100) == 1, "its owner lives");
     go_on(child);
-    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, archive, true, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert(tellings == 1 && strstr(told, "did not end"), "%s", told);
     cr_assert(n.entries == 1 && n.lines == 1 && access(journal, F_OK) != 0);
     cr_assert(entry_hit(s, 1, 100) == 1 && entry_hit(s, 2, 100) == 0, "the dead one's is taken back");
@@ -351,7 +351,7 @@ Test(cache_wait, an_import_beside_a_stopped_append)
     fa_store *s = archive_made(archive);
     cr_assert(append(s, 1));
     pid_t child = stopped(records_path(), LOCK_EX, "");
-    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, archive, true, true, &n), FA_OK, "%s", fa_last_error());
     go_on(child);
     check_lines(s, 2);
     fa_store_close(s);

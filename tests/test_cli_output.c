@@ -50,7 +50,9 @@ static const struct {
     { "cache verify --json", "files damaged removed lines unreadable_lines found" },
     { "cache prune --older 30d --dry-run --json", "root removed bytes left left_bytes files" },
     { "cache export x.archive --records --json", "output kernels records skipped bytes" },
-    { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there" },
+    { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there records_elsewhere" },
+    { "cache export x.records --only-records --json", "output" },
+    { "cache import x.records --json", "input root trusted kernels records records_there records_measured records_slower records_wrong" },
     { "archs --json", "archs.0.arch archs.0.products archs.0.sms archs.0.tflops16" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
@@ -105,6 +107,36 @@ static const char *text(json_t *j, const char *path)
 {
     const char *s = json_string_value(at(j, path));
     return s ? s : "";
+}
+
+/* Records go the way of fa_records_import(), out of a text and, without --trust, out of an archive: verified, and after what was measured
+ * here. */
+Test(cli_output, records_are_carried)
+{
+    static const char *const files[] = { "r.records", "r.archive" };
+    cli_result r = cli_run("FAGEN_CACHE_DIR=r1 tune -d 72 -n 64 --heads 1 --device sim:sm_80 --limit 1 -q");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cli_result_free(&r);
+    json_decref(cli_json("FAGEN_CACHE_DIR=r1 cache export r.records --only-records --json", 0));
+    json_decref(cli_json("FAGEN_CACHE_DIR=r1 cache export r.archive --records --json", 0));
+    for (int i = 0; i < 2; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "FAGEN_CACHE_DIR=r1 cache import %s --device sim:sm_80 --json", files[i]);
+        json_t *j = cli_json(words, 0);
+        cr_expect(integer(j, "records") == 0 && integer(j, "records_measured") == 1, "%s", files[i]);
+        json_decref(j);
+        snprintf(words, sizeof words, "FAGEN_CACHE_DIR=r%d cache import %s --device sim:sm_90a --json", i + 2, files[i]);
+        j = cli_json(words, 0);
+        cr_expect(integer(j, "records") == 0 && integer(j, "records_elsewhere") == 1, "%s", files[i]);
+        json_decref(j);
+        snprintf(words, sizeof words, "FAGEN_CACHE_DIR=r%d cache import %s --device sim:sm_80", i + 2, files[i]);
+        r = cli_run(words);
+        cr_expect(r.code == 0 && strstr(r.out, "1 records: 1 verified and added"), "%s: %s%s", files[i], r.out, r.err);
+        cli_result_free(&r);
+    }
+    json_t *j = cli_json("FAGEN_CACHE_DIR=r4 cache import r.archive --trust --json", 0);
+    cr_expect(integer(j, "records") == 1 && holds(j, "trusted"));
+    json_decref(j);
 }
 
 /* From nothing to a kernel in another store, as a person would. */

@@ -160,7 +160,7 @@ Test(compat, an_archive)
 {
     fa_archive_count n;
     fa_store *s = fa_store_open(below("new"), tell, NULL);
-    cr_assert_eq(fa_archive_import(s, COMPAT "/records.archive", false, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, COMPAT "/records.archive", false, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert(n.entries == 0 && n.lines == 3);
     check_records(s);
     fa_store_close(s);

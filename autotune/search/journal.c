@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Whether its outcome is one that another search of the problem may take over. */
+/* Whether its outcome is one that another search of the problem may take over: this machine's own. */
 static bool counts(const fa_journal *j, const fa_record *r)
 {
     bool told = r->outcome != FA_RAN || (r->how == FA_MEASURED ? r->verified : r->spills <= 0);
-    return told && r->how == j->how && !strcmp(r->compiler, j->compiler) &&
+    return told && !r->imported && r->how == j->how && !strcmp(r->compiler, j->compiler) &&
            fa_problem_bucket(&r->problem) == fa_problem_bucket(&j->problem);
 }
 
@@ -53,7 +53,7 @@ void fa_journal_close(fa_journal *j)
 bool fa_journal_knows(const fa_journal *j)
 {
     for (size_t i = 0; i < j->old.n; i++)
-        if (j->old.r[i].how == j->how && fa_problem_bucket(&j->old.r[i].problem) == fa_problem_bucket(&j->problem))
+        if (j->old.r[i].how == j->how && !j->old.r[i].imported && fa_problem_bucket(&j->old.r[i].problem) == fa_problem_bucket(&j->problem))
             return true;
     return false;
 }

@@ -2,9 +2,11 @@
 #include "search.h"
 #include "autotune/device/clock.h"
 #include "baseline.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "run.h"
+#include "runtime/choose/pins.h"
 #include "seeds.h"
 #include "verify/operands/work.h"
 #include <stdio.h>
@@ -142,6 +144,9 @@ static fa_status use_winner(fa_search_run *s)
 {
     fa_tuning *t = s->t;
     if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_select() goes by: a guess comes after what ships */
+        return FA_OK;
+    const fa_problem point = fa_problem_point(&t->problem);
+    if (fa_pins_find(s->site->ctx->pins, &point, NULL))
         return FA_OK;
     fa_status st = t->winner->plan ? FA_OK : fa_plan_make(s->site->ctx, &t->problem, &t->winner->config, "tuned", &t->winner->plan);
     if (st == FA_OK && !fa_plan_use(s->site->ctx, t->winner->plan))

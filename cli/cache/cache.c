@@ -8,7 +8,7 @@ static const cli_option options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
       .help = "why: of this config, or family: (default: what fa_launch would run)" },
     { .name = "device", .type = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
-      .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
+      .help = "why, import: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
     { .name = "arch", .type = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
       .help = "ls, prune, export: only what is compiled for these; why: of the cubin that fa_launch would run on this chip, without a device" },
     { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE",
@@ -18,16 +18,30 @@ static const cli_option options[] = {
     { .name = "dry-run", .at = offsetof(cache_args, dry_run), .help = "prune: tell what would go, and leave it" },
     { .name = "repair", .at = offsetof(cache_args, repair), .help = "verify: remove what is damaged" },
     { .name = "records", .at = offsetof(cache_args, records), .help = "export: the records of tunings as well" },
+    { .name = "only-records", .at = offsetof(cache_args, only_records),
+      .help = "export: the records alone, as text: of each config, problem and chip the newest that ran" },
     { .name = "trust", .at = offsetof(cache_args, trust),
-      .help = "import: load these kernels; without it they are kept aside in foreign/" },
+      .help = "import: load these kernels, and take records as measured here; without it kernels are kept aside in foreign/" },
     { .name = NULL },
 };
 /* clang-format on */
 static const cli_group groups[] = { { "The cache", options, 0 }, CLI_PROBLEM_OPTIONS(cache_args), CLI_COMMON, { NULL, NULL, 0 } };
 
-enum { CONFIG = 1, DEVICE = 2, ARCH = 4, OLDER = 8, TO = 16, DRY = 32, REPAIR = 64, RECORDS = 128, TRUST = 256, PROBLEM = 512 };
-static const char *const option_names[] = { "--config",  "--device", "--arch",    "--older", "--to",
-                                            "--dry-run", "--repair", "--records", "--trust", "a problem" };
+enum {
+    CONFIG = 1,
+    DEVICE = 2,
+    ARCH = 4,
+    OLDER = 8,
+    TO = 16,
+    DRY = 32,
+    REPAIR = 64,
+    RECORDS = 128,
+    ONLY = 256,
+    TRUST = 512,
+    PROBLEM = 1024
+};
+static const char *const option_names[] = { "--config", "--device",  "--arch",         "--older", "--to",     "--dry-run",
+                                            "--repair", "--records", "--only-records", "--trust", "a problem" };
 
 static const struct {
     const char *name;
@@ -40,8 +54,8 @@ static const struct {
     { "why", cli_cache_why, CONFIG | DEVICE | ARCH | PROBLEM, false },
     { "verify", cli_cache_verify, REPAIR, false },
     { "prune", cli_cache_prune, ARCH | OLDER | TO | DRY, false },
-    { "export", cli_cache_export, ARCH | RECORDS, true },
-    { "import", cli_cache_import, TRUST, true },
+    { "export", cli_cache_export, ARCH | RECORDS | ONLY, true },
+    { "import", cli_cache_import, TRUST | DEVICE, true },
 };
 #define WORDS (sizeof words_of / sizeof *words_of)
 
@@ -49,7 +63,7 @@ static unsigned given(const cache_args *a)
 {
     return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) |
            (a->to >= 0 ? TO : 0u) | (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) |
-           (a->trust ? TRUST : 0u) | (cli_problem_options_given(&a->problem_options) ? PROBLEM : 0u);
+           (a->only_records ? ONLY : 0u) | (a->trust ? TRUST : 0u) | (cli_problem_options_given(&a->problem_options) ? PROBLEM : 0u);
 }
 
 static void warn(void *user, const char *message)
@@ -106,7 +120,7 @@ const cli_command cli_cache = {
              "ls lists the kernels; stat counts all of it; why tells whether a problem's kernel is there, and of a miss what the nearest "
              "kernel differs in; "
              "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in "
-             "one file. "
+             "one file. Records of others are checked whole, and the best of each problem is verified on the device before it counts. "
              "Deleting files of the cache is always safe: what is missing is made again.",
     .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
                 "fagen cache export kernels.archive --arch sm_90a --records\nfagen cache import kernels.archive --trust",

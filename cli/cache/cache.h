@@ -11,7 +11,7 @@ typedef struct cache_args {
     const char *config, *device, *arch;
     double older; /* seconds; 0 = any age */
     int64_t to;   /* bytes; -1 = any size */
-    bool dry_run, records, trust, repair;
+    bool dry_run, records, only_records, trust, repair;
 } cache_args;
 
 /* Each answers with one document under --json, and returns an exit code. word: the file that it is about, or NULL. */
@@ -21,6 +21,10 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word);
 int cli_cache_verify(cli *c, fa_store *s, const cache_args *a, const char *word);
 int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word);
 int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word);
+/* The records of an archive that is not trusted, or of a text of fa_records_export(), on the device that a names: as fa_records_import().
+ */
+fa_status cli_cache_take_records(cli *c, const cache_args *a, const char *path, bool archive, fa_records_count *n);
+fa_status cli_cache_tell_records(cli *c, const cache_args *a, const char *path);
 int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word);
 
 /* {"path", "writable", "trouble"} of each root of the search path. */

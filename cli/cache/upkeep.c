@@ -3,9 +3,11 @@
 #include "cache/archive.h"
 #include "cache/metadata.h"
 #include "cache/prune.h"
+#include "cache/record_text.h"
 #include "cli/text/say.h"
 #include "gen/error.h"
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 typedef struct checking {
@@ -131,6 +133,21 @@ int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word)
     return CLI_EXIT_OK;
 }
 
+static int export_text(cli *c, const cache_args *a, const char *word, bool to_stdout)
+{
+    fa_status st = c->json && to_stdout
+                       ? fa_fail(FA_INVALID, "--json and records that go to \"-\" both want standard output; accepted: one "
+                                             "of them")
+                       : cli_cache_tell_records(c, a, word);
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    if (c->json)
+        return cli_answer(c, json_pack("{s:s}", "output", word), CLI_EXIT_OK);
+    if (!to_stdout || !c->quiet)
+        cli_say(to_stdout ? stderr : stdout, "wrote %s\n", word);
+    return CLI_EXIT_OK;
+}
+
 int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
 {
     const char *archs[CLI_LIST_MAX + 1];
@@ -138,6 +155,8 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
     fa_archive_count n;
     bool to_stdout = !strcmp(word, "-");
     fa_status st = cli_cache_archs(a->arch, archs, &list);
+    if (st == FA_OK && a->only_records)
+        return export_text(c, a, word, to_stdout);
     if (st == FA_OK && c->json && to_stdout)
         st = fa_fail(FA_INVALID, "--json and an archive that goes to \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK && list && (!list[0] || list[1]))
@@ -159,20 +178,54 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
     return CLI_EXIT_OK;
 }
 
+/* Whether the file is a text of records; what cannot be read is not. */
+static bool is_text(const char *path)
+{
+    char bytes[32];
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL; /* a FIFO would hold it */
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    return fa_record_text_begins(bytes, n);
+}
+
+/* Of records that went through fa_records_import(). */
+static void tell_records(const fa_records_count *r)
+{
+    cli_say(
+        stdout,
+        "%d records: %d verified and added, %d there already, %d measured here, %d slower than these, %d wrong here, %d of other chips\n",
+        r->records, r->added, r->there, r->measured, r->slower, r->wrong, r->elsewhere);
+}
+
 int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word)
 {
-    fa_archive_count n;
-    fa_status st = fa_archive_import(s, word, a->trust, &n);
+    fa_archive_count n = { .bytes = 0 };
+    fa_records_count r = FA_RECORDS_COUNT_INIT;
+    bool text = is_text(word), checked = text || !a->trust;
+    fa_status st = text && a->trust ? fa_fail(FA_INVALID, "--trust: %s holds no kernels; accepted: an archive beside it", word) : FA_OK;
+    if (st == FA_OK && checked)
+        st = cli_cache_take_records(c, a, word, !text, &r);
+    if (st == FA_OK && !text)
+        st = fa_archive_import(s, word, a->trust, a->trust, &n);
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json)
         return cli_answer(c,
-                          json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I}", "input", word, "root", fa_store_root(s), "trusted", a->trust,
-                                    "kernels", (json_int_t)n.entries, "kernels_there", (json_int_t)n.entries_there, "records",
-                                    (json_int_t)n.lines, "records_there", (json_int_t)n.lines_there),
+                          json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:i,s:i,s:i,s:i}", "input", word, "root", fa_store_root(s), "trusted",
+                                    a->trust, "kernels", (json_int_t)n.entries, "kernels_there", (json_int_t)n.entries_there, "records",
+                                    (json_int_t)n.lines + r.added, "records_there", (json_int_t)n.lines_there + r.there, "records_measured",
+                                    r.measured, "records_slower", r.slower, "records_wrong", r.wrong, "records_elsewhere", r.elsewhere),
                           CLI_EXIT_OK);
-    cli_say(stdout, "%s: %zu kernels new, %zu there already; %zu records new, %zu there already\n", fa_store_root(s), n.entries,
-            n.entries_there, n.lines, n.lines_there);
+    if (!text)
+        cli_say(stdout, "%s: %zu kernels new, %zu there already", fa_store_root(s), n.entries, n.entries_there);
+    if (!text && a->trust)
+        cli_say(stdout, "; %zu records new, %zu there already", n.lines, n.lines_there);
+    if (!text)
+        cli_say(stdout, "\n");
+    if (checked && (text || r.records))
+        tell_records(&r);
     if (n.entries && !a->trust)
         cli_note(c,
                  "the kernels were kept aside and are not loaded: whoever made %s decides what they do to the GPU. "

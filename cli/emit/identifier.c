@@ -34,6 +34,8 @@ static const char ours[] =
     "fa_supported fa_prepare fa_prepare_range fa_on_miss fa_problem_of fa_workspace_source fa_workspace_size fa_workspace_init "
     "fa_workspace_held fa_workspace_release fa_launch fa_explain "
     "fa_explain_size fa_copy_kind fa_alloc fa_free fa_copy fa_tune_options fa_tune fa_last_error fa_status_name "
+    "fa_candidate_from fa_candidate_info fa_candidate_fn fa_candidates fa_pin fa_unpin fa_records_export fa_records_export_text "
+    "fa_records_options fa_records_count fa_records_import fa_records_import_text fa_forget fa_records_forget "
     "fa_version ";
 
 static bool in(const char *words, const char *name, size_t n)

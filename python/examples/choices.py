@@ -18,7 +18,7 @@ import fagen
 def table(choice: fagen.Choice, rows: int) -> None:
     """The cheapest candidates; a star marks the one that runs."""
     for c in choice.candidates[:rows]:
-        print(f"{'*' if c == choice.chosen else ' '} {c.seconds * 1e6:9.3f} us  {c.source[:40]:40}  {c.config}")
+        print(f"{'*' if c == choice.chosen else ' '} {c.seconds * 1e6:9.3f} us  {c.source:8}  {c.config}")
 
 
 def report(found: fagen.Tuning) -> None:

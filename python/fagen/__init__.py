@@ -3,7 +3,8 @@
     out = fagen.attention(q, k, v, causal=True)      # [b, s, h, d], PyTorch, JAX, numpy, CuPy, anything with DLPack
 
 fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
-prepare, tune, explain: what can be known of a problem, or done beforehand. Context, simulator: devices. fagen.flash_attn: the names of the
+prepare, tune, explain, candidates: what can be known of a problem, or done beforehand; pin, unpin: a config that you name; fagen.wisdom:
+what tunings found, carried between machines. Context, simulator: devices. fagen.flash_attn: the names of the
 flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention
 implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
 """
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ._attention import attention
 from ._backward import attention_backward, varlen_attention_backward
 from ._library import version
-from ._candidates import Candidate, Choice, choice
+from ._candidates import Candidate, Choice, candidates, choice, pin, unpin
 from ._merge import merge
 from ._problem import Problem, Support, Tuning, explain, prepare, problem_text, supported, tune
 from ._varlen import varlen_attention
 from ._context import Context, context, simulator, use
+from . import wisdom
 from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileError, GradientUnsupported, InternalError, Interrupted,
                      InvalidArgument, NoDriver, NoFit, NoKernel, NoNvrtc, OutOfMemory, TemplateError, Unsupported, VerificationFailed)
 
@@ -29,9 +31,9 @@ __version__ = version()
 __all__ = [
     "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported",
     "InternalError", "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support",
-    "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "attention", "attention_backward", "choice", "context", "explain",
-    "merge", "prepare", "problem_text", "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward",
-    "version",
+    "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "attention", "attention_backward", "candidates", "choice",
+    "context", "explain", "merge", "pin", "prepare", "problem_text", "simulator", "supported", "tune", "unpin", "use",
+    "varlen_attention", "varlen_attention_backward", "version", "wisdom",
 ]
 
 

@@ -3,8 +3,9 @@ from typing import Literal, Optional, Sequence, Tuple, TypedDict, TypeVar, Union
 
 from typing_extensions import Unpack
 
-from . import flash_attn as flash_attn, sdpa as sdpa
-from ._candidates import Candidate as Candidate, Choice as Choice, choice as choice
+from . import flash_attn as flash_attn, sdpa as sdpa, wisdom as wisdom
+from ._candidates import (Candidate as Candidate, Choice as Choice, candidates as candidates, choice as choice, pin as pin,
+                          unpin as unpin)
 from ._context import Context as Context, context as context, simulator as simulator, use as use
 from ._library import version as version
 from ._problem import (Problem as Problem, Support as Support, Tuning as Tuning, explain as explain, prepare as prepare,

@@ -91,7 +91,7 @@ class Support(NamedTuple):
         return self.supported
 
 
-def _problem(problem: Optional[Problem], fields: Any) -> Problem:
+def problem_of(problem: Optional[Problem], fields: Any) -> Problem:
     if problem is None:
         try:
             return Problem(**fields)
@@ -116,7 +116,7 @@ def default_context(device: Union[None, str, Context]) -> Context:
 def supported(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Any) -> Support:
     """Whether a kernel computes the problem on the device; compiles nothing. Fields of Problem by name, or a Problem.
     Raises InvalidArgument where the problem is none, NoDriver."""
-    p = _problem(problem, fields).abi()
+    p = problem_of(problem, fields).abi()
     status = lib.fa_supported(default_context(device).handle, C.byref(p))
     if status in (_abi.FA_UNSUPPORTED, _abi.FA_NO_FIT):
         return Support(False, str(error_of(status)))
@@ -130,7 +130,7 @@ def prepare(problem: Optional[Problem] = None, /, *, to: Optional[Problem] = Non
 
     to: a second problem of the same class: every shape between the two is prepared; b, sq, sk and the window may differ.
     Returns how many different kernels that took (1 without `to`). Legal on any thread. Raises as fagen.attention does."""
-    p = _problem(problem, fields).abi()
+    p = problem_of(problem, fields).abi()
     handle = default_context(device).handle
     if to is None:
         check(lib.fa_prepare(handle, C.byref(p)))
@@ -174,7 +174,7 @@ def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int
     Blocks, from seconds to minutes. Raises Interrupted where progress stopped it, NoKernel where no candidate ran; on a simulated chip
     nothing is timed, and the model's best is recorded as a guess."""
     from ._candidates import choice
-    asked, ctx = _problem(problem, fields), default_context(device)
+    asked, ctx = problem_of(problem, fields), default_context(device)
     p, first = asked.abi(), choice(asked, device=ctx)
     raised: List[BaseException] = []
     tried, stopped = set(), []
@@ -215,7 +215,7 @@ def explain(*what: Any, device: Union[None, str, Context] = None, **options: Any
         return _text(plan.context, None, plan.reference)
     if len(what) > 1:
         raise InvalidArgument(f"{len(what)} positional arguments; accepted: a fagen.Problem, or q, k and v")
-    p = _problem(what[0] if what else None, options).abi()
+    p = problem_of(what[0] if what else None, options).abi()
     return _text(default_context(device), C.addressof(p), None)
 
 

@@ -47,25 +47,23 @@ typedef struct choosing {
     fa_choice *out;
 } choosing;
 
-static bool failed(const fa_facts *f, const fa_config *c)
-{
-    for (size_t i = 0; i < f->n_failed; i++)
-        if (fa_config_equal(&f->failed[i], c))
-            return true;
-    return false;
-}
-
 /* The model's price of a config that runs. A fault in a template is told; what does not fit is FA_NO_FIT or FA_UNSUPPORTED. */
 static fa_status model(const choosing *c, const fa_problem *p, const fa_config *config, fa_cost *cost)
 {
     return fa_model_named(c->g, p, config, c->arch, c->budget, 0, NULL, cost);
 }
 
+/* Whether its seconds are those of a chip like this one. */
+static bool timed(const fa_fact *f)
+{
+    return f->kind == FA_FACT_MEASURED || f->kind == FA_FACT_IMPORTED;
+}
+
 /* measured / model where it was measured; 1: nothing was measured. */
 static double correction(const choosing *c, const fa_fact *f)
 {
     fa_cost cost;
-    if (f->kind != FA_FACT_MEASURED || f->seconds <= 0 || model(c, &f->problem, &f->config, &cost) != FA_OK || cost.seconds <= 0)
+    if (!timed(f) || f->seconds <= 0 || model(c, &f->problem, &f->config, &cost) != FA_OK || cost.seconds <= 0)
         return 1;
     return fmin(MOST_OFF, fmax(1 / MOST_OFF, f->seconds / cost.seconds));
 }
@@ -92,7 +90,7 @@ static void put(fa_choice *o, size_t kept, const fa_choosable *x)
 static double reference(const choosing *c)
 {
     for (size_t i = 0; i < c->facts->n; i++)
-        if (c->facts->fact[i].kind == FA_FACT_MEASURED)
+        if (timed(&c->facts->fact[i]))
             return pow(correction(c, &c->facts->fact[i]), fade(c->facts->fact[i].far));
     return 1;
 }
@@ -106,15 +104,17 @@ static fa_status add_winners(const choosing *c, double base)
         fa_cost cost = { .bound = "" };
         fa_point pt = { .fits = false };
         fa_status st = FA_NO_FIT;
-        if (!failed(c->facts, &f->config) && fa_gen_chosen_for(c->g, f->config.family, c->point))
+        bool sound = f->kind == FA_FACT_PINNED || !fa_facts_failure(c->facts, &f->config);
+        if (sound && fa_gen_chosen_for(c->g, f->config.family, c->point))
             st = fa_model_named(c->g, c->point, &f->config, c->arch, c->budget, 0, &pt, &cost);
         if (st == FA_NOMEM)
             return st;
-        if (st != FA_OK && !(pt.fits && f->seconds > 0)) { /* of a family without a model what was measured is the price */
+        /* of a family without a model what was measured is the price; a pin asks for none */
+        if (st != FA_OK && !(pt.fits && (f->seconds > 0 || f->kind == FA_FACT_PINNED))) {
             c->out->refused++;
             continue;
         }
-        double off = f->kind == FA_FACT_MEASURED ? pow(correction(c, f), fade(f->far)) : base;
+        double off = timed(f) ? pow(correction(c, f), fade(f->far)) : base;
         x.model = cost.seconds;
         x.bound = cost.bound;
         double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far);
@@ -145,7 +145,7 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
     for (size_t i = 0; i < n && st == FA_OK; i++) {
         fa_choosable x = { .config = start[i], .kind = FA_FACT_NONE };
         fa_cost cost;
-        if (is_there(c->out, &start[i]) || failed(c->facts, &start[i]))
+        if (is_there(c->out, &start[i]) || fa_facts_failure(c->facts, &start[i]))
             continue;
         fa_status priced = model(c, c->point, &start[i], &cost);
         if (priced == FA_NOMEM || priced == FA_TEMPLATE)

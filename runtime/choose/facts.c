@@ -117,21 +117,34 @@ static void forget(fa_records *rs, fa_config drop)
     rs->n = n;
 }
 
-static bool may_run(const gathering *g, const fa_record *r, int32_t budget, fa_how how, const fa_problem *p)
+const char *fa_fact_name(fa_fact_kind k)
 {
+    static const char *const names[] = { [FA_FACT_PINNED] = "pin",
+                                         [FA_FACT_MEASURED] = "measured record",
+                                         [FA_FACT_IMPORTED] = "imported record",
+                                         [FA_FACT_SHIPPED] = "default table",
+                                         [FA_FACT_MODELLED] = "modelled record",
+                                         [FA_FACT_NONE] = "model" };
+    return names[k];
+}
+
+static bool may_run(const gathering *g, const fa_record *r, int32_t budget, fa_fact_kind kind, const fa_problem *p)
+{
+    fa_how how = kind == FA_FACT_MODELLED ? FA_MODELLED : FA_MEASURED;
+    bool origin = how == FA_MODELLED || r->imported == (kind == FA_FACT_IMPORTED);
     /* a guess is of the bucket and the version; what spills is none */
     bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(g->point) &&
                                         strcmp(r->version, FA_VERSION_STRING) == 0);
-    return r->how == how && r->smem <= budget && fresh && fa_problem_alike(&r->problem, p);
+    return r->how == how && origin && r->smem <= budget && fresh && fa_problem_alike(&r->problem, p);
 }
 
 /* Only records of one kind that may run here, of each config and bucket the newest; in their order. */
-static void sift(fa_records *rs, gathering *g, int32_t budget, fa_how how, const fa_problem *p)
+static void sift(fa_records *rs, gathering *g, int32_t budget, fa_fact_kind kind, const fa_problem *p)
 {
     fa_newest met = { .n = 0 };
     size_t first = rs->n;
     for (size_t i = rs->n; i-- > 0;) {
-        if (!may_run(g, &rs->r[i], budget, how, p))
+        if (!may_run(g, &rs->r[i], budget, kind, p))
             continue;
         fa_record *r = &rs->r[first - 1]; /* where it stays, before the table points to it */
         *r = rs->r[i];
@@ -144,13 +157,13 @@ static void sift(fa_records *rs, gathering *g, int32_t budget, fa_how how, const
         memmove(rs->r, rs->r + first, rs->n * sizeof *rs->r);
 }
 
-static void add_records(gathering *g, fa_store *store, const fa_relative *r, int32_t budget, fa_how how)
+static void add_records(gathering *g, fa_store *store, const fa_relative *r, int32_t budget, fa_fact_kind kind)
 {
-    fa_records rs = fa_records_load(store, how == FA_MEASURED ? g->arch->chip : g->arch->name, &r->problem);
+    fa_records rs = fa_records_load(store, kind == FA_FACT_MODELLED ? g->arch->name : g->arch->chip, &r->problem);
     const fa_record *best;
-    sift(&rs, g, budget, how, &r->problem);
+    sift(&rs, g, budget, kind, &r->problem);
     for (int i = 0; i < RECORDED_MOST && (best = fa_records_best(&rs, &r->problem)) != NULL; i++) {
-        fa_fact f = { .kind = how == FA_MEASURED ? FA_FACT_MEASURED : FA_FACT_MODELLED,
+        fa_fact f = { .kind = kind,
                       .config = best->config,
                       .problem = best->problem,
                       .arch = true,
@@ -158,7 +171,7 @@ static void add_records(gathering *g, fa_store *store, const fa_relative *r, int
                       .source = { best->source[0], best->source[1] } };
         snprintf(f.chip, sizeof f.chip, "%s", best->chip);
         snprintf(f.date, sizeof f.date, "%s", best->date);
-        add_near(g, r, &f, r->apart, how == FA_MEASURED && r->own);
+        add_near(g, r, &f, r->apart, kind != FA_FACT_MODELLED && r->own);
         forget(&rs, best->config);
     }
     fa_records_free(&rs);
@@ -171,14 +184,16 @@ static void add_failed(gathering *g, fa_store *store, const char *chip)
     fa_newest met = { .n = 0 };
     for (size_t i = rs.n; i-- > 0 && !g->oom;) {
         const fa_record *r = &rs.r[i];
-        if (!fa_newest_add(&met, r, 0) || r->outcome == FA_RAN || strcmp(r->version, FA_VERSION_STRING) != 0)
+        if (r->imported || !fa_newest_add(&met, r, 0) || r->outcome == FA_RAN || strcmp(r->version, FA_VERSION_STRING) != 0)
             continue;
-        fa_config *grown = realloc(g->out->failed, (g->out->n_failed + 1) * sizeof *grown);
+        fa_failure *grown = realloc(g->out->failed, (g->out->n_failed + 1) * sizeof *grown);
         g->oom = !grown;
         if (!grown)
             continue;
         g->out->failed = grown;
-        grown[g->out->n_failed++] = r->config;
+        fa_failure *f = &grown[g->out->n_failed++];
+        f->config = r->config;
+        snprintf(f->why, sizeof f->why, "%s: %s", fa_outcome_name(r->outcome), r->why);
     }
     g->oom = g->oom || met.oom;
     fa_newest_free(&met);
@@ -232,7 +247,7 @@ static uint64_t hash_of(const fa_facts *f)
         h = XXH3_64bits_withSeed(&x->config, sizeof x->config, h);
     }
     for (size_t i = 0; i < f->n_failed; i++)
-        h = XXH3_64bits_withSeed(&f->failed[i], sizeof *f->failed, h);
+        h = XXH3_64bits_withSeed(&f->failed[i].config, sizeof f->failed[i].config, h);
     return h;
 }
 
@@ -244,12 +259,14 @@ fa_status fa_facts_of(fa_facts *out, fa_store *store, const fa_problem *point, c
     budget = budget > 0 && budget < a->smem_block ? budget : a->smem_block;
     *out = (fa_facts){ .n = 0 };
     for (int i = 0; i < n; i++) {
-        if (store)
-            add_records(&g, store, &relative[i], budget, FA_MEASURED);
+        if (store) {
+            add_records(&g, store, &relative[i], budget, FA_FACT_MEASURED);
+            add_records(&g, store, &relative[i], budget, FA_FACT_IMPORTED);
+        }
         add_shipped(&g, &relative[i]);
     }
     if (store) {
-        add_records(&g, store, &relative[0], budget, FA_MODELLED);
+        add_records(&g, store, &relative[0], budget, FA_FACT_MODELLED);
         add_failed(&g, store, a->chip);
         add_failed(&g, store, a->name);
     }
@@ -259,6 +276,37 @@ fa_status fa_facts_of(fa_facts *out, fa_store *store, const fa_problem *point, c
     }
     sort_facts(out);
     out->hash = hash_of(out);
+    return FA_OK;
+}
+
+const fa_failure *fa_facts_failure(const fa_facts *f, const fa_config *c)
+{
+    for (size_t i = 0; i < f->n_failed; i++)
+        if (fa_config_equal(&f->failed[i].config, c))
+            return &f->failed[i];
+    return NULL;
+}
+
+fa_status fa_facts_pin(fa_facts *f, const fa_problem *point, const fa_config *pin)
+{
+    fa_fact x = { .kind = FA_FACT_PINNED, .config = *pin, .problem = *point };
+    fa_fact *grown = realloc(f->fact, (f->n + 1) * sizeof *grown);
+    if (!grown)
+        return fa_fail(FA_NOMEM, "no memory for what is known of a class");
+    f->fact = grown;
+    size_t same = 0;
+    while (same < f->n && !fa_config_equal(&grown[same].config, pin))
+        same++;
+    if (same < f->n && grown[same].own && grown[same].kind <= FA_FACT_IMPORTED) { /* what was measured of it stays known */
+        x = grown[same];
+        x.kind = FA_FACT_PINNED;
+    }
+    memmove(grown + 1, grown, same * sizeof *grown);
+    f->n += same == f->n;
+    x.own = true;
+    x.far = 0;
+    grown[0] = x;
+    f->hash = hash_of(f);
     return FA_OK;
 }
 

@@ -23,5 +23,12 @@ void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
 /* Lines of fa_explain(): the point of p, the hash of what is known of it, the candidates with their prices and where each comes from. */
 void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t);
 
+/* What fa_candidates() tells, and text for it. row.runs is set of the config of runs. Ends where tell returns non-zero. */
+fa_status fa_jit_tell(fa_context *ctx, const fa_problem *p, const fa_selection *runs, fa_candidate_fn tell, void *user);
+
+/* The config that text names, its tunables in order, where it runs at the point, without a workspace of a class that has none, and is not
+ * known to fail: what may be pinned. Else FA_INVALID, FA_NO_FIT, FA_UNSUPPORTED, FA_WRONG with the reason. */
+fa_status fa_jit_pinnable(fa_context *ctx, const fa_problem *point, const char *text, fa_config *out);
+
 /* Beside them: fa_select_jit(), and of make.c fa_plan_of_source(). */
 #endif

@@ -40,11 +40,23 @@ void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t)
     (void)ctx, (void)p, (void)t;
 }
 
+fa_status fa_jit_tell(fa_context *ctx, const fa_problem *p, const fa_selection *runs, fa_candidate_fn tell, void *user)
+{
+    (void)ctx, (void)p, (void)runs, (void)tell, (void)user;
+    return FA_OK;
+}
+
 static fa_status none(const fa_problem *p)
 {
     char line[160];
     fa_problem_print_key(line, sizeof line, p);
     return fa_fail(FA_NO_KERNEL, "%s: this library launches kernels of bundles and makes none", line);
+}
+
+fa_status fa_jit_pinnable(fa_context *ctx, const fa_problem *point, const char *text, fa_config *out)
+{
+    (void)ctx, (void)text, (void)out;
+    return none(point);
 }
 
 fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "jit.h"
+#include "pins.h"
 #include "runtime/bundle/set.h"
 #include "runtime/context/context.h"
 #include <stdio.h>
@@ -45,6 +46,8 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
 
 static fa_status select_class(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
+    if (fa_pins_find(ctx->pins, p, NULL))
+        return fa_select_jit(ctx, p, out, source);
     if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
     if (ctx->bundle_only)
@@ -64,9 +67,10 @@ fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa
     bool lacks = false;
     double with_seconds = 0;
     fa_message_keep(&before);
-    with.features &= ~FA_FEATURE_NO_WORKSPACE;
+    if (!fa_pins_find(ctx->pins, &p, NULL)) /* one of the class without a workspace is what is asked for */
+        with.features &= ~FA_FEATURE_NO_WORKSPACE;
     fa_status st = select_class(ctx, &with, out, &own);
-    if (p.features & FA_FEATURE_NO_WORKSPACE && (st != FA_OK || fa_workspace_any(&own.workspace))) {
+    if (with.features != p.features && (st != FA_OK || fa_workspace_any(&own.workspace))) {
         lacks = st == FA_OK;
         with_seconds = lacks ? out->seconds : 0;
         fa_source_free(&own);

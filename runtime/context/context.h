@@ -29,6 +29,7 @@ struct fa_context {
     struct fa_kernels *kernels;       /* build/kernels.h: what is loaded */
     struct fa_bundle_set *bundle_set; /* bundle/set.h: kernels of bundles */
     struct fa_generators *generators; /* choose/generators.h */
+    struct fa_pins *pins;             /* choose/pins.h: configs that the program named */
     struct fa_plans *plans;           /* plan/plans.h: all that were made, and which are being made */
     struct fa_table *table;           /* plan/table.h: those that launches run */
     struct fa_lacks *lacks;           /* plan/lack.h: what calls without a workspace cost */

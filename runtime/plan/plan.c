@@ -87,6 +87,7 @@ fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_se
         fa_plan *own = (fa_plan *)(uintptr_t)*out;
         own->lack = c->lacks ? fa_lack_of(ctx->lacks, &own->key) : NULL;
         own->seconds_with = c->seconds_with;
+        own->pin = c->pin;
         own->facts = c->facts;
         own->seconds = c->seconds;
     }

@@ -32,6 +32,8 @@ typedef struct fa_plan {
     const fa_kernel *kernel;
     char why[352];                        /* where the config comes from, a sentence */
     struct fa_lack *lack;                 /* of calls without a workspace: with one another kernel would run; NULL: none */
+    uint64_t pin;                         /* fa_selection.pin of its choice */
+    uint64_t pins;                        /* fa_pins.changes before it */
     uint64_t facts;                       /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
     const struct fa_plan *fallback;       /* whose config and kernel this plan has until its own kernel is compiled; NULL: its own */
     double seconds;                       /* of a launch at the point, measured or modelled; 0 = not known */

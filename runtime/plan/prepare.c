@@ -6,27 +6,47 @@
 #include "lack.h"
 #include "plans.h"
 #include "runtime/args/check.h"
+#include "runtime/choose/pins.h"
 #include "runtime/context/context.h"
 #include "table.h"
 
-static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
+/* replaces: in place of a plan that has a kernel of its own. */
+static fa_status make(fa_context *ctx, const fa_problem *p, bool replaces, const fa_plan **out)
 {
+    uint64_t pins = atomic_load(&ctx->pins->changes);
     fa_selection selection;
     fa_source source = { 0 };
     fa_status st = fa_select(ctx, p, &selection, &source);
     if (st == FA_OK)
         st = fa_plan_of_selection(ctx, p, &selection, &source, out);
-    if (st == FA_OK && !(*out = fa_table_add(ctx->table, *out)))
+    if (st == FA_OK)
+        ((fa_plan *)(uintptr_t)*out)->pins = pins; /* nobody else knows of it yet */
+    if (st == FA_OK && !(replaces ? fa_table_put(ctx->table, *out) : (*out = fa_table_add(ctx->table, *out)) != NULL))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);
     return st;
 }
 
-/* A plan with a kernel of its own. */
-static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan **out)
+/* Whether the plan is the one that pins as they are now ask for. */
+static bool is_pinned(fa_context *ctx, const fa_problem *p, const fa_plan *plan)
+{
+    fa_selection s;
+    fa_message before;
+    if (plan->pins == atomic_load(&ctx->pins->changes))
+        return true;
+    fa_message_keep(&before);
+    bool same = fa_select(ctx, p, &s, NULL) == FA_OK && s.pin == plan->pin;
+    fa_message_settle(&before, FA_OK);
+    return same;
+}
+
+/* A plan with a kernel of its own. *replaces: there is one, of other pins. */
+static bool is_prepared(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, const fa_plan **out, bool *replaces)
 {
     *out = fa_table_find(ctx->table, key);
-    return *out && !(*out)->fallback;
+    bool own = *out && !(*out)->fallback;
+    *replaces = own && !is_pinned(ctx, p, *out);
+    return own && !*replaces;
 }
 
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan **out)
@@ -34,11 +54,12 @@ fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan *
     const fa_problem point = fa_problem_point(of), *p = &point;
     fa_pending me = { .key = fa_plan_key_of(p) };
     fa_status st = FA_OK;
-    if (is_prepared(ctx, &me.key, out))
+    bool replaces;
+    if (is_prepared(ctx, p, &me.key, out, &replaces))
         return FA_OK;
     fa_plans_begin(ctx->plans, &me);
-    if (!is_prepared(ctx, &me.key, out))
-        st = make(ctx, p, out);
+    if (!is_prepared(ctx, p, &me.key, out, &replaces))
+        st = make(ctx, p, replaces, out);
     fa_plans_end(ctx->plans, &me);
     return st;
 }
