@@ -131,10 +131,11 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 {
     best *b = user;
     const fa_config *c = &b->space->points[point].config;
+    bool spills = b->space->points[point].spills, spilled = b->priced && b->space->points[b->point].spills;
     for (size_t i = 0; i < b->facts->n_failed; i++)
         if (fa_config_equal(&b->facts->failed[i], c))
             return;
-    if (!b->priced || cost->seconds < b->cost.seconds) {
+    if (!b->priced || (spills == spilled ? cost->seconds < b->cost.seconds : spilled)) {
         b->cost = *cost;
         b->point = point;
     }
@@ -209,6 +210,8 @@ void fa_jit_candidates(fa_context *ctx, const fa_problem *of, fa_text *t)
             fa_text_fmt(t, "candidate  %.4g us (model %.4g us), %s", x->price * 1e6, x->model * 1e6, wheres[x->kind]);
             if (x->fact)
                 fa_text_fmt(t, " of %s, %.3g doublings away", x->fact->chip, x->fact->far);
+            if (x->spills)
+                fa_text_str(t, ", expected to spill");
             fa_text_fmt(t, "%s: %s\n", !i && c.choice->decided ? ", its own bucket: decides" : "", line);
         }
     }
