@@ -47,7 +47,6 @@ static const struct {
     { -1, "bf16,d=64,b=1,hq=16,hkv=16,sq=4096,sk=4096,features=dropout" },
     { -1, "bf16,d=64,mask=causal,op=backward,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "bf16,d=128,mask=causal,op=backward,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
-    { -1, "bf16,d=256,op=backward,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
 };
 
 static void spills_nothing(fa_gen *g, fa_compiler *compiler, const char *text, const char *name)
