@@ -402,6 +402,7 @@ static void unjudged(fa_point *out)
 {
     out->fits = false;
     out->smem = out->regs = out->threads = 0;
+    out->spills = false;
     out->constraint[0] = out->why[0] = 0;
     out->check = FA_CHECK_FAMILY;
     out->limit = FA_LIMIT_RULE;
@@ -439,6 +440,9 @@ void fa_family_layout(lua_State *L, const fa_lua_args *fr, const fa_family *f, f
     out->smem = fa_family_integer(L, f, "layout", "bytes", -1);
     out->threads = fa_family_integer(L, f, "layout", "threads", -1);
     out->regs = fa_family_integer(L, f, "layout", "regs", 0);
+    lua_getfield(L, -1, "spills");
+    out->spills = lua_toboolean(L, -1);
+    lua_pop(L, 1);
     if (!out->threads)
         luaL_error(L, "templates/%s: threads of layout is 0", f->file);
 }

@@ -15,7 +15,8 @@ typedef struct fa_point {
     fa_config config;
     bool fits;
     int32_t smem; /* dynamic shared memory the layout needs; 0 where a constraint failed before the layout */
-    int32_t regs; /* the family's estimate per thread */
+    int32_t regs; /* the family's estimate per thread, the least that it can be */
+    bool spills;  /* the family expects of the compiler that it spills some of them */
     int32_t threads;
     fa_check check; /* of what failed, as is limit */
     fa_limit limit;

@@ -192,7 +192,7 @@ static void arguments(fa_args *a, const xla_call *call, const operation *op)
     a->dtype = tf32 && q->dtype == XLA_F32 ? FA_TF32 : dtype_of(q->dtype);
     a->o_dtype = own_dtype(operand(call, op, op->o), q);
     a->grad_dtype = gradients ? own_dtype(call->results.at[0], q) : 0;
-    a->flags = whole(call, "deterministic") ? FA_DETERMINISTIC : 0;
+    a->flags = (whole(call, "deterministic") ? FA_DETERMINISTIC : 0) | (whole(call, "batch_invariant") ? FA_BATCH_INVARIANT : 0);
     a->b = batches(q);
     a->sq = dim(q, 3), a->hq = dim(q, 2), a->d = dim(q, 1);
     a->sk = dim(k, 3), a->hkv = dim(k, 2), a->dv = dim(v, 1);

@@ -196,13 +196,13 @@ Test(cli_output, cache_words)
 
 Test(cli_output, literature)
 {
-    json_t *j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --json", 0);
+    json_t *j = cli_json("model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64 --json", 0);
     cr_expect_eq(json_integer_value(at(j, "traffic.naive.without_output")), 68681728);
     cr_expect_eq(json_integer_value(at(j, "traffic.flash2.total")), 34603008);
     cr_expect_eq(json_integer_value(at(j, "tile.sram")), 65536);
     cr_expect_eq(json_integer_value(at(j, "flops.total")), 4ll * 2048 * 2048 * 64 + 5ll * 2048 * 2048);
     json_decref(j);
-    j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --sram 64KiB --json", 0);
+    j = cli_json("model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64 --sram 64KiB --json", 0);
     cr_expect(json_is_true(at(j, "tile.fits")));
     json_decref(j);
 }
@@ -279,7 +279,7 @@ Test(cli_output, names_that_people_use)
         { "space -d 64 -n 1k --device sim:l40s --limit 1 -t float16 --json", "problem",
           "fp16,d=64,dv=64,mask=none,o=fp16,align=16,b=1,hq=16,hkv=16,sq=1024,sk=1024" },
         { "model -d 64 -n 2k --window 512 --dtype bfloat16 --json", "problem",
-          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=1,hkv=1,sq=2048,sk=2048,window=512" },
+          "bf16,d=64,dv=64,mask=window,o=bf16,align=16,b=1,hq=16,hkv=16,sq=2048,sk=2048,window=512" },
         { "show -d 64 -n 128 --arch h100 --json", "device.chip", "H100 SXM" },
         { "show -d 64 -n 128 --device sim:h100 --json", "device.chip", "H100 SXM" },
         { "show -d 64 -n 128 --device sim:sm_90a --json", "device.chip", "Simulated sm_90a" },

@@ -100,6 +100,88 @@ Test(cli_signals, long_launches_end)
     }
 }
 
+/* Bytes of the file in which the false NVRTC counts the compilations that it begins. */
+static long begun(void)
+{
+    struct stat st;
+    return stat("begun", &st) == 0 ? (long)st.st_size : 0;
+}
+
+/* A command under a compiler whose compilations last until they are told to stop, or, deaf, as long as the process. The signal comes when
+ * `threads` of them are under way. */
+static void stop_compiling(ending *e, const char *words, const char *how, int threads, int sig)
+{
+    char copy[512], *argv[32] = { "fagen" };
+    int n = 1, status;
+    size_t at = 0;
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *save, *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        argv[n++] = w;
+    unlink("begun");
+    int out[2];
+    cr_assert(pipe2(out, O_CLOEXEC) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out[1], 1);
+        setenv("FAGEN_NVRTC", FAKE_NVRTC, 1);
+        setenv("FAGEN_CACHE_DIR", "none", 1);
+        setenv("FAKE_NVRTC_LOG", "begun", 1);
+        setenv("FAKE_NVRTC_EXIT", how, 1);
+        alarm(60);
+        execv(getenv("FAGEN_COMMAND"), argv);
+        _exit(127);
+    }
+    close(out[1]);
+    while (begun() < threads && waitpid(pid, &status, WNOHANG) == 0)
+        nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
+    cr_assert_eq(begun(), threads, "%s: %ld compilations", words, begun());
+    double from = now();
+    kill(pid, sig);
+    for (ssize_t k; at < sizeof e->out - 1 && (k = read(out[0], e->out + at, sizeof e->out - 1 - at)) > 0;)
+        at += (size_t)k;
+    e->out[at] = 0;
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    e->seconds = now() - from;
+    e->code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    close(out[0]);
+}
+
+/* None begins after the signal; those under way are asked for it, and one that does not hear is left behind. */
+static const struct {
+    const char *words, *how;
+    int threads;
+} compiling[] = {
+    { "tune -d 64 -n 512 --arch sm_80 --limit 4 --threads 2 --json -q", "hears", 2 },
+    { "tune -d 64 -n 512 --arch sm_80 --limit 4 --threads 2 --json -q", "deaf", 2 },
+    { "tune -d 64 -n 512,1024 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "hears", 2 },
+    { "tune -d 64 -n 512,1024 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "deaf", 2 },
+    { "verify -d 64 -n 64 --device sim:sm_80 --json -q", "hears", 1 },
+    { "bench -d 64 -n 64 --device sim:sm_80 --json -q", "hears", 1 },
+    { "explore -d 64 -n 512 --device sim:sm_80 --simulate 1 -o page.html -q", "hears", 1 },
+    { "run -d 64 -n 64 --device sim:sm_80 -q", "deaf", 1 },
+};
+
+Test(cli_signals, compilations_end)
+{
+    static ending e;
+    for (size_t i = 0; i < sizeof compiling / sizeof *compiling; i++) {
+        const char *words = compiling[i].words;
+        stop_compiling(&e, words, compiling[i].how, compiling[i].threads, i % 2 ? SIGTERM : SIGINT);
+        cr_expect_eq(e.code, 130, "%s, %s: %d", words, compiling[i].how, e.code);
+        cr_expect_eq(begun(), compiling[i].threads, "%s, %s: %ld compilations", words, compiling[i].how, begun());
+        cr_expect_lt(e.seconds, GENEROUS, "%s, %s: %g s", words, compiling[i].how, e.seconds);
+        json_t *j = strstr(words, "--json") ? json_loads(e.out, 0, NULL) : NULL;
+        cr_expect(!strstr(words, "--json") || j, "%s: %.200s", words, e.out);
+        if (!strncmp(words, "tune", 4)) /* each candidate is as it was, and nobody's fault */
+            for (size_t p = 0; p < json_array_size(json_object_get(j, "problems")); p++) {
+                json_t *one = json_array_get(json_object_get(j, "problems"), p);
+                cr_expect_eq(json_integer_value(json_object_get(one, "failed")), 0, "%.400s", e.out);
+                cr_expect(strstr(json_string_value(json_object_get(one, "message")), "the search was stopped"), "%.400s", e.out);
+            }
+        json_decref(j);
+    }
+}
+
 /* Blocked for good in the opening of a FIFO that has no reader: each command that writes a file can be brought there. */
 Test(cli_signals, commands_that_wait_end)
 {

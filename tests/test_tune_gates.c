@@ -56,7 +56,7 @@ Test(tune_gates, spills_and_notes)
     cr_assert_eq(fa_compile_pool_start(&w, &site, &j, c, 4, 1, true), FA_OK);
     for (size_t i = 0; i < 4; i++)
         cr_assert(fa_compile_pool_wait(w, i, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
-    fa_compile_pool_stop(w);
+    fa_compile_pool_stop(w, 0);
     cr_expect(!c[0].decided && c[0].spills > 0 && c[0].spills <= FA_SPILLS_ACCEPTED, "%d bytes: %s", c[0].spills, c[0].why);
     cr_expect(c[1].decided && c[1].outcome == FA_BAD_CONSTRAINT && c[1].spills == c[0].spills, "with maps, %d bytes", c[1].spills);
     cr_expect(strstr(c[1].why, "> 0 bytes"), "%s", c[1].why);
@@ -71,7 +71,7 @@ Test(tune_gates, spills_and_notes)
     for (int again = 0; again < 2; again++) {
         cr_assert_eq(fa_compile_pool_start(&w, &site, &j, &guess, 1, 1, false), FA_OK);
         cr_assert(fa_compile_pool_wait(w, 0, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
-        fa_compile_pool_stop(w);
+        fa_compile_pool_stop(w, 0);
         cr_expect(guess.decided && guess.outcome == FA_BAD_CONSTRAINT && !guess.resumed && strstr(guess.why, "> 0 bytes"), "%d bytes: %s",
                   guess.spills, guess.why);
         guess.outcome = FA_RAN, guess.how = FA_MODELLED, guess.seconds = 1e-6; /* as older versions wrote it */
@@ -114,7 +114,7 @@ Test(tune_gates, no_compiler_is_fatal)
     fa_compile_pool_wait(w, 1, -1, &fatal);
     cr_expect_eq(fatal, FA_NO_NVRTC, "%s", fa_last_error());
     cr_expect(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
-    fa_compile_pool_stop(w);
+    fa_compile_pool_stop(w, 0);
     for (int i = 0; i < 2; i++)
         cr_expect(!c[i].decided, "%d: %s", i, c[i].why);
     fa_journal_close(&j);

@@ -302,6 +302,40 @@ Test(tune_search, a_round_at_a_slow_clock_is_not_held_against_those_that_met_in_
     close_scene(&s);
 }
 
+static int stop_in_finals(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
+{
+    world *w = user;
+    (void)latest, (void)done;
+    return t->n > 4 && !strcmp(stage, "final") && ++w->its_samples > 4; /* some passes of it are over */
+}
+
+/* What a report shows of a search that was stopped is on record: the last common times of those that met, too. */
+Test(tune_search, stopped_in_its_finals_all_times_are_on_record)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 6);
+    o.progress = stop_in_finals;
+    o.user = &s.w;
+    s.w.noise = 0.01;
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_INTERRUPTED, "%s", fa_last_error());
+    fa_records rs = records(&s);
+    size_t met = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        const fa_candidate *c = &t.candidate[i];
+        met += c->met;
+        if (!c->decided || c->outcome != FA_RAN)
+            continue;
+        cr_expect_float_eq(of(&rs, name_of(c))->seconds, c->seconds, 1e-12, "%s: %g on record, %g shown", name_of(c),
+                           of(&rs, name_of(c))->seconds, c->seconds);
+    }
+    cr_assert_gt(met, 1);
+    fa_records_free(&rs);
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
 Test(tune_search, exhaustive_gives_all_the_same_and_tries_no_neighbour)
 {
     scene s;

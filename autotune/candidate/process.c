@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/context/log.h"
+#include "sim/sim.h"
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define LINE 8192
+#define ASK_MS 100 /* between two looks at whether the search was interrupted */
 
 typedef struct process_backend {
     fa_measure_backend backend, *here; /* here: this process's own, opened when first needed */
@@ -90,7 +92,9 @@ static fa_status hear(process_backend *l, double seconds)
             return lose(l, FA_DEVICE, "an answer without an end");
         struct pollfd p = { .fd = l->fd, .events = POLLIN };
         double left = until - fa_clock();
-        int r = left > 0 ? poll(&p, 1, (int)fmin(ceil(left * 1e3), 1e6)) : 0;
+        int r = left > 0 ? poll(&p, 1, (int)fmin(ceil(left * 1e3), ASK_MS)) : 0;
+        if (sim_interrupted())
+            return lose(l, FA_INTERRUPTED, "interrupted");
         if (r < 0 && errno == EINTR)
             continue;
         if (r == 0 && fa_clock() < until)

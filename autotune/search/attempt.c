@@ -2,8 +2,11 @@
 #include "gen/error.h"
 #include "run.h"
 #include "sim/sim.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define ASK_SECONDS 0.1 /* between two words to the caller, who may stop the search */
 
 /* Outcome, pool, journal and the best so far. */
 static void note(fa_search_run *s, fa_candidate *c)
@@ -95,14 +98,22 @@ fa_status fa_attempt_all(fa_search_run *s, size_t from, size_t n)
         if (s->interrupted)
             break;
         bool there = fa_compile_pool_wait(compile_pool, i, 0, &st);
-        if (!there && st == FA_OK) {
+        if (!there && st == FA_OK)
             fa_device_lock_release(s->site->device_lock);
-            there = fa_compile_pool_wait(compile_pool, i, fa_search_run_left(s), &st);
+        while (!there && st == FA_OK && !fa_search_run_over(s)) {
+            double left = fa_search_run_left(s);
+            there = fa_compile_pool_wait(compile_pool, i, left < 0 ? ASK_SECONDS : fmin(left, ASK_SECONDS), &st);
+            if (!there && st == FA_OK)
+                fa_search_run_tell(s, "compile", c, done);
         }
         if (there && st == FA_OK)
             st = attempt(s, c, done);
     }
+    if (st == FA_INTERRUPTED && sim_interrupted()) {
+        s->interrupted = true;
+        st = FA_OK;
+    }
     fa_search_run_over(s);
-    fa_compile_pool_stop(compile_pool);
+    fa_compile_pool_stop(compile_pool, s->interrupted ? s->opt.patience : 0);
     return st;
 }

@@ -22,7 +22,7 @@ static void take(fa_baseline *out, const fa_choice *choice, fa_pool *pool, fa_ne
 {
     for (size_t i = 0; i < choice->n; i++) {
         const fa_choosable *x = &choice->row[i];
-        out->ships = out->ships || x->kind == FA_FACT_SHIPPED;
+        out->ships = out->ships || (x->kind == FA_FACT_SHIPPED && !x->spills);
         if (out->at != FA_NOWHERE || (family && strcmp(family, x->config.family)))
             continue;
         out->at = admit(pool, neighbours, x);

@@ -14,18 +14,21 @@
 
 typedef struct fa_compile_pool fa_compile_pool;
 
-/* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_compile_pool_stop. */
+/* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_compile_pool_stop(). */
 fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n,
                                 int threads, bool again);
 
 /* Waits for candidate i, at most until `seconds` from now (< 0: for ever). Then either it is decided (recalled, or it failed: the
  * caller notes it) or its regs, spills, source and, on a device, plan are set. False when the time is up. A failure that is no
- * candidate's fault (no compiler, no memory) is in *fatal, with its message. */
+ * candidate's fault (no compiler, no memory, interrupted) is in *fatal, with its message. */
 bool fa_compile_pool_wait(fa_compile_pool *w, size_t i, double seconds, fa_status *fatal);
 
 /* What became of a candidate, and why. */
 void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why);
 
-/* Lets the threads finish what they are at, and frees. NULL is fine. */
-void fa_compile_pool_stop(fa_compile_pool *w);
+/* Gives up the compilations under way, waits until they end, and frees. NULL is fine. NVRTC may take a second or two to end one, on a busy
+ * machine more: where patience is above 0, seconds, those that last longer are left behind. Their threads touch neither candidates nor
+ * journal any more, but the site's context, store and compiler, which must then stay until _exit(). */
+void fa_compile_pool_stop(fa_compile_pool *w, double patience);
+int fa_compile_pool_left(void); /* how many threads of this process were left behind so */
 #endif

@@ -151,6 +151,13 @@ fa_status fa_rounds_final(fa_search_run *s)
         again = s->tournament.culprit != NULL;
         st = ended(s, st);
     }
+    free(e);
+    return st;
+}
+
+void fa_rounds_note(fa_search_run *s)
+{
+    fa_tuning *t = s->t;
     /* the winner first: of equal times the earlier record wins */
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < t->n; i++) {
@@ -160,6 +167,4 @@ fa_status fa_rounds_final(fa_search_run *s)
                 fa_journal_note(&s->journal, c);
             }
         }
-    free(e);
-    return st;
 }

@@ -52,4 +52,6 @@ fa_status fa_attempt_all(fa_search_run *s, size_t from, size_t n);
 fa_status fa_rounds_meet(fa_search_run *s, size_t from);
 /* The last common round, the finals, and the winner. */
 fa_status fa_rounds_final(fa_search_run *s);
+/* The times of all that met go on record, however the search ended: what a report shows is there. */
+void fa_rounds_note(fa_search_run *s);
 #endif

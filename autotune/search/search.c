@@ -219,6 +219,7 @@ static fa_status search_all(fa_search_run *s)
     begin(s, 1, 0.9, 0.1);
     if (st == FA_OK && s->site->timed && !s->interrupted)
         st = fa_rounds_final(s);
+    fa_rounds_note(s);
     if (st == FA_OK && s->site->ctx && !s->site->timed)
         st = verify_modelled(s);
     if (st == FA_OK && !s->interrupted)
@@ -233,11 +234,12 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };
-    if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0) || !(s.opt.device_wait >= 0))
-        return fa_fail(
-            FA_INVALID,
-            "search: limit %d, seconds %g, threads %d, hang %g, device_wait %g; accepted: -1 or more, and 0 or more of the others",
-            s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang, s.opt.device_wait);
+    if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0) || !(s.opt.device_wait >= 0) ||
+        !(s.opt.patience >= 0))
+        return fa_fail(FA_INVALID,
+                       "search: limit %d, seconds %g, threads %d, hang %g, device_wait %g, patience %g; accepted: -1 or more, and 0 or "
+                       "more of the others",
+                       s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang, s.opt.device_wait, s.opt.patience);
     fa_status st = fa_problem_normalize(&out->problem, p);
     if (st != FA_OK)
         return st;
@@ -263,5 +265,5 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     fa_pool_free(&s.pool);
     fa_gen_close(s.g);
     out->elapsed = fa_clock() - s.start;
-    return st == FA_OK ? conclude(&s) : st;
+    return st == FA_OK || (st == FA_INTERRUPTED && s.interrupted) ? conclude(&s) : st;
 }

@@ -17,6 +17,8 @@ typedef struct fa_search_options {
         *candidate_process; /* the command, NULL-terminated, that serves a candidate process (candidate/process.h): candidates are verified
                        and first timed in that process, so that one that hangs or faults costs only itself. NULL = in this one */
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
+    double patience;        /* seconds that a search which is stopped waits for its compilations to end; 0 = until they end. Then they are
+                               left behind: see fa_compile_pool_stop() */
     double device_wait; /* seconds without the site's device lock, after which the search ends: its holder is stopped, or hangs. 0 = 1800 */
     fa_measure_backend *backend; /* in place of the device: a test's. NULL = the device. Borrowed */
     /* Called from the searching thread with what is known so far: t->winner is the best up to now, latest the candidate that was

@@ -1,5 +1,6 @@
 /* tournament: verified candidates against each other until one is left. */
 #include "tournament.h"
+#include "sim/sim.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -109,12 +110,12 @@ static fa_status take_passes(fa_tournament *c, fa_candidate **e, size_t n, int s
         e[i]->samples.n = 0;
     for (int s = 0; s < samples && st == FA_OK && !stopped(c); s++) {
         shuffle(c, order, n);
-        for (size_t i = 0; i < n && st == FA_OK; i++) {
+        for (size_t i = 0; i < n && st == FA_OK && !sim_interrupted(); i++) {
             st = sample(c, e[order[i]], false);
             if (s < SAMPLES_MOST)
                 t.at[s][order[i]] = i;
         }
-        t.n += st == FA_OK && s < SAMPLES_MOST;
+        t.n += st == FA_OK && s < SAMPLES_MOST && !sim_interrupted();
         fa_span_add(span, fa_measure_backend_telemetry(c->backend));
     }
     for (size_t i = 0; i < n; i++)
@@ -166,7 +167,7 @@ static fa_status meet(fa_tournament *c, finals *f, fa_span *span)
     fa_status st = FA_OK;
     size_t order[FA_TOURNAMENT_FINALISTS];
     shuffle(c, order, f->n);
-    for (size_t i = 0; i < f->n && st == FA_OK; i++) {
+    for (size_t i = 0; i < f->n && st == FA_OK && !sim_interrupted(); i++) {
         size_t k = order[i];
         if (f->out[k])
             continue;
@@ -251,7 +252,7 @@ static fa_status warm(fa_tournament *c, fa_candidate **e, size_t n)
     for (size_t i = 0; i < n; i++)
         e[i]->warm_samples.n = 0;
     for (int s = 0; s < WARM_SAMPLES && st == FA_OK && !stopped(c); s++)
-        for (size_t i = 0; i < n && st == FA_OK; i++)
+        for (size_t i = 0; i < n && st == FA_OK && !sim_interrupted(); i++)
             st = sample(c, e[i], true);
     for (size_t i = 0; i < n; i++)
         if (e[i]->warm_samples.n)

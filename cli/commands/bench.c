@@ -2,6 +2,7 @@
  * launch. */
 #include "autotune/device/measure.h"
 #include "cli/options/problem_list.h"
+#include "cli/options/usual_shape.h"
 #include "cli/session/config_text.h"
 #include "cli/session/counts.h"
 #include "cli/session/no_launch.h"
@@ -46,18 +47,16 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 /* clang-format on */
-static const cli_group groups[] = {
-    CLI_PROBLEM_LISTS(bench_args,
-                      "Problems: every combination of the lists (default: head_dim 128, lengths 1024 and 4096, of counts 256, 16 heads)"),
-    { "What is done", options, 0 },
-    CLI_WHERE(bench_args),
-    CLI_SIM(bench_args),
-    CLI_COMMON,
-    { NULL, NULL, 0 }
-};
+static const cli_group groups[] = { CLI_PROBLEM_LISTS(bench_args,
+                                                      "Problems: every combination of the lists (default: " CLI_SHAPE_OF_GPU(
+                                                          CLI_SHAPE_TEXT) "; on the simulator " CLI_SHAPE_OF_SIMULATOR(CLI_SHAPE_TEXT) ")"),
+                                    { "What is done", options, 0 },
+                                    CLI_WHERE(bench_args),
+                                    CLI_SIM(bench_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 /* What holds where the lists say nothing. */
-static const cli_problem_lists usual = { .n = { 2, { 1024, 4096 } } }, usual_counts = { .n = { 1, { 256 } } };
 
 typedef struct bench {
     cli *c;
@@ -152,7 +151,7 @@ static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
 {
     cli_problem_list list;
     cli_progress bar = { .c = b->c };
-    fa_status st = cli_problem_list_make(&list, &b->a->lists, b->sim ? &usual_counts : &usual);
+    fa_status st = cli_problem_list_make(&list, &b->a->lists, b->sim ? &cli_lists_of_simulator : &cli_lists_of_gpu);
     for (size_t i = 0; i < list.n && st == FA_OK && !cli_interrupted(); i++) {
         const fa_problem *p = &list.row[i].problem;
         char line[96];
@@ -297,7 +296,7 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     fa_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
     char text[256], chip[80];
-    fa_status st = cli_problem_list_make(&list, &a->lists, &usual);
+    fa_status st = cli_problem_list_make(&list, &a->lists, &cli_lists_of_gpu);
     p = st == FA_OK ? list.row[0].problem : (fa_problem)FA_PROBLEM_INIT;
     cli_problem_list_free(&list);
     if (st == FA_OK)

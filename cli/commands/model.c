@@ -109,8 +109,6 @@ static int run(cli *c, const void *args, int n_words, char **words)
         st = cli_gen_open(&g);
     if (st != FA_OK)
         return cli_fail(c, st);
-    p.b = p.b ? p.b : 1; /* the literature counts one head */
-    p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 1;
     fa_problem_fill_shape(&p);
     st = cli_pick(g, &p, arch, a->chip.sram, a->config, &config);
     if (st == FA_OK)
@@ -169,8 +167,9 @@ const cli_command cli_model = {
         "Counts the global-memory traffic of naive attention, of two-dimensional tiling, of FlashAttention-1 and -2 for a tile, the SRAM "
         "that "
         "the tile takes and the FLOPs, and estimates the time of a config as a roofline over six units. One head unless told otherwise.",
-    .examples = "fagen model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64\nfagen model -d 128 -n 32768 --heads 16 --causal --arch h200\n"
-                "fagen model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --json",
+    .examples =
+        "fagen model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64\nfagen model -d 128 -n 32768 --heads 16 --causal --arch h200\n"
+        "fagen model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64 --json",
     .groups = groups,
     .size = sizeof(model_args),
     .run = run,

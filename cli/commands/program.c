@@ -1,4 +1,5 @@
 /* program: which subcommand of a command runs, and its options. */
+#include "autotune/search/compile_pool.h"
 #include "cli/help/help.h"
 #include "cli/text/progress.h"
 #include "commands.h"
@@ -85,5 +86,7 @@ int cli_program_run(const cli_program *p, int argc, char **argv)
         fprintf(stderr, "fagen: standard output: cannot be written: %s\n", unwritten ? strerror(errno) : "a part of it is missing");
         code = code ? code : CLI_EXIT_FILE;
     }
+    if (fa_compile_pool_left()) /* exit() would wait for what NVRTC is at */
+        _exit(code);
     return code;
 }

@@ -1,5 +1,6 @@
 /* run: one launch with random data, and what it did. */
 #include "cli/options/problem_options.h"
+#include "cli/options/usual_shape.h"
 #include "cli/session/check.h"
 #include "cli/session/config_text.h"
 #include "cli/session/session.h"
@@ -210,10 +211,8 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_session_close(&s);
         return cli_fail(c, st);
     }
-    if (s.simulated) { /* a second on a simulator is a millisecond on a GPU, which has the shape of every command */
-        p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
-        p.sq = p.sq ? p.sq : p.sk ? p.sk : 256;
-    }
+    if (s.simulated)
+        cli_shape_of_simulator(&p);
     fa_problem_fill_shape(&p);
     sim_set_options(&o);
     if (a->config)

@@ -1,6 +1,7 @@
 /* sample: random tensors in .npy files, to try attend with. */
 #include "cli/files/npy.h"
 #include "cli/options/problem_options.h"
+#include "cli/options/usual_shape.h"
 #include "commands.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
@@ -173,10 +174,11 @@ static fa_status read_problem(const sample_args *a, fa_problem *p, int32_t *page
     if (st != FA_OK)
         return st;
     *page_size = a->problem_options.page ? a->problem_options.page : p->page;
-    p->hq = p->hq ? p->hq : p->hkv ? p->hkv : 2;
-    p->sk = p->sk ? p->sk : p->features ? 256 : 0;
-    p->sq = p->sq ? p->sq : p->features ? 1 : p->sk ? p->sk : 256;
-    fa_problem_fill_shape(p);
+    if (p->features) { /* a token each of caches */
+        p->sk = p->sk ? p->sk : cli_lists_of_simulator.n.v[0];
+        p->sq = p->sq ? p->sq : 1;
+    }
+    cli_shape_of_simulator(p);
     return FA_OK;
 }
 

@@ -1,5 +1,6 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
 #include "cli/options/problem_list.h"
+#include "cli/options/usual_shape.h"
 #include "cli/session/config_text.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
@@ -64,7 +65,8 @@ static const cli_option sim_options_table[] = {
 /* clang-format on */
 static const cli_group groups[] = {
     { "Random cases", random_options, 0 },
-    CLI_PROBLEM_LISTS(verify_args, "Problems instead: every combination of these lists (default: head_dim 64, length 128, 2 heads)"),
+    CLI_PROBLEM_LISTS(verify_args,
+                      "Problems instead: every combination of these lists (default: " CLI_SHAPE_OF_SIMULATOR(CLI_SHAPE_TEXT) ")"),
     { "What is launched", launch_options, 0 },
     CLI_WHERE(verify_args),
     { "The simulator", sim_options_table, 0 },
@@ -276,7 +278,6 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_session s;
     sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->schedule_seed };
     tally t = { .c = c };
-    static const cli_problem_lists usual = { .d = { 1, { 64 } }, .n = { 1, { 128 } }, .b = 1, .hq = 2 };
     cli_problem_list list = { .n = 0 };
     (void)n, (void)words;
     cli_interrupt_watch();
@@ -297,7 +298,7 @@ static int run(cli *c, const void *args, int n, char **words)
     t.list = json_array();
     cli_table_open(&t.table, "verdict >max_error >allowed >naive case");
     double start = cli_clock();
-    st = has_grid(a) ? cli_problem_list_make(&list, &a->lists, &usual) : FA_OK;
+    st = has_grid(a) ? cli_problem_list_make(&list, &a->lists, &cli_lists_of_simulator) : FA_OK;
     if (st == FA_OK)
         st = all(&t, a, &s, &list);
     cli_problem_list_free(&list);

@@ -1,5 +1,6 @@
 /* host: a launch recorded, and written as CUDA C++. */
 #include "host.h"
+#include "cli/options/usual_shape.h"
 #include "cli/session/no_launch.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -373,10 +374,7 @@ static void print_all(fa_text *out, const fa_arch *arch, const fa_tensors *t, co
 static fa_problem shape_of(const fa_problem *in)
 {
     fa_problem p = *in;
-    p.b = p.b ? p.b : 1;
-    p.hq = p.hq ? p.hq : p.hkv ? p.hkv : 2;
-    p.sq = p.sq ? p.sq : p.sk ? p.sk : 512;
-    fa_problem_fill_shape(&p);
+    cli_shape_of_simulator(&p);
     return p;
 }
 

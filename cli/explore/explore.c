@@ -47,12 +47,15 @@ static const cli_option outputs[] = {
     { .name = "csv", .type = &cli_text, FIELD(csv), .value = "FILE", .help = "one line per config that fits; - is standard output" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args),
-                                    { "What is explored", options, 0 },
-                                    { "What is written", outputs, 0 },
-                                    CLI_DEVICE(explore_args),
-                                    CLI_COMMON,
-                                    { NULL, NULL, 0 } };
+static const cli_group groups[] = {
+    { "The problem (default: head_dim 128, length 4096, batch and heads of the grid `default`, whose times ship)",
+      cli_problem_options_table, offsetof(explore_args, problem_options) },
+    { "What is explored", options, 0 },
+    { "What is written", outputs, 0 },
+    CLI_DEVICE(explore_args),
+    CLI_COMMON,
+    { NULL, NULL, 0 }
+};
 
 /* Where it looks: a device, or a row of the table of archs; and the records. */
 typedef struct subject {

@@ -12,10 +12,20 @@ typedef struct cli_problem_options {
     cli_reach window;
     bool causal;
 } cli_problem_options;
+/* head_dim, batch, heads, length of a problem where a command is given none: one shape for what a GPU runs, the compiler compiles or the
+ * model prices, a small one for what the simulator or the CPU computes. All that `--help` tells of them. The first is that of
+ * fa_problem_fill_shape(), too. */
+#define CLI_SHAPE_OF_GPU(X) X(128, 1, 16, 4096)
+#define CLI_SHAPE_OF_SIMULATOR(X) X(128, 1, 2, 256)
+#define CLI_SHAPE_TEXT(d, b, h, n) "head_dim " #d ", batch " #b ", " #h " heads, length " #n
+#define CLI_SHAPE_TEXT_SMALL(d, b, h, n) #h " heads, length " #n
+
 extern const cli_option cli_problem_options_table[];
-#define CLI_PROBLEM_OPTIONS(type)                                                 \
-    {                                                                             \
-        "The problem", cli_problem_options_table, offsetof(type, problem_options) \
+#define CLI_PROBLEM_OPTIONS(type)                                                                                                      \
+    {                                                                                                                                  \
+        "The problem (default: " CLI_SHAPE_OF_GPU(CLI_SHAPE_TEXT) "; where the simulator or the CPU computes " CLI_SHAPE_OF_SIMULATOR( \
+            CLI_SHAPE_TEXT_SMALL) ")",                                                                                                 \
+            cli_problem_options_table, offsetof(type, problem_options)                                                                 \
     }
 
 extern const cli_word cli_ops[], cli_dtypes[], cli_masks[]; /* the values are fa_op + 1 and fa_mask + 1, so that 0 is "not given" */

@@ -3,9 +3,11 @@
 #include "cache/output.h"
 #include "say.h"
 #include "sim/sim.h"
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -131,23 +133,44 @@ static void watched(sigset_t *set)
     sigaddset(set, SIGTERM);
 }
 
+/* The first of what ends a command. */
+static void stop(void)
+{
+    const char *words = atomic_load(&last_words);
+    if (!atomic_load(&asked_for) || atomic_exchange(&stopped, true)) {
+        fa_output_forsake();
+        _exit(CLI_EXIT_INTERRUPTED); /* the default handler may not be there, and exit() waits for locks */
+    }
+    sim_interrupt(1);
+    if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
+        return; /* there is no other place to tell */
+}
+
 static void *wait_for_signals(void *user)
 {
     sigset_t set;
     int sig;
     (void)user;
     watched(&set);
-    while (sigwait(&set, &sig) == 0) {
-        const char *words = atomic_load(&last_words);
-        if (!atomic_load(&asked_for) || atomic_exchange(&stopped, true)) {
-            fa_output_forsake();
-            _exit(CLI_EXIT_INTERRUPTED); /* the default handler may not be there, and exit() waits for locks */
-        }
-        sim_interrupt(1);
-        if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
-            continue; /* there is no other place to tell */
-    }
+    while (sigwait(&set, &sig) == 0)
+        stop();
     return NULL;
+}
+
+static void *wait_for_end(void *user)
+{
+    struct pollfd p = { .fd = (int)(intptr_t)user, .events = POLLRDHUP };
+    while (poll(&p, 1, -1) <= 0)
+        ;
+    stop();
+    return NULL;
+}
+
+void cli_interrupt_at_end_of(int fd)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_end, (void *)(intptr_t)fd) == 0)
+        pthread_detach(thread);
 }
 
 void cli_interrupt_open(void)

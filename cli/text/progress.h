@@ -37,4 +37,6 @@ void cli_interrupt_child(void);
 /* What the first signal says on standard error; NULL = nothing. */
 void cli_interrupt_say(const char *note);
 bool cli_interrupted(void);
+/* From now on the end of what comes in on a socket is such a signal: its writer wants no more. */
+void cli_interrupt_at_end_of(int fd);
 #endif

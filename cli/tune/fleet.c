@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define ABREAST 2 /* on a GPU */
-#define POLL_MS 500
+#define POLL_MS 100
 
 /* ---- what is given out ---- */
 

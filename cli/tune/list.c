@@ -1,4 +1,5 @@
 /* list: the problems of one command, and what --list-grids tells. */
+#include "cli/options/usual_shape.h"
 #include "cli/text/table.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -36,13 +37,12 @@ static fa_status from_workload(const cli *c, cli_problem_list *out, const char *
 
 fa_status tune_list(const cli *c, cli_problem_list *out, const tune_args *a)
 {
-    static const cli_problem_lists usual = { .dv = 0 };
     if (a->workload && (cli_problem_lists_given(&a->lists) || a->lists.op.n || a->lists.features || a->lists.page))
         return fa_fail(FA_INVALID, "--workload %s names the problems; accepted beside it: no other option that names or narrows them",
                        a->workload);
     if (a->workload)
         return from_workload(c, out, a->workload);
-    return cli_problem_list_make(out, &a->lists, &usual);
+    return cli_problem_list_make(out, &a->lists, &cli_lists_of_gpu);
 }
 
 static int list_problems(cli *c, const tune_args *a)

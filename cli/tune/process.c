@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define VIEW_SECONDS 0.1
@@ -24,13 +23,6 @@ static void say(json_t *j)
     json_decref(j);
 }
 
-/* Whether the parent closed its end: it wants no more. A signal would do, did NVRTC not lose some. */
-static bool stopped(void)
-{
-    char byte;
-    return recv(STDIN_FILENO, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 static int show(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
 {
     double *told = user, now = cli_clock();
@@ -39,7 +31,7 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
         say(json_pack("{s:o}", "view", tune_view_json(&v)));
         *told = now;
     }
-    return cli_interrupted() || stopped();
+    return cli_interrupted();
 }
 
 /* "3:0": the file descriptor and the member. */
@@ -87,6 +79,7 @@ int tune_process(cli *c, const tune_args *a)
     size_t cap = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cli_interrupt_watch();
+    cli_interrupt_at_end_of(STDIN_FILENO); /* a signal would do, did NVRTC not lose some */
     c->quiet = true;
     fa_device_lock *lock = NULL;
     fa_status st = tune_site_open(&site, c, a, a->on);

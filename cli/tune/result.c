@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PATIENCE 1.0 /* seconds after Ctrl-C: the command ends in two */
+
 static bool ran(const fa_candidate *k)
 {
     return k->decided && k->outcome == FA_RAN;
@@ -163,6 +165,7 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
                             .family = a->family,
                             .strategy = fa_strategy_at((size_t)a->strategy)->name,
                             .seed = a->seed,
+                            .patience = PATIENCE,
                             .progress = progress,
                             .user = user };
     snprintf(sram, sizeof sram, "%d", a->where.sram);

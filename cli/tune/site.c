@@ -1,4 +1,5 @@
 /* site: where a search takes place: a device, or an arch that is not here. */
+#include "autotune/search/compile_pool.h"
 #include "cache/store.h"
 #include "cli/options/arch_names.h"
 #include "gen/error.h"
@@ -64,6 +65,8 @@ fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const
 
 void tune_site_close(tune_site *s)
 {
+    if (fa_compile_pool_left()) /* they stand on it, until the process ends */
+        return;
     if (!s->site.ctx) {
         fa_store_close(s->site.store);
         fa_compiler_close(s->site.compiler);

@@ -53,14 +53,13 @@ static const cli_option search_options[] = {
     { .name = NULL },
 };
 /* clang-format on */
-static const cli_group groups[] = {
-    CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: head_dim 128, length 4096, 16 heads)"),
-    { "Sets of problems", grid_options, 0 },
-    { "The search", search_options, 0 },
-    CLI_DEVICE(tune_args),
-    CLI_COMMON,
-    { NULL, NULL, 0 }
-};
+static const cli_group groups[] = { CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: " CLI_SHAPE_OF_GPU(
+                                                                     CLI_SHAPE_TEXT) ")"),
+                                    { "Sets of problems", grid_options, 0 },
+                                    { "The search", search_options, 0 },
+                                    CLI_DEVICE(tune_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 /* The devices that are named; none: the one of --device. With a grid, a note where more could share the work. */
 static fa_status devices_of(const cli *c, const tune_args *a, cli_devices *out)

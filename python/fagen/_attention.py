@@ -45,7 +45,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
     tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32. Gradients are multiplied as float32 always.
     deterministic: the gradients that PyTorch and JAX take of this call are the same bits each time. The output is so in any case.
-    batch_invariant: the bits of a sequence do not depend on the others of the batch, nor on b. Not beside dropout, not with JAX.
+    batch_invariant: the bits of a sequence do not depend on the others of the batch, nor on b. Not beside dropout.
     dropout_p: each weight is dropped with this probability, 0 to below 1, and the others are divided by 1 - dropout_p. The LSE is that of
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
@@ -69,10 +69,10 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
                                   dropout_p=dropout_p, rng=rng, stream=stream, device=device)
     if is_jax(q):
         from . import jax as of_jax
-        shapes.unused({"batch_invariant": batch_invariant}, [False], "JAX's custom call has no such option")
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng, device=device)
+                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p,
+                                rng=rng, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     if deterministic is not False or batch_invariant is not False:
         shapes.flag("deterministic", deterministic)

@@ -23,8 +23,8 @@ from .errors import GradientUnsupported, InvalidArgument, invalid
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False, out_dtype: Any = None,
-              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[jax.Array] = None,
-              device: Union[None, str, Context] = None) -> Any:
+              tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0,
+              rng: Optional[jax.Array] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for JAX: q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]; out [b, sq, hq, dv], or (out, lse [b, hq, sq]).
 
     Options are as there, and static: they are traced into the program. device: on the CPU, "sim:sm_90a" or "sim:sm_80", unless
@@ -36,10 +36,13 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False,
     dtype = _dense.checked(*views)
     shapes.precision(dtype, tf32)
     shapes.flag("deterministic", deterministic)
+    shapes.flag("batch_invariant", batch_invariant)
+    if batch_invariant and p:
+        raise InvalidArgument("batch_invariant is set beside dropout_p; accepted: one of them")
     name = views[0].dtype if out_dtype is None else dtype_name(np.dtype(out_dtype) if not isinstance(out_dtype, str) else out_dtype)
     shapes.output_dtype("out_dtype", name, views[0].dtype)
     bind(device)
-    static = Static(mask, factor, name, tf32, deterministic, bool(return_lse), p)
+    static = Static(mask, factor, name, tf32, deterministic, bool(return_lse), p, batch_invariant)
     if p or rng is not None:
         return _dropped(q, k, v, state(rng, p), static)
     return _call(q, k, v, static)
@@ -116,6 +119,7 @@ class Static(NamedTuple):
     deterministic: bool
     want: bool = False  # LSE, too
     dropout: float = 0.0
+    batch_invariant: bool = False
 
 
 def _ffi(target: str, results: Sequence[Tuple[Tuple[int, ...], str]], operands: Sequence[Any], static: Static, **more: Any) -> Any:
@@ -135,7 +139,8 @@ def _struct(shape: Tuple[int, ...], dtype: str, varying: frozenset) -> Any:
 def _launch(q: Any, k: Any, v: Any, static: Static, want: bool, *rng: Any) -> Any:
     (b, sq, hq, _), dv = q.shape, v.shape[3]
     results = [((b, sq, hq, dv), static.dtype)] + ([((b, hq, sq), "float32")] if want else [])
-    return _ffi(_jax_ffi.DROPOUT if rng else _jax_ffi.FORWARD, results, (q, k, v, *rng), static, tf32=static.tf32)
+    return _ffi(_jax_ffi.DROPOUT if rng else _jax_ffi.FORWARD, results, (q, k, v, *rng), static, tf32=static.tf32,
+                batch_invariant=static.batch_invariant)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import os
 import subprocess
@@ -114,23 +115,38 @@ def test_the_notebook(tmp_path):
     assert told.stdout.count("refused: ") == 2 and "out (1, 128, 2, 72)" in told.stdout and "forgot 1" in told.stdout, told.stdout
 
 
-def test_types_have_the_arguments_of_the_functions():
-    with open(os.path.join(PACKAGE, "__init__.pyi"), encoding="utf-8") as f:
+def typed(stub):
+    """The arguments that a stub gives to each function, and the names that it imports."""
+    with open(os.path.join(PACKAGE, stub), encoding="utf-8") as f:
         tree = ast.parse(f.read())
-    fields = {}
+    fields, found = {"TypedDict": set()}, {}
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             own = {row.target.id for row in node.body if isinstance(row, ast.AnnAssign)}
             fields[node.name] = own.union(*(fields.get(base.id, set()) for base in node.bases))
-    seen = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            named = {a.arg for a in node.args.args + node.args.kwonlyargs} | fields[node.args.kwarg.annotation.slice.id]
-            assert named == set(inspect.signature(getattr(fagen, node.name)).parameters), node.name
-            seen.add(node.name)
-    assert seen == {"attention", "varlen_attention", "merge", "attention_backward", "varlen_attention_backward"}
-    names = {a.asname or a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
-    assert set(fagen.__all__) <= names | seen
+            more = fields[node.args.kwarg.annotation.slice.id] if node.args.kwarg else set()
+            found.setdefault(node.name, []).append({a.arg for a in node.args.args + node.args.kwonlyargs} | more)
+    assert "Any" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return found, {a.asname or a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+
+
+DENSE = {"attention", "attention_backward"}
+ALL = DENSE | {"varlen_attention", "varlen_attention_backward", "merge"}
+
+
+@pytest.mark.parametrize("module, wanted", [("fagen", ALL), ("fagen.torch", ALL), ("fagen.jax", DENSE | {"bind", "state"})])
+def test_types_have_the_arguments_of_the_functions(module, wanted):
+    if "." in module:
+        pytest.importorskip(module.split(".")[1])
+    of = importlib.import_module(module)
+    found, names = typed("__init__.pyi" if of is fagen else module.split(".")[1] + ".pyi")
+    assert set(found) == wanted
+    for name, rows in found.items():
+        for row in rows:
+            assert row == set(inspect.signature(getattr(of, name)).parameters), name
+    assert of is not fagen or set(fagen.__all__) <= names | set(found)
 
 
 TYPED = """
@@ -151,6 +167,80 @@ fagen.wisdom.loads("text")  # error
 """
 
 
+# Every public function, with no expression of type Any. What stands in a line with "error" is one.
+TYPED_FAGEN = """
+import fagen
+p = fagen.Problem(dtype="bf16", d=64)
+with fagen.Context("sim:sm_90a") as own, fagen.simulator("sm_80"):
+    a: bool = bool(fagen.supported(p, device=own))
+    b: int = fagen.prepare(p, device=own)
+    c: fagen.Tuning = fagen.tune(p, limit=2, device=own)
+    d: fagen.Choice = fagen.choice(p, device=own)
+    e: str = fagen.explain(p, device=own)
+    f: str = d.candidates[0].config
+    g: fagen.Context = fagen.context(own)
+    with fagen.use(own):
+        h: str = fagen.version()
+i: int = fagen.explain(p)  # error
+"""
+
+TYPED_TORCH = """
+from typing import Tuple
+import torch
+import fagen
+from fagen import torch as ft
+q = torch.zeros(1, 2, 2, 8)
+n = torch.zeros(2, dtype=torch.int32)
+a: torch.Tensor = ft.attention(q, q, q, causal=True, window=(3, None), diagonal="top-left", scale=q.sum(), out_dtype=torch.float32)
+b, c = ft.attention(q, q, q, return_lse=True, batch_invariant=True, device="sim:sm_90a")
+d: torch.Tensor = ft.varlen_attention(q, q, q, seqlens_k=n, max_seqlen_k=n[0])
+e: Tuple[torch.Tensor, torch.Tensor] = ft.varlen_attention(q, q, q, seqlens_k=n, return_lse=True)
+f: torch.Tensor = ft.merge(q, b)
+g, h = ft.merge(q, b, return_lse=True, out=q, lse=b)
+dq, dk, dv = ft.attention_backward(b, q, q, q, b, c, grad_lse=c, deterministic=True)
+dq, dk, dv = ft.varlen_attention_backward(b, q, q, q, b, c, cu_seqlens_q=n, max_seqlen_q=3)
+sums: torch.Tensor = b.sum() + c.sum() + g.sum() + h.sum() + dq + dk + dv
+i: torch.Tensor = fagen.attention(q, q, q)
+ft.attention(q, q, q, window="3")  # error
+j: torch.Tensor = ft.attention(q, q, q, return_lse=True)  # error
+ft.varlen_attention(q, q, q, seqlen_k=n)  # error
+ft.merge(q, b, tf32=True)  # error
+"""
+
+TYPED_JAX = """
+from typing import Tuple
+import jax
+import jax.numpy as jnp
+from fagen import jax as fj
+def f(q: jax.Array, key: jax.Array) -> jax.Array:
+    fj.bind("sim:sm_90a")
+    a: jax.Array = fj.attention(q, q, q, causal=True, window=4, out_dtype="float32", batch_invariant=True)
+    b, c = fj.attention(q, q, q, return_lse=True, dropout_p=0.5, rng=fj.state(key, 0.5))
+    d: Tuple[jax.Array, jax.Array] = fj.attention(q, q, q, return_lse=True, tf32=True, device="sim:sm_90a")
+    dq, dk, dv = fj.attention_backward(b, q, q, q, b, c, grad_lse=c, grad_dtype="float32")
+    fj.attention(q, q, q, stream=3)  # error
+    e: jax.Array = fj.attention(q, q, q, return_lse=True)  # error
+    return a + b + d[0] + dq + dk + dv
+"""
+
+
+@pytest.mark.parametrize("module, program", [("fagen", TYPED_FAGEN), ("torch", TYPED_TORCH), ("jax", TYPED_JAX)])
+def test_mypy_of_every_public_function(tmp_path, module, program):
+    pytest.importorskip("mypy")
+    pytest.importorskip(module)
+    mypy(tmp_path, program, "--disallow-any-expr")
+
+
+def mypy(tmp_path, program, *more):
+    """Exactly the lines that say so are errors."""
+    path = tmp_path / "typed.py"
+    path.write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", *more, "--follow-imports", "silent", "--cache-dir", str(tmp_path / "cache")]
+    told = subprocess.run([*command, str(path)], capture_output=True, text=True, env={**os.environ, "MYPYPATH": os.path.dirname(PACKAGE)})
+    wrong = [n for n, line in enumerate(program.splitlines(), 1) if line.endswith("# error")]
+    assert sorted({int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}) == wrong, told.stdout
+
+
 def test_mypy_of_the_examples(tmp_path):
     pytest.importorskip("mypy")
     program = tmp_path / "typed.py"
@@ -165,6 +255,4 @@ def test_mypy_of_the_examples(tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "--cache-dir", str(tmp_path / "cache")]
     told = subprocess.run([*command, *files], capture_output=True, text=True, env=environment)
     assert told.returncode == 0, told.stdout + told.stderr
-    told = subprocess.run([*command, str(program)], capture_output=True, text=True, env=environment)
-    wrong = [n for n, line in enumerate(TYPED.splitlines(), 1) if line.endswith("# error")]
-    assert sorted({int(line.split(":")[1]) for line in told.stdout.splitlines() if ": error:" in line}) == wrong, told.stdout
+    mypy(tmp_path, TYPED)

@@ -4,8 +4,8 @@
 #include "gen/error.h"
 #include "runtime/context/environment.h"
 #include "runtime/context/exit.h"
+#include "sim/sim.h"
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,10 +173,23 @@ static nvrtcResult fetch(nvrtcProgram p, size_fn size, bytes_fn bytes, char **ou
     return r;
 }
 
+static _Thread_local const atomic_bool *heeded;
+
+void fa_compiler_heed(const atomic_bool *stop)
+{
+    heeded = stop;
+}
+
+static bool ended_by(const atomic_bool *stop)
+{
+    return sim_interrupted() || (stop && atomic_load(stop));
+}
+
+/* NVRTC asks some thirty times in a compilation, with up to 1.5 s between two. */
 static int stops(void *user, void *reserved)
 {
-    (void)user, (void)reserved;
-    return fa_exiting();
+    (void)reserved;
+    return fa_exiting() || ended_by(user);
 }
 
 /* NVRTC makes some of its objects in its first compilation, and has them destroyed at exit before all that was there until then. So the
@@ -220,6 +233,8 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     fa_status st = check_inputs(s);
     if (st == FA_OK)
         st = fa_compiler_nvrtc(c, &n);
+    if (st == FA_OK && ended_by(heeded))
+        st = fa_fail(FA_INTERRUPTED, "%s: interrupted before it was compiled", s->name);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, kind);
@@ -230,7 +245,7 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
     if (r == NVRTC_SUCCESS) {
         if (n->nvrtcSetFlowCallback)
-            n->nvrtcSetFlowCallback(program, stops, NULL);
+            n->nvrtcSetFlowCallback(program, stops, (void *)heeded);
         r = n->nvrtcCompileProgram(program, o.n, o.list);
         nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
         if (out->log)
@@ -244,6 +259,8 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     }
     if (fa_exiting()) /* what comes next would be a load */
         st = fa_fail(FA_INTERRUPTED, "%s: the process exits, and the compilation was given up", s->name);
+    else if (r != NVRTC_SUCCESS && ended_by(heeded))
+        st = fa_fail(FA_INTERRUPTED, "%s: interrupted, and the compilation was given up", s->name);
     else if (r == NVRTC_ERROR_OUT_OF_MEMORY)
         st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
     else if (r != NVRTC_SUCCESS) {

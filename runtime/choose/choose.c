@@ -48,9 +48,9 @@ typedef struct choosing {
 } choosing;
 
 /* The model's price of a config that runs. A fault in a template is told; what does not fit is FA_NO_FIT or FA_UNSUPPORTED. */
-static fa_status model(const choosing *c, const fa_problem *p, const fa_config *config, fa_cost *cost)
+static fa_status model(const choosing *c, const fa_problem *p, const fa_config *config, fa_point *pt, fa_cost *cost)
 {
-    return fa_model_named(c->g, p, config, c->arch, c->budget, 0, NULL, cost);
+    return fa_model_named(c->g, p, config, c->arch, c->budget, 0, pt, cost);
 }
 
 /* Whether its seconds are those of a chip like this one. */
@@ -63,13 +63,16 @@ static bool timed(const fa_fact *f)
 static double correction(const choosing *c, const fa_fact *f)
 {
     fa_cost cost;
-    if (!timed(f) || f->seconds <= 0 || model(c, &f->problem, &f->config, &cost) != FA_OK || cost.seconds <= 0)
+    if (!timed(f) || f->seconds <= 0 || model(c, &f->problem, &f->config, NULL, &cost) != FA_OK || cost.seconds <= 0)
         return 1;
     return fmin(MOST_OFF, fmax(1 / MOST_OFF, f->seconds / cost.seconds));
 }
 
+/* The model does not price spills: what they cost was measured, or is not known. */
 static bool cheaper(const fa_choosable *a, const fa_choosable *b)
 {
+    if (a->spills != b->spills)
+        return b->spills;
     return a->price < b->price;
 }
 
@@ -106,7 +109,7 @@ static fa_status add_winners(const choosing *c, double base)
         fa_status st = FA_NO_FIT;
         bool sound = f->kind == FA_FACT_PINNED || !fa_facts_failure(c->facts, &f->config);
         if (sound && fa_gen_chosen_for(c->g, f->config.family, c->point))
-            st = fa_model_named(c->g, c->point, &f->config, c->arch, c->budget, 0, &pt, &cost);
+            st = model(c, c->point, &f->config, &pt, &cost);
         if (st == FA_NOMEM)
             return st;
         /* of a family without a model what was measured is the price; a pin asks for none */
@@ -117,6 +120,7 @@ static fa_status add_winners(const choosing *c, double base)
         double off = timed(f) ? pow(correction(c, f), fade(f->far)) : base;
         x.model = cost.seconds;
         x.bound = cost.bound;
+        x.spills = pt.spills && f->kind == FA_FACT_SHIPPED && !f->arch; /* on its own arch it won with the same code */
         double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far);
         x.price = (f->own || st != FA_OK) && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - fame);
         if (f->own && !c->out->decided) {
@@ -145,15 +149,17 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
     for (size_t i = 0; i < n && st == FA_OK; i++) {
         fa_choosable x = { .config = start[i], .kind = FA_FACT_NONE };
         fa_cost cost;
+        fa_point pt = { .fits = false };
         if (is_there(c->out, &start[i]) || fa_facts_failure(c->facts, &start[i]))
             continue;
-        fa_status priced = model(c, c->point, &start[i], &cost);
+        fa_status priced = model(c, c->point, &start[i], &pt, &cost);
         if (priced == FA_NOMEM || priced == FA_TEMPLATE)
             st = priced;
         if (priced != FA_OK)
             continue;
         x.model = cost.seconds;
         x.bound = cost.bound;
+        x.spills = pt.spills;
         x.price = cost.seconds * base;
         put(c->out, c->out->decided, &x);
     }

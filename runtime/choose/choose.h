@@ -14,6 +14,7 @@ typedef struct fa_choosable {
     double model;        /* seconds by the model */
     double price;        /* seconds by the model, corrected by what was measured; of a near winner less what the model may err by */
     const char *bound;   /* what bounds it, by the model */
+    bool spills;         /* its family expects that registers are spilled on this arch, where it neither was measured nor compiled so far */
 } fa_choosable;
 
 typedef struct fa_choice {
@@ -25,8 +26,9 @@ typedef struct fa_choice {
 
 /* Chooses for point, which is fa_problem_point() of every problem that the config then serves. Winners near in shape, of relatives and of
  * neighbouring head_dims, and the starts of all families are candidates. A winner of the point's own bucket, class and chip decides; else
- * the lowest price, of deterministic and batch-invariant classes whatever the number of SMs. whole: candidates that cannot win any more are
- * priced too; the first row is the same. The rows point into facts. FA_NO_FIT: none fits; fa_space_list() tells of all there is. */
+ * the lowest price among those that are not expected to spill, of deterministic and batch-invariant classes whatever the number of SMs.
+ * whole: candidates that cannot win any more are priced too; the first row is the same. The rows point into facts. FA_NO_FIT: none fits;
+ * fa_space_list() tells of all there is. */
 fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_t budget, const fa_facts *facts, bool whole,
                     fa_choice *out);
 #endif

@@ -30,6 +30,8 @@ void fa_jit_candidates(fa_context *ctx, const fa_problem *of, fa_text *t)
             fa_text_fmt(t, "candidate  %.4g us (model %.4g us), %s", x->price * 1e6, x->model * 1e6, fa_fact_name(x->kind));
             if (x->fact && x->kind != FA_FACT_PINNED)
                 fa_text_fmt(t, " of %s, %.3g doublings away", x->fact->chip, x->fact->far);
+            if (x->spills)
+                fa_text_str(t, ", expected to spill");
             fa_text_fmt(t, "%s: %s\n",
                         i || !c.choice->decided     ? ""
                         : x->kind == FA_FACT_PINNED ? ", decides"

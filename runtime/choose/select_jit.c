@@ -106,9 +106,10 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 {
     best *b = user;
     const fa_config *c = &b->space->points[point].config;
+    bool spills = b->space->points[point].spills, spilled = b->priced && b->space->points[b->point].spills;
     if (fa_facts_failure(b->facts, c))
         return;
-    if (!b->priced || cost->seconds < b->cost.seconds) {
+    if (!b->priced || (spills == spilled ? cost->seconds < b->cost.seconds : spilled)) {
         b->cost = *cost;
         b->point = point;
     }
