@@ -23,8 +23,9 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
-/* Whether a dense forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays: such
- * parts lie in a workspace. Equal for all problems of a bucket. */
+/* Whether a forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays, or with
+ * lengths in device memory so few queries that the heads of a group should share a tile: such parts lie in a workspace. Equal for all
+ * problems of a bucket. */
 bool fa_problem_splits(const fa_problem *p);
 
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as
