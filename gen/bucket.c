@@ -18,7 +18,8 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
-#define BATCH_TYPICAL 16    /* sequences with lengths of their own */
+#define SPLIT_FEATURES (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
+#define BATCH_TYPICAL 16 /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -284,7 +285,7 @@ static bool splits_lengths(const fa_problem *in)
 
 bool fa_problem_splits(const fa_problem *in)
 {
-    if (in->op != FA_FORWARD || in->features & ~(FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES))
+    if (in->op != FA_FORWARD || in->features & ~SPLIT_FEATURES)
         return false;
     fa_problem p = *in;
     fa_problem_fill_shape(&p);

@@ -36,6 +36,10 @@ static const scene scenes[] = {
       USUAL },
     { "tall", "bf16,d=64,mask=none,b=1,hq=1,hkv=1", MMA(64, 16, 4, "stages_k=2,stages_v=2,order=0," SECOND), 250, 200, NONE, USUAL },
     { "hopper", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", WGMMA(128, 0, 1, 3, "q_bufs=1," SECOND), 40, 400, NONE, USUAL },
+    { "strides", "fp16,d=64,mask=none,features=lse-strides,b=1,hq=3,hkv=1", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2," SECOND), 9, 200,
+      NONE, USUAL },
+    { "hopper_strides", "bf16,d=64,mask=none,features=lse-strides,b=1,hq=3,hkv=1", WGMMA(64, 0, 1, 3, "q_bufs=1," LAST), 40, 400, NONE,
+      USUAL },
     { "hopper_last", "bf16,d=72,mask=window,b=1,hq=5,hkv=1", WGMMA(64, 0, 2, 2, "q_bufs=2," LAST), 21, 400, 300, 0, 0, 0, USUAL },
     { "hopper_many", "fp16,d=64,mask=none,b=3,hq=4,hkv=2", WGMMA(128, 1, 1, 3, "q_bufs=1," SECOND), 50, 100, NONE, USUAL },
     { "lengths", "bf16,d=64,mask=causal,features=lengths,b=3,hq=6,hkv=2", WGMMA(64, 0, 2, 3, "q_bufs=1," SECOND), 20, 300, NONE,
@@ -107,6 +111,9 @@ static const mutation mutations[] = {
     { "the first part is in no sum", A, "for (int j = 0; j < $(parts);", "for (int j = 1; j < $(parts);", 0, "second last hopper" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "last" },
     { "warps share a counter", "part_rows.cu", "first / ROWS_WARP, first, rows", "0, first, rows", 0, "hopper_last" },
+
+    { "LSE lies packed", "sequence.cu", "batch * p.lse_sb + head * p.lse_sh + query * p.lse_ss", "(batch * p.hq + head) * p.sq + query", 0,
+      "strides hopper_strides" },
 
     /* of sequences with lengths of their own */
     { "the second kernel has the first sequence", P, "make_int4((int)where.batch, where", "make_int4(0, where", 0, "lengths" },

@@ -181,7 +181,8 @@ Test(bucket, tiles_that_are_cut)
         { "bf16,d=128,features=lengths+batch-invariant,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
         { "bf16,d=128,features=dropout,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
         { "bf16,d=128,features=batch-invariant,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
-        { "bf16,d=128,features=lse-strides,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
+        { "bf16,d=128,features=lse-strides,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
+        { "bf16,d=128,features=lse-strides+dropout,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
         { "bf16,d=128,op=backward,b=1,hq=32,hkv=8,sq=32,sk=16384", false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -71,7 +71,11 @@ static const struct row {
     { "fp16,d=64,mask=window,o=fp32,features=lengths+pages,page=16", WGMMA(192, 48, 1, "40,box=64,grid=1," TWO LAZY LAST) },
     { "bf16,d=256,mask=causal,features=lengths", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY SECOND) },
     { "bf16,d=128,features=lengths", WGMMA(64, 64, 0, "40,box=64,grid=1,stages_k=3,stages_v=3,q_bufs=1" LAZY COST) },
-    { "fp16,d=80,features=lengths+pages,page=32", WGMMA(64, 48, 0, "40,box=16,grid=2,stages_k=2,stages_v=2,q_bufs=2" LAZY LAST) },
+    { "bf16,d=64,mask=causal,features=lse-strides", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY SECOND) },
+    { "fp16,d=64,mask=window,features=lse-strides", MMA(32, 16, 2, "stages_k=1,stages_v=1,order=0,q_regs=0,lag=8" LAST) },
+    { "tf32,d=40,features=lse-strides", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2,q_regs=0,lag=8" SECOND) },
+    { "fp16,d=80,features=lengths+pages+lse-strides,page=32",
+      WGMMA(64, 48, 0, "40,box=16,grid=2,stages_k=2,stages_v=2,q_bufs=2" LAZY LAST) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
