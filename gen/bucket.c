@@ -16,9 +16,11 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_ROWS 16       /* more of a group of heads, */
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
+#define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
-#define BATCH_TYPICAL 16    /* sequences with lengths of their own */
+#define SPLIT_FEATURES (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
+#define BATCH_TYPICAL 16 /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -290,12 +292,30 @@ fa_problem fa_problem_point(const fa_problem *in)
     return representative(&p);
 }
 
+static int64_t tiles_of(const fa_problem *p)
+{
+    return (int64_t)p->b * p->hkv * ((rows_of(p) + FA_FEW_ROWS - 1) / FA_FEW_ROWS);
+}
+
+/* Of lengths that the shape bounds: chunks of prompts in few tiles, and any batch whose tiles would be mostly empty, but for the rows of
+ * the other heads of a group. Fewer rows are of the families of few rows. */
+static bool splits_lengths(const fa_problem *in)
+{
+    const fa_problem p = representative(in);
+    bool packs = p.hq > p.hkv && p.sq < SPLIT_QUERIES;
+    if (rows_of(&p) <= FA_FEW_ROWS || p.sk < SPLIT_KEYS || p.sk <= p.sq)
+        return false;
+    return packs || (fa_problem_batch_kind(&p) == FA_BATCH_CHUNKS && tiles_of(&p) <= SPLIT_TILES);
+}
+
 bool fa_problem_splits(const fa_problem *in)
 {
-    if (in->op != FA_FORWARD || in->features & ~FA_FEATURE_NO_WORKSPACE)
+    if (in->op != FA_FORWARD || in->features & ~SPLIT_FEATURES)
         return false;
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
+    if (p.features & FA_FEATURE_LENGTHS)
+        return splits_lengths(&p);
     int64_t heads = (int64_t)p.b * p.hkv;
     bool packs = p.hq > p.hkv && p.sq < 2 * PACK_QUERIES && p.sk > p.sq / 2;
     if (p.sk < SPLIT_KEYS / 2 || (!packs && (heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)))
@@ -305,7 +325,7 @@ bool fa_problem_splits(const fa_problem *in)
     if (all <= SPLIT_ROWS || p.sk < SPLIT_KEYS)
         return false;
     packs = p.hq > p.hkv && p.sq <= PACK_QUERIES && p.sk > p.sq;
-    return packs || (int64_t)p.b * p.hkv * ((all + FA_FEW_ROWS - 1) / FA_FEW_ROWS) <= most;
+    return packs || tiles_of(&p) <= most;
 }
 
 int fa_problem_steps(const fa_problem *a, const fa_problem *b)

@@ -23,9 +23,9 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
-/* Whether a dense forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays, or
- * several heads to a KV head with so few queries that their rows are best packed: families that do both have parts in a workspace. Equal
- * for all problems of a bucket. */
+/* Whether a forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays, or several
+ * heads to a KV head with so few queries that their rows are best packed: families that do both have parts in a workspace. Equal for all
+ * problems of a bucket. */
 bool fa_problem_splits(const fa_problem *p);
 
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as

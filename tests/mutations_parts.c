@@ -1,5 +1,5 @@
-/* mutations_parts: faults of the families whose tiles of dense batches are cut into parts, as in mutations.c. With three SMs a block takes
- * parts of several tiles. */
+/* mutations_parts: faults of the families whose tiles are cut into parts whatever their number is, as in mutations.c. With three SMs a
+ * block takes parts of several tiles. */
 #include "mutations.h"
 #include "verify/cases/case.h"
 #include <stddef.h>
@@ -10,8 +10,19 @@
 #define WGMMA(br, schedule, grid, rescale, rest)                                                                                    \
     "split_wgmma:ctas=1,feeder=40,box=64,ahead=0,sections=1,cluster=1,exp=0,convert=1,o_path=0,stages_k=2,stages_v=2,bc=48,br=" #br \
     ",schedule=" #schedule ",grid=" #grid ",rescale=" #rescale "," rest
+#define RAGGED(layout, ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, layout, 0, ragged, 0
 #define SECOND "parts=3,combine=1"
 #define LAST "parts=4,combine=0"
+
+enum { PACKED = FA_FORM_CU_Q | FA_FORM_CU_K, PAGED = FA_FORM_SEQLENS_K | FA_FORM_PAGES };
+static const fa_ragged_how packed = { .seed = 6, .forms = PACKED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+                           pages = { .seed = 3,
+                                     .forms = FA_FORM_CU_Q | PAGED,
+                                     .q = FA_SPREAD_UNIFORM,
+                                     .k = FA_SPREAD_UNIFORM,
+                                     .page_size = 16,
+                                     .spare = 2 },
+                           full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
 
 static const scene scenes[] = {
     { "second", "bf16,d=64,mask=causal,b=1,hq=6,hkv=2", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2," SECOND), 5, 200, NONE, USUAL },
@@ -25,8 +36,22 @@ static const scene scenes[] = {
       USUAL },
     { "tall", "bf16,d=64,mask=none,b=1,hq=1,hkv=1", MMA(64, 16, 4, "stages_k=2,stages_v=2,order=0," SECOND), 250, 200, NONE, USUAL },
     { "hopper", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", WGMMA(128, 0, 1, 3, "q_bufs=1," SECOND), 40, 400, NONE, USUAL },
+    { "strides", "fp16,d=64,mask=none,features=lse-strides,b=1,hq=3,hkv=1", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2," SECOND), 9, 200,
+      NONE, USUAL },
+    { "hopper_strides", "bf16,d=64,mask=none,features=lse-strides,b=1,hq=3,hkv=1", WGMMA(64, 0, 1, 3, "q_bufs=1," LAST), 40, 400, NONE,
+      USUAL },
     { "hopper_last", "bf16,d=72,mask=window,b=1,hq=5,hkv=1", WGMMA(64, 0, 2, 2, "q_bufs=2," LAST), 21, 400, 300, 0, 0, 0, USUAL },
     { "hopper_many", "fp16,d=64,mask=none,b=3,hq=4,hkv=2", WGMMA(128, 1, 1, 3, "q_bufs=1," SECOND), 50, 100, NONE, USUAL },
+    { "lengths", "bf16,d=64,mask=causal,features=lengths,b=3,hq=6,hkv=2", WGMMA(64, 0, 2, 3, "q_bufs=1," SECOND), 20, 300, NONE,
+      RAGGED(FA_LAYOUT_PADDED, &packed) },
+    { "lengths_tall", "fp16,d=64,mask=none,features=lengths,b=2,hq=3,hkv=1", WGMMA(64, 0, 1, 2, "q_bufs=1," SECOND), 45, 300, NONE,
+      RAGGED(FA_LAYOUT_PADDED, &full) },
+    { "lengths_last", "bf16,d=64,mask=window,features=lengths+pages,page=16,b=2,hq=3,hkv=1", WGMMA(128, 1, 1, 3, "q_bufs=1," LAST), 50, 400,
+      300, 0, 0, 0, RAGGED(FA_LAYOUT_HEADS, &pages) },
+    { "lengths_whole", "fp16,d=64,mask=none,features=lengths,b=9,hq=4,hkv=2", WGMMA(64, 0, 1, 2, "q_bufs=1," SECOND), 40, 300, NONE,
+      RAGGED(FA_LAYOUT_PADDED, &packed) },
+    { "lengths_cost", "bf16,d=64,mask=none,features=lengths,b=1,hq=5,hkv=1", WGMMA(64, 0, 1, 3, "q_bufs=1,parts=0,combine=1"), 9, 6000,
+      NONE, RAGGED(FA_LAYOUT_PADDED, &full) },
     { NULL, NULL, NULL, 0, 0, NONE, USUAL },
 };
 
@@ -64,7 +89,7 @@ static const mutation mutations[] = {
     { "the second kernel has another number of parts", P, "= parts.each;  // for", "= parts.each - 1;  // for", 0, "second hopper" },
     { "the second kernel adds up too few rows", M, "all = p.b * p.hkv * rows", "all = p.b * p.hkv * (rows - 1)", 0, "second hopper" },
     { "the second kernel's numbers are the batch's", M, "where.number = at * tiles + row / BR;", "where.number = at * tiles;", 0, "tall" },
-    { "the second kernel has the first head of all", M, "where.head = where.kv_head * p.group;", "where.head = 0;", 0, "second" },
+    { "the second kernel has the first head of all", M, "where.head = where.kv_head * p.group;", "where.head = 0;", 1, "second" },
     { "the second kernel leaves out threads", D, "cast .. wk.blocks .. times", "\"2 * \" .. cast .. wk.blocks .. times", 0, "tall" },
     { "the second kernel writes what is there", M, "  if (parts == 1) return;  // O is there\n", "", 0, "hopper_many" },
     { "the last parts are left out", A, "for (int j = 0; j < $(parts); j += BATCH)", "for (int j = 0; j + BATCH <= $(parts); j += BATCH)",
@@ -86,6 +111,34 @@ static const mutation mutations[] = {
     { "the first part is in no sum", A, "for (int j = 0; j < $(parts);", "for (int j = 1; j < $(parts);", 0, "second last hopper" },
     { "all tiles have one counter", C, "where.number * (BR / ROWS_WARP) + warp", "warp", 0, "last" },
     { "warps share a counter", "part_rows.cu", "first / ROWS_WARP, first, rows", "0, first, rows", 0, "hopper_last" },
+
+    { "LSE lies packed", "sequence.cu", "batch * p.lse_sb + head * p.lse_sh + query * p.lse_ss", "(batch * p.hq + head) * p.sq + query", 0,
+      "strides hopper_strides" },
+
+    /* of sequences with lengths of their own */
+    { "the second kernel has the first sequence", P, "make_int4((int)where.batch, where", "make_int4(0, where", 0, "lengths" },
+    { "the second kernel has the first head", P, "where.batch, where.kv_head, where.row, 0)", "where.batch, 0, where.row, 0)", 0,
+      "lengths" },
+    { "the second kernel has the first rows", P, "where.kv_head, where.row, 0)", "where.kv_head, 0, 0)", 0, "lengths_tall" },
+    { "places are those of the tiles before", P, "[1 + where.number]", "[where.number]", 0, "lengths" },
+    { "the last part alone has a place", P, "where.parts > 1 && where.part == 0)", "where.parts > 3 && where.part == 0)", 0, "lengths" },
+    { "the second kernel looks for the tile before", M, "__ldcg(open + 1 + number)", "__ldcg(open + number)", 0, "lengths" },
+    { "the second kernel leaves out the last tile", M, "launch.y * BR", "(launch.y - 1) * BR", 0, "lengths" },
+    { "the second kernel adds up one part less", M, "where.parts = launch.x;", "where.parts = launch.x - 1;", 0, "lengths" },
+    { "the second kernel writes rows past the last", M, "if (where.row + row < row_count(p, sequence)) add", "add", 0, "lengths" },
+    { "the second kernel writes tiles that were whole", M, "  if (launch.x == 1) return;         // O is there\n", "", 0, "lengths_whole" },
+    { "a head is that of the group's number", M, "where.head = where.kv_head * p.group;", "where.head = where.kv_head;", 0, "lengths" },
+    { "more tiles than there are", P, "make_int4(parts, tiles, 0, 0)", "make_int4(parts, tiles + 1, 0, 0)", 0, "lengths" },
+    { "one part less is told", P, "make_int4(parts, tiles, 0, 0)", "make_int4(parts - 1, tiles, 0, 0)", 0, "lengths" },
+    { "tiles are counted before they are cut", "varlen_order.cu", "    n.total *= n.parts;\n", "", 0, "lengths lengths_last" },
+    { "rows of the next sequence are read", Q, "row_count(p, sequence) - first : 0", "p.sq * p.group - first : 0", 0,
+      "lengths lengths_last" },
+    { "queries of the batch's first sequence", Q, "(const element *)p.q + sequence.q() +", "(const element *)p.q +", 0,
+      "lengths lengths_last" },
+    { "a tile is told without its sequence", T, "//|       publish_sequence()\n", "", 0, "lengths" },
+    { "what a tile is is told late", T, "//|     publish_tile()\n", "", 0, "lengths lengths_last" },
+    { "V of others stays", "hopper_out_of_range.cu", "        $(clear)(tile, own.end, BC, lane);\n", "", 0, "lengths lengths_last" },
+    { "more rows of parts than the workspace has", "parts_family.lua", "split.rows_sm - 64", "split.rows_sm * 64", 0, "lengths_whole" },
 
     /* rows of several heads */
     { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 0, "hopper" },

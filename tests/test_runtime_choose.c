@@ -333,6 +333,11 @@ Test(runtime_choose, few_rows_are_cut_too)
         { "h100", "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false, false },
         { "h100", "bf16,d=128,b=40,hq=8,hkv=8,sq=40,sk=16384", false, false },
         { "h100", "bf16,d=128,features=no-workspace,b=1,hq=8,hkv=8,sq=40,sk=16384", false, false },
+        { "h100", "bf16,d=128,features=lse-strides,b=1,hq=8,hkv=8,sq=40,sk=16384", true, true },
+        { "h100", "bf16,d=128,mask=causal,features=lengths+pages,page=16,b=16,hq=32,hkv=8,sq=32,sk=8192", true, false },
+        { "h100", "bf16,d=128,features=lengths,b=1,hq=4,hkv=4,sq=200,sk=16384", true, false },
+        { "h100", "bf16,d=128,mask=causal,features=lengths+pages,page=8,b=16,hq=32,hkv=8,sq=32,sk=8192", false, false },
+        { "a100", "bf16,d=128,mask=causal,features=lengths,b=16,hq=32,hkv=8,sq=32,sk=8192", false, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fa_arch *a = fa_arch_find(rows[i].arch);

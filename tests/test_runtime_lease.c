@@ -588,12 +588,15 @@ Test(runtime_lease_caller, supported_tells)
     p.features = FA_FEATURE_NO_WORKSPACE;
     OK(fa_supported(ctx, &p));
     cr_expect_eq(lacks - before, 2);
+    p.features = FA_FEATURE_LSE_STRIDES;
+    OK(fa_supported(ctx, &p));
+    cr_expect_eq(lacks - before, 3, "in whatever order LSE lies");
     p = problem(4096, 4096);
     OK(fa_supported(ctx, &p));
-    cr_expect_eq(lacks - before, 2, "its kernel needs none");
+    cr_expect_eq(lacks - before, 3, "its kernel needs none");
     fa_args a = call(1, 4096);
     OK(fa_launch(ctx, &a, STREAM(1)));
-    cr_expect_eq(lacks - before, 2, "the class was told");
+    cr_expect_eq(lacks - before, 3, "the class was told");
 }
 
 Test(runtime_lease_caller, other_kernels_are_refused_without)

@@ -1,5 +1,6 @@
-/* Dense batches of few tiles over many keys, whose tiles are cut into parts: each row of a table is one compiled kernel, and many shapes
- * run on it. Both timings of asynchronous copies and all schedules of warps give the same bits. */
+/* Few tiles over many keys, which are cut into parts, of dense batches and of sequences with lengths of their own: each row of a table is
+ * one compiled kernel, and many shapes run on it. Both timings of asynchronous copies and all schedules of warps give the same bits, and
+ * so does a sequence beside NaN in all others. */
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
@@ -9,6 +10,7 @@
 #define SMS 7                   /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
 #define CASES (full() ? 28 : 6) /* of a row */
 #define SIX_EVERY 7             /* of these cases all six combinations are run and compared */
+#define ALONE_PAIRS 40000       /* scores of a case at most whose sequences are run beside NaN in the others, which are computed exactly */
 #define ROWS_MOST 300           /* query rows of a group of heads */
 #define KEYS_MOST 700
 
@@ -62,6 +64,18 @@ static const struct row {
     { "fp16,d=64,mask=causal", MMA(16, 32, 1, "stages_k=2,stages_v=2,order=2,q_regs=0,lag=0" LAST) },
     { "bf16,d=112,mask=causal", WGMMA(64, 64, 0, "40,box=16,grid=1," TWO LAZY MANY) },
     { "fp16,d=128,mask=causal", WGMMA(64, 64, 0, "40,box=64,grid=1,stages_k=3,stages_v=3,q_bufs=1" LAZY COST) },
+    { "bf16,d=64,mask=causal,features=lengths", WGMMA(64, 48, 0, "40,box=64,grid=2," TWO LAZY SECOND) },
+    { "fp16,d=128,features=lengths+pages,page=16", WGMMA(128, 64, 1, "40,box=64,grid=1," TWO LAZY LAST) },
+    { "bf16,d=96,mask=window,features=lengths", WGMMA(64, 48, 0, "40,box=32,grid=1," TWO LAZY MANY) },
+    { "bf16,d=192,dv=128,mask=causal,features=lengths+pages,page=64", WGMMA(128, 48, 1, "40,box=64,grid=2," TWO LAZY SECOND) },
+    { "fp16,d=64,mask=window,o=fp32,features=lengths+pages,page=16", WGMMA(192, 48, 1, "40,box=64,grid=1," TWO LAZY LAST) },
+    { "bf16,d=256,mask=causal,features=lengths", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY SECOND) },
+    { "bf16,d=128,features=lengths", WGMMA(64, 64, 0, "40,box=64,grid=1,stages_k=3,stages_v=3,q_bufs=1" LAZY COST) },
+    { "bf16,d=64,mask=causal,features=lse-strides", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY SECOND) },
+    { "fp16,d=64,mask=window,features=lse-strides", MMA(32, 16, 2, "stages_k=1,stages_v=1,order=0,q_regs=0,lag=8" LAST) },
+    { "tf32,d=40,features=lse-strides", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2,q_regs=0,lag=8" SECOND) },
+    { "fp16,d=80,features=lengths+pages+lse-strides,page=32",
+      WGMMA(64, 48, 0, "40,box=16,grid=2,stages_k=2,stages_v=2,q_bufs=2" LAZY LAST) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -99,6 +113,7 @@ static fa_case make(const fa_problem *class, bool by_cost, uint64_t seed)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
                                      : fa_random_within(&r, 1, p->sq);
+    c.ragged.idle = c.ragged.idle < p->b ? c.ragged.idle : p->b - 1;
     fa_case_make_view(&c, &r, 6);
     for (int i = 0; i < FA_TENSORS; i++)
         if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] == FA_LAYOUT_FAR)
@@ -126,6 +141,10 @@ static void run_case(fa_context *ctx, const fa_config *config, const fa_case *c,
         cr_expect(i == 0 || v.bits == bits, "%s: other bits under combination %d\n%s", text, mode, line);
         bits = v.bits;
     }
+    const fa_problem *p = &c->problem;
+    bool few = (int64_t)p->b * p->hq * p->sq * p->sk <= ALONE_PAIRS;
+    for (int32_t i = 0; few && i < fa_trial_sequences(t); i++)
+        cr_expect_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
     fa_trial_close(t);
 }
 

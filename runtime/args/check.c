@@ -410,7 +410,7 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !p->features && (fa_problem_few_rows(p) || fa_problem_splits(p));
+    return p->op == FA_FORWARD && !(p->features & ~FA_FEATURE_LSE_STRIDES) && (fa_problem_few_rows(p) || fa_problem_splits(p));
 }
 
 void fa_check_lacks(fa_call *c, bool workspace)
@@ -420,7 +420,7 @@ void fa_check_lacks(fa_call *c, bool workspace)
     if (p->align > PLAIN_ALIGN && !fa_maps_possible(c, p, NULL, 0))
         p->align = PLAIN_ALIGN;
     if (workspace && !c->values.workspace && fa_check_may_lack(p))
-        p->features = FA_FEATURE_NO_WORKSPACE;
+        p->features |= FA_FEATURE_NO_WORKSPACE;
 }
 
 fa_status fa_check_workspace(const fa_call *call, size_t need)

@@ -77,7 +77,7 @@ fa_status fa_prepare_both(fa_context *ctx, const fa_problem *p, const fa_plan **
     fa_status st = fa_prepare_plan(ctx, p, out);
     if (st != FA_OK || ctx->lends || !fa_check_may_lack(p))
         return st;
-    bare.features = FA_FEATURE_NO_WORKSPACE;
+    bare.features |= FA_FEATURE_NO_WORKSPACE;
     st = fa_prepare_plan(ctx, &bare, without);
     return st == FA_NO_KERNEL ? FA_OK : st; /* no bundle has one: launches bring a workspace */
 }

@@ -134,8 +134,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|   if p.has_lengths then
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_landed(smem, i), 1);
+//|     if not l.split then
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
+//|     end
 //|   end
 //| end
     fence_barrier_init();

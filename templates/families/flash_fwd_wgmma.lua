@@ -69,11 +69,11 @@ local function places(p, c)
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
-  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs * l.wgs end
+  if p.has_lengths then barriers = barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs) end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if c.parts then
-    l.ranges = 32
+    l.parts = true
   elseif p.has_lengths then
     l.part_tiles = split.rows_sm // (c.br * c.ctas)
     -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
@@ -81,7 +81,7 @@ local function places(p, c)
     l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end
-  l.ranges = l.ranges or p.has_lengths and (edges.right(p) and 48 or 32) + (l.parts and 16 or 0) or 16
+  l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.has_lengths then -- what the scheduler searches tiles with

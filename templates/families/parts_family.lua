@@ -1,11 +1,14 @@
--- Dense batches over long keys: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
+-- Long keys beside few tiles: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
+local split = include "families/split_family.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads that one tile of the fewest rows holds
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
+-- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
+local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
 
 -- What a config of the family of whole tiles has that these do not choose.
@@ -31,8 +34,8 @@ local function parts_of(c, l, tiles, blocks, thread_blocks)
 end
 
 -- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
--- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM.
-return function(doc, whole, chosen, tile_clocks, flop)
+-- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
+return function(doc, whole, chosen, tile_clocks, flop, features)
   local tunables, constraints = {}, {}
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
@@ -48,6 +51,10 @@ return function(doc, whole, chosen, tile_clocks, flop)
     if c.feeder and c.feeder < 40 then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
+    -- Of 90 compiled with lengths, these alone spilled.
+    if c.feeder and p.has_lengths and edges.left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
+      return false, "rows of several heads in a window beside " .. c.bc .. " keys and O of " .. p.dv .. " columns take too many registers"
+    end
     return true
   end, upto = whole.tunables[#whole.tunables][1] }
   constraints[#constraints + 1] = { "by_cost", function(p, c)
@@ -65,7 +72,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
     l.split, l.parts, l.pack, l.columns, l.rounds = true, true, 1, columns, ROUNDS
     l.pdl = a.cc >= 90 and l.tma or false
-    l.part_tiles = ROWS_SM // (c.br * c.ctas)
+    l.part_tiles = (p.has_lengths and LENGTHS_ROWS_SM or ROWS_SM) // (c.br * c.ctas)
     l.merges = c.combine == c.named.combine.second_kernel
     l.counts = not l.merges
     l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
@@ -85,6 +92,7 @@ return function(doc, whole, chosen, tile_clocks, flop)
     constraints = constraints,
     moves = whole.moves,
     splits = true,
+    features = features,
     supports = whole.supports,
     layout = layout,
 
@@ -99,6 +107,13 @@ return function(doc, whole, chosen, tile_clocks, flop)
         for _, k in ipairs(sorted(with)) do to[k] = with[k] end
         to.parts, to.combine = 0, "second_kernel"
         list[#list + 1] = to
+        -- Where lengths decide whether anything is cut, the second kernel may have nothing to do.
+        if p.has_lengths then
+          local last = {}
+          for _, k in ipairs(sorted(to)) do last[k] = to[k] end
+          last.combine = "last_warp"
+          list[#list + 1] = last
+        end
       end
       for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
@@ -131,8 +146,12 @@ return function(doc, whole, chosen, tile_clocks, flop)
       return { first, last }
     end,
 
-    -- As the families of split keys: a class has one size.
+    -- As the families of split keys, and with lengths as those of whole tiles: a class has one size.
     workspace = function(p, c, a, l)
+      if p.has_lengths then
+        return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+          split.rows_sm * l.columns, split.rows_sm * 2 - PLACES_SM * 4, PLACES_SM * 4)
+      end
       return (l.counts and "counters, " or "") .. ("part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
         ROWS_SM * l.columns, ROWS_SM * 2, decode.rows_sm * 4)
     end,

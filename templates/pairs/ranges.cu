@@ -1,4 +1,4 @@
-//| needs "l.parts?"
+//| needs "l.parts? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -195,7 +195,7 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
     if (number >= p.b) return {0, 0};
     const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
-    return {$(keys) / unit(), tiles};
+    return {$(l.split and ("(int)((long long)%s * p.group / BR)"):format(keys) or keys .. " / unit()"), tiles};
   }
 //|   end
 //|   function pr.keys_of()

@@ -68,7 +68,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
-//| if l.split then
+//| if l.split and not p.has_lengths then
     const Sequence sequence = sequence_of(p, where.batch);
 //| end
     const int row = where.row + row_in_tile(wg);

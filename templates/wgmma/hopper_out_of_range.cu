@@ -1,12 +1,19 @@
-//| needs "l.joined_v?"
+//| needs "l.joined_v? l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- out-of-range rows: those of other sequences, and those that no pair uses ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
+//| if l.split then
+// a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V. The copies of Q
+// write zeros themselves.
+//| else
 // a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
+//| end
 
 //| pr.own_rows()
-//| pr.partial_rows()
+//| if not l.split then
+//|   pr.partial_rows()
+//| end
 
 //| include "tiles/clear_rows.cu"
 //| if l.joined_v then
@@ -22,9 +29,14 @@ __device__ __forceinline__ void clear_values(u32 tile, int first, int end, int l
 
 //| local clear = l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>"
 __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
+//| if l.split then
+  int v = 0;           // the buffer of the next block's V
+  u32 v_parities = 0;  // a bit for each buffer's barrier
+//| else
   Ring<Q_BUFS> q;
   int v = 0;                        // the buffer of the next block's V
   u32 q_parities = 0, v_parities = 0;  // a bit for each buffer's barrier
+//| end
   TileQueue tiles;
   Tile where;
   // The copy to a buffer has landed at its barrier.
@@ -42,6 +54,7 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
     const Sequence sequence = tiles.sequence(p, smem);
     tiles.done(smem, true);
     if (keys.loaded_hi < keys.loaded_lo) continue;
+//| if not l.split then
     const int wg = partial_warpgroup(sequence, where.row);
     if (wg >= 0) {
       wait(q_landed(smem, q.at, wg), q_parities, q.at * WGS + wg);
@@ -49,6 +62,7 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
       complete(q_full(smem, q.at, wg));
     }
     q.next();
+//| end
     // Of the blocks in between all rows are the sequence's own.
 #pragma unroll 1
     for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {

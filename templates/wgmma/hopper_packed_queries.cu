@@ -33,7 +33,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int l
 #pragma unroll 1
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
-    const Sequence sequence = sequence_of(p, where.batch);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     tiles.done(smem, true);
     if (keys.loaded_hi < keys.loaded_lo) continue;
 #pragma unroll 1

@@ -1,7 +1,8 @@
 //| needs "c.cluster l.persistent l.pingpong_softmax l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
-// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
+//|   local q = l.split and "a warp" or "a thread"
+// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, $(q) for Q, two other warps ----
 // One schedules tiles, one clears out-of-range rows.
 //| else
 // ---- the producer warpgroup: a thread for K, V, one $(l.split and "warp " or "")for Q$(l.persistent and ", a warp for tiles" or "") ----

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
+//| needs "c.cluster c.grid l.ahead l.masked l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -39,12 +39,18 @@ __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(k
 //| wk.slots(0, l.slot)
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
 //|   if p.has_lengths then
+//|     if l.split then
+// Boxes with rows out of the sequence's range land here, and `full` is completed when those rows are zeros.
+//|     else
 // Boxes with rows out of the sequence's range land here, and `full` is completed when those rows are zeros. Q of a tile may
 // land for one warpgroup while another one's of the tile before is still on its way: a warpgroup without rows waits for nothing.
+//|     end
 __device__ __forceinline__ u32 v_landed(u32 smem, int stage) { return barrier(smem, TILE_BARRIERS + 5 + stage); }
+//|     if not l.split then
 __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
   return barrier(smem, TILE_BARRIERS + 5 + STAGES_V + buffer * WGS + wg);
 }
+//|     end
 //|   end
 
 //|   local function load()
@@ -96,18 +102,41 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
-  auto publish = [&](const Tile &where) {
-    const u32 to = tile_slot(smem, slot.at);
-    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-//|   if p.has_lengths then
-    if (where.row >= 0 && lane < WGS) {
-      const Sequence sequence = sequence_of(p, where.batch);
-      const KeyRange keys = key_range_of(p, sequence, where, lane);
-      if (lane == 0) {
+//|   local function publish_tile()
+      store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+//|     if l.parts then
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
+//|     end
+//|   end
+//|   local function publish_sequence()
         store_shared(to + 16, make_uint4(sequence.first_q, sequence.first_k, sequence.length_q, sequence.length_k));
 //|     if l.masked then
         store_shared(to + 32, make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0));
 //|     end
+//|   end
+  auto publish = [&](const Tile &where) {
+    const u32 to = tile_slot(smem, slot.at);
+    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
+//|   local early = l.split and p.has_lengths  -- registers are few where ranges are found
+//|   if early then
+    if (lane == 0) {
+//|     publish_tile()
+//|     if l.merges then
+      leave_place(p, where);
+//|     end
+    }
+//|   end
+//|   if p.has_lengths then
+    if (where.row >= 0 && lane < WGS) {
+      const Sequence sequence = sequence_of(p, where.batch);
+//|     if early then
+      if (lane == 0) {
+//|       publish_sequence()
+      }
+//|     end
+      const KeyRange keys = key_range_of(p, sequence, where, lane);
+      if (lane == 0) {
+//|     if not early then publish_sequence() end
         store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
       }
       store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
@@ -122,10 +151,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     __syncwarp();
 //|   end
     if (lane == 0) {
-      store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
-//|   if l.parts then
-      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
-//|   end
+//|   if not early then publish_tile() end
       mbarrier_arrive(tile_full(smem, slot.at));
     }
     slot.next();
@@ -140,7 +166,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   TileOrder order(p, smem);
 //|   end
 //|   local total, tile = "p.total", "tile_of(p, tile)"
-//|   if l.split then
+//|   if l.split and not p.has_lengths then
 //|     total, tile = "parts.total()", "tile_of(p, parts, tile)"
   grid_wait();
   const Parts parts = parts_of_launch(p);

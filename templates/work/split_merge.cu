@@ -6,6 +6,27 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //| end
+//| if p.has_lengths then
+  const int4 *const open = (const int4 *)p.tiles_open;
+  const int4 launch = __ldcg(open);  // parts of each tile, tiles
+  if (launch.x == 1) return;         // O is there
+  const int all = launch.y * BR * (COLS / 4);
+#pragma unroll 1
+  for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
+    const int number = i / (BR * (COLS / 4)), row = i / (COLS / 4) - number * BR;
+    const int4 place = __ldcg(open + 1 + number);
+    Tile where;
+    where.batch = place.x;
+    where.kv_head = place.y;
+    where.head = where.kv_head * p.group;
+    where.row = place.z;
+    where.number = number;
+    where.part = 0;
+    where.parts = launch.x;
+    const Sequence sequence = sequence_of(p, place.x);
+    if (where.row + row < row_count(p, sequence)) add_parts(p, sequence, where, row, i % (COLS / 4));
+  }
+//| else
   const int parts = __ldcg((const int *)p.tiles_open);
   if (parts == 1) return;  // O is there
   const int rows = p.sq * p.group, tiles = (rows + BR - 1) / BR, all = p.b * p.hkv * rows * (COLS / 4);
@@ -22,4 +43,5 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
     where.parts = parts;
     add_parts(p, sequence_of(p, where.batch), where, row - where.row, i % (COLS / 4));
   }
+//| end
 }

@@ -18,8 +18,10 @@ struct Parts {
   __device__ __forceinline__ int total() const { return tiles * each; }
 };
 
-//| pr.most_keys()
+//| if not p.has_lengths then
+//|   pr.most_keys()
 
+//| end
 //| if c.parts == 0 then
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or two, or one for each tile.
 //| end
@@ -42,9 +44,29 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   return {tiles, each};
 //| end
 }
+//| local function blocks_of(keys) return ("(%s + BC - 1) / BC"):format(keys) end
+//| if p.has_lengths then
+// The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
+__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys) {
+  const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)).each;
+//|   if l.merges then
+  if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
+//|   end
+  return parts;
+}
+//|   if l.merges then
+// Where a tile is, for the second step: its number says nothing without the search.
+__device__ __forceinline__ void leave_place(const Params &p, const Tile &where) {
+  if (where.row >= 0 && where.parts > 1 && where.part == 0)
+    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, 0);
+}
+//|   end
+
+//|   pr.part_of(true)
+//| else
 // The same for this launch.
 __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
-  const Parts parts = parts_of(p.tiles * p.hkv * p.b, (most_keys(p, sequence_of(p, 0)) + BC - 1) / BC, (int)$(wk.blocks));
+  const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), (int)$(wk.blocks));
 //| if l.merges then
   if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
 //| end
@@ -60,3 +82,4 @@ __device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int
   w.parts = parts.each;
   return w;
 }
+//| end

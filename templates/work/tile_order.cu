@@ -48,7 +48,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   return w;
 }
 //| end
-//| if l.split then
+//| if l.split and not p.has_lengths then
 
 //|   include "work/split_parts.cu"
 //| end

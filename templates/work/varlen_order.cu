@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.tma?"
+//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.split? l.tma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -33,7 +33,10 @@ struct Levels {
   }
 };
 
-//| if l.parts then
+//| if l.split then
+//|   include "work/split_parts.cu"
+
+//| elseif l.parts then
 // How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
 // rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more parts than there is
 // room for.
@@ -112,18 +115,22 @@ struct TileOrder {
 //| end
 
   __device__ __forceinline__ int heads() const { return $(wk.heads(packed)); }
+//| if not l.split then
   // Queries of a tile.
   __device__ __forceinline__ int unit() const { return $(packed and "max(BR / p.group, 1)" or "BR"); }
+//| end
   __device__ __forceinline__ int total() const { return counts().total; }
 
 //| pr.levels_of()
 
-//| pr.keys_of()
+//| if not l.split then
+//|   pr.keys_of()
   // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
   __device__ __forceinline__ int width_of(int keys) const {
     const int most = min(max(p.section_keys / max(keys, 1), 1), p.hkv), sections = (p.hkv + most - 1) / most;
     return (p.hkv + sections - 1) / sections$(packed and "" or " * p.group");
   }
+//| end
 
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
   // token, may hold most keys of the batch: how many heads share the L2 does not depend on them.
@@ -136,7 +143,11 @@ struct TileOrder {
       for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
         if (lane == n) number = first + __ffs(left) - 1;
     const Levels levels = levels_of(number);
+//| if l.split then
+    keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
+//| else
     keep(LaneSequence{levels, number, width_of(__reduce_add_sync(~0u, keys_of(number)))});
+//| end
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
@@ -154,7 +165,10 @@ struct TileOrder {
       most = max(most, levels.highest());
     }
     Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
-//| if l.parts then
+//| if l.split then
+    n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group));
+    n.total *= n.parts;
+//| elseif l.parts then
     n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
     n.total *= n.parts;
 //| end
