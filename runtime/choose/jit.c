@@ -63,7 +63,7 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
     fa_entry e;
     char hex[33];
     const char *arch = ctx->device.arch.name;
-    fa_status st = fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k);
+    fa_status st = fa_compiler_key(ctx->compiler, s, arch, FA_IMAGE_LOADED(ctx->device.driver->takes_ptx), &k);
     if (st != FA_OK) {
         fa_text_fmt(t, "kernel     not compiled%s: %s\n", st == FA_NO_NVRTC ? ", and no compiler" : "", fa_last_error());
         return;
