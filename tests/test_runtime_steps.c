@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-TestSuite(runtime_steps, .timeout = 600);
+TestSuite(runtime_steps, .timeout = 7200);
 
 #define ONE "extern \"C\" __global__ void __launch_bounds__(32)\n    first(float *p) {\n  if (p) {\n    *p = 1.f;\n  }\n}\n"
 #define TWO "extern \"C\" __global__ void second(float *p) { // calls no first(p)\n  first_of(p);\n}\n"
