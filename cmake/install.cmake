@@ -17,6 +17,9 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen_launch.pc.in ${fa_made}/fagen_lau
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fagen_archive fagen_shared fagen_launch fagen_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(FAGEN_PRECOMPILED)
+  install(FILES ${fa_precompiled} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(FILES ${fa_made}/fagenConfig.cmake ${fa_made}/fagenConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/fagenBundle.cmake
   DESTINATION ${fa_package})
 install(FILES ${fa_made}/fagen.pc ${fa_made}/fagen_launch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

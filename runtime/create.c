@@ -3,6 +3,7 @@
 #include "runtime.h"
 #include "runtime/args/check.h"
 #include "runtime/build/kernels.h"
+#include "runtime/bundle/precompiled.h"
 #include "runtime/bundle/set.h"
 #include "runtime/choose/generators.h"
 #include "runtime/choose/jit.h"
@@ -35,6 +36,8 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->check_device_data = o->check_device_data;
     ctx->checks_device_data = o->check_device_data == 1 || (o->check_device_data == 0 && fa_device_is_simulated(&ctx->device));
     fa_status st = fa_bundle_set_open(ctx->bundle_set, o->bundles);
+    if (st == FA_OK)
+        st = fa_precompiled_open(ctx->precompiled, o->shipped, env);
     if (st != FA_OK)
         return st;
     if (!fa_workload_open(ctx, o, env) || !fa_table_open(ctx->table))
@@ -47,6 +50,7 @@ typedef struct whole {
     fa_context ctx;
     fa_kernels kernels;
     fa_bundle_set bundle_set;
+    fa_precompiled precompiled;
     fa_generators generators;
     fa_pins pins;
     fa_plans plans;
@@ -67,6 +71,7 @@ static fa_context *begin(void)
     ctx->forks = atomic_load(&fa_forks);
     ctx->kernels = &w->kernels;
     ctx->bundle_set = &w->bundle_set;
+    ctx->precompiled = &w->precompiled;
     ctx->generators = &w->generators;
     ctx->pins = &w->pins;
     ctx->plans = &w->plans;
@@ -78,6 +83,7 @@ static fa_context *begin(void)
     pthread_mutex_init(&w->kernels.mutex, NULL);
     pthread_mutex_init(&w->generators.mutex, NULL);
     fa_pins_open(&w->pins);
+    pthread_mutex_init(&w->precompiled.mutex, NULL);
     fa_plans_open(&w->plans);
     fa_lacks_open(&w->lacks);
     fa_background_open(&w->background);
@@ -160,6 +166,7 @@ void fa_destroy(fa_context *ctx)
     fa_jit_close(ctx);
     fa_pins_close(ctx->pins);
     fa_bundle_set_close(ctx->bundle_set);
+    fa_precompiled_close(ctx->precompiled);
     fa_workload_close(ctx);
     pthread_mutex_destroy(&ctx->generators->mutex);
     pthread_mutex_destroy(&ctx->kernels->mutex);

@@ -410,10 +410,15 @@ typedef struct fa_options {
     const char *workload;
     int32_t workspace; /* fa_workspace_source: of launches that bring none */
     int32_t reserved;  /* 0 */
+    /* NULL: the file fagen-kernels.bundle in the library's folder, where there is one; a path; "" = none. Kernels that ship compiled: what
+     * was chosen comes from there where its text and arch are those of an image, else from the disk cache or NVRTC. Nothing is chosen by
+     * it. A file of another version, or a damaged one, is a line of the log. */
+    const char *shipped;
 } fa_options;
-#define FA_OPTIONS_INIT                                                                                                                 \
-    {                                                                                                                                   \
-        sizeof(fa_options), FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_LOG_WARN, 0, FA_NULL, 0, 0, 0, 0, 0, FA_NULL, 0, 0 \
+#define FA_OPTIONS_INIT                                                                                                                  \
+    {                                                                                                                                    \
+        sizeof(fa_options), FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_LOG_WARN, 0, FA_NULL, 0, 0, 0, 0, 0, FA_NULL, 0, 0, \
+            FA_NULL                                                                                                                      \
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary

@@ -84,7 +84,7 @@ static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_sourc
             use_resources(c, c->plan->kernel->resources, c->plan->kernel->step, c->plan->kernel->steps, w);
         return st;
     }
-    fa_status st = fa_build_image(w->site.store, w->site.compiler, s, w->site.arch->name, 0, about, false, &e, NULL);
+    fa_status st = fa_build_image(w->site.store, w->site.compiler, s, w->site.arch->name, FA_IMAGE_STEPS, about, false, &e, NULL);
     if (st != FA_OK)
         return st;
     for (int i = 0; i < s->steps; i++)

@@ -121,7 +121,7 @@ static fa_status want_launched(wanted *w, cli *c, fa_compiler *compiler, const c
     if (st == FA_OK) {
         snprintf(w->arch, sizeof w->arch, "%s", fa_context_arch(s.ctx)->name);
         w->ptx = !a->arch && fa_context_driver(s.ctx)->takes_ptx ? 1 : 0;
-        st = fa_compiler_key(compiler, &w->source, w->arch, w->ptx, &w->key);
+        st = fa_compiler_key(compiler, &w->source, w->arch, FA_IMAGE_LOADED(w->ptx), &w->key);
     }
     cli_session_close(&s);
     return st;
@@ -182,7 +182,7 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word)
     if (st == FA_OK)
         st = want_launched(&w, c, compiler, a, &p);
     if (st == FA_OK)
-        st = fa_build_metadata(&w.metadata, compiler, &w.source, w.arch, w.ptx, (fa_subject){ &p, &w.config });
+        st = fa_build_metadata(&w.metadata, compiler, &w.source, w.arch, FA_IMAGE_LOADED(w.ptx), (fa_subject){ &p, &w.config });
     if (st == FA_OK) {
         finding f = { .want = &w.metadata, .key = w.key };
         fa_scan(s, look, &f);

@@ -61,21 +61,22 @@ static fa_status add_image(cli_bundle *b, const fa_problem *p, const fa_config *
     return describe(i, p, c, s);
 }
 
-static bool same_row(const cli_bundle *b, const cli_bundle_row *r, const fa_problem *p, const fa_entry *e)
+/* Products of one arch may differ in the kernel: then both have a row, and a launch takes the first. */
+static bool same_row(const cli_bundle *b, const cli_bundle_row *r, const fa_problem *p, const fa_source *s, const fa_entry *e)
 {
     char x[160], y[160];
     const cli_bundle_image *i = b->image[r->image];
     fa_problem_print_key(x, sizeof x, &r->problem);
     fa_problem_print_key(y, sizeof y, p);
     return !strcmp(x, y) && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && !strcmp(i->entry.arch, e->arch) &&
-           i->entry.ptx == e->ptx;
+           i->entry.ptx == e->ptx && same_image(i, s, e);
 }
 
 fa_status cli_bundle_add(cli_bundle *b, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s, fa_entry *e)
 {
     uint32_t i = 0;
     for (uint32_t k = 0; k < b->rows; k++)
-        if (same_row(b, &b->row[k], p, e))
+        if (same_row(b, &b->row[k], p, s, e))
             return FA_OK;
     cli_bundle_row *list = realloc(b->row, (b->rows + 1) * sizeof *list);
     if (!list)

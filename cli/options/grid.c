@@ -2,6 +2,7 @@
 #include "grid.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "runtime/choose/shipped.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ enum {
     MIXED = 32,
     TRAINING = 64,
     VERIFY = 128,
+    SHIPPED = 256, /* no series */
     ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING | VERIFY
 };
 
@@ -32,6 +34,7 @@ const cli_grid cli_grids[] = {
       TRAINING },
     { "vit", "images: vision and diffusion transformers", VIT },
     { "all", "all of these", ALL },
+    { "shipped", "the problems of the winners that ship", SHIPPED },
     { NULL, NULL, 0 },
 };
 #define LENGTHS 8
@@ -280,6 +283,9 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
     for (const cli_grid *g = cli_grids; g->name; g++)
         if (!strcmp(g->name, name))
             wanted = g->sets;
+    for (size_t i = 0; i < fa_shipped_count && wanted & SHIPPED; i++)
+        if (n < CLI_GRID_MOST && is_new(out, n, &fa_shipped_rows[i].problem))
+            out[n++] = (cli_grid_row){ fa_shipped_rows[i].problem, "a winner that ships" };
     for (int round = 0; round < LENGTHS; round++)
         for (size_t i = 0; i < SERIES; i++)
             for (int32_t op = FA_FORWARD; op <= last_op(&series[i]); op++) {

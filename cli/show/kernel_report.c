@@ -39,11 +39,11 @@ static fa_status compile(cli_kernel_report *a, fa_store *store, fa_compiler *com
     if (st != FA_OK)
         return st;
     snprintf(a->compiler, sizeof a->compiler, "%s", nvrtc->identity);
-    fa_compile_options_make(&o, nvrtc, a->arch->name, FA_IMAGE_CUBIN);
+    fa_compile_options_make(&o, nvrtc, a->arch->name, fa_image_kind(a->source, FA_IMAGE_STEPS));
     for (int i = 0; i < o.n && at < sizeof a->options; i++)
         at += (size_t)snprintf(a->options + at, sizeof a->options - at, "%s%s", i ? " " : "", o.list[i]);
-    st = fa_compiler_key(compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, &a->key);
-    return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, (fa_subject){ p, c }, false, &a->cubin,
+    st = fa_compiler_key(compiler, a->source, a->arch->name, FA_IMAGE_STEPS, &a->key);
+    return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_STEPS, (fa_subject){ p, c }, false, &a->cubin,
                                         &a->cached)
                        : st;
 }

@@ -35,7 +35,7 @@ void cli_kernel_report_free(cli_kernel_report *a);
 json_t *cli_kernel_report_json(const cli_kernel_report *a);
 void cli_kernel_report_print(const cli_kernel_report *a);
 
-/* The machine code of a cubin as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for:
+/* The machine code of an image of cubins as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for:
  * then *missing is true, and the command ends with CLI_EXIT_MISSING. */
-fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing);
+fa_status cli_sass(const char *image, size_t n, fa_text *out, bool *missing);
 #endif

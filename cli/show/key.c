@@ -79,8 +79,9 @@ static void render_again(const search *s, const fa_entry *e, const json_t *about
         st = cli_gen_open(&g);
     if (st == FA_OK)
         st = fa_render(g, &p, &c, arch, 0, &out->source);
-    for (int lean = 0; st == FA_OK && lean <= FA_IMAGE_LEAN && !out->same; lean += FA_IMAGE_LEAN) {
-        st = fa_compiler_key(compiler, &out->source, s->arch, e->ptx | lean, &key);
+    static const int kinds[] = { FA_IMAGE_STEPS, FA_IMAGE_CUBIN, FA_IMAGE_LEAN };
+    for (size_t i = 0; st == FA_OK && i < sizeof kinds / sizeof *kinds && !out->same; i++) {
+        st = fa_compiler_key(compiler, &out->source, s->arch, e->ptx | kinds[i], &key);
         out->same = st == FA_OK && key.lo == s->key.lo && key.hi == s->key.hi;
     }
     snprintf(out->why, sizeof out->why, "%s",

@@ -2,6 +2,7 @@
 #include "cli/text/progress.h"
 #include "gen/error.h"
 #include "kernel_report.h"
+#include "runtime/build/parts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,9 +58,24 @@ static fa_status collect(const char *tool, const char *argument, const char *fil
     return out->oom ? fa_fail(FA_NOMEM, "no memory for what %s says", tool) : FA_OK;
 }
 
-fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing)
+static fa_status disassemble(const char *tool, const char *argument, const fa_part *cubin, fa_text *out)
 {
-    char tool[4096], file[] = "/tmp/fagen-XXXXXX.cubin";
+    char file[] = "/tmp/fagen-XXXXXX.cubin";
+    int fd = mkostemps(file, 6, O_CLOEXEC);
+    if (fd < 0)
+        return fa_fail(FA_IO, "%s: %s", file, strerror(errno));
+    bool whole = write(fd, cubin->bytes, cubin->size) == (ssize_t)cubin->size;
+    whole = close(fd) == 0 && whole;
+    fa_status st = whole ? collect(tool, argument, file, out) : fa_fail(FA_IO, "%s: cannot be written: %s", file, strerror(errno));
+    unlink(file);
+    return st;
+}
+
+fa_status cli_sass(const char *image, size_t n, fa_text *out, bool *missing)
+{
+    char tool[4096];
+    fa_part part[FA_SOURCE_STEPS];
+    fa_status st = FA_OK;
     size_t i = 0;
     while (i < sizeof tools / sizeof *tools && !find(tools[i].name, tool, sizeof tool))
         i++;
@@ -68,12 +84,8 @@ fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing)
         return fa_fail(FA_IO, "--sass: neither nvdisasm nor cuobjdump was found in PATH or in bin of CUDA_HOME (else /usr/local/cuda); "
                               "accepted: one of them, "
                               "from a CUDA toolkit, or --ptx");
-    int fd = mkostemps(file, 6, O_CLOEXEC);
-    if (fd < 0)
-        return fa_fail(FA_IO, "%s: %s", file, strerror(errno));
-    bool whole = write(fd, cubin, n) == (ssize_t)n;
-    whole = close(fd) == 0 && whole;
-    fa_status st = whole ? collect(tool, tools[i].argument, file, out) : fa_fail(FA_IO, "%s: cannot be written: %s", file, strerror(errno));
-    unlink(file);
+    int parts = fa_parts_of(image, n, part, FA_SOURCE_STEPS);
+    for (int k = 0; k < parts && st == FA_OK; k++)
+        st = disassemble(tool, tools[i].argument, &part[k], out);
     return st;
 }

@@ -187,7 +187,7 @@ static int form(cli *c, const show_args *a, const cli_session *s, const fa_probl
     if (st == FA_OK && a->source)
         fa_text_add(&t, source.text, source.text_size);
     else if (st == FA_OK)
-        st = fa_build_image(fa_context_store(s->ctx), fa_context_compiler(s->ctx), &source, arch, a->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN,
+        st = fa_build_image(fa_context_store(s->ctx), fa_context_compiler(s->ctx), &source, arch, FA_IMAGE_LOADED(a->ptx),
                             (fa_subject){ p, &selection.config }, false, &e, NULL);
     if (st == FA_OK && a->ptx)
         fa_text_add(&t, e.image, e.image_size - 1);

@@ -49,13 +49,14 @@ class Context:
     check_device_data: lengths and pages are looked at in each launch; None: on the simulator.
     workspace: "context" lends one to launches that bring none, "caller" does not; PyTorch's and all others here bring theirs.
     workload: file to which closing adds what was launched, for `fagen tune --workload`; None: FAGEN_WORKLOAD; "": none.
+    shipped: bundle of kernels that ship compiled; None: the one of the wheel, where it has one; "": none.
     Raises NoDriver, InvalidArgument, Unsupported.
     """
 
     def __init__(self, device: Optional[str] = None, *, cache_dir: Optional[str] = None, template_dir: Optional[str] = None,
                  nvrtc: Optional[str] = None, on_miss: str = "compile", in_order: bool = False, sram_budget: int = 0,
                  cache_limit: int = 0, check_device_data: Optional[bool] = None,
-                 workload: Optional[str] = None, workspace: str = "context") -> None:
+                 workload: Optional[str] = None, workspace: str = "context", shipped: Optional[str] = None) -> None:
         if device is not None and not isinstance(device, str):
             raise invalid("device", repr(device), '"cuda:N", "sim:sm_80", "sim:sm_90a", or None')
         if on_miss not in ON_MISS:
@@ -72,7 +73,7 @@ class Context:
                                template_dir=_text(template_dir), nvrtc=_text(nvrtc or _nvrtc.choose()), log_level=_abi.FA_LOG_WARN,
                                sram_budget=sram_budget, in_order=int(in_order), cache_limit=cache_limit, on_miss=ON_MISS[on_miss],
                                check_device_data=0 if check_device_data is None else 1 if check_device_data else -1,
-                               workload=_text(workload), workspace=WORKSPACES[workspace])
+                               workload=_text(workload), workspace=WORKSPACES[workspace], shipped=_text(shipped))
         handle = C.c_void_p()
         check(lib.fa_create(C.byref(handle), C.byref(options)))
         self._handle = handle.value

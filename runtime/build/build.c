@@ -20,7 +20,7 @@ fa_status fa_build_metadata(fa_metadata *out, fa_compiler *c, const fa_source *s
     fa_status st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
-    fa_compile_options_make(&o, n, arch, kind);
+    fa_compile_options_make(&o, n, arch, fa_image_kind(s, kind));
     out->n_options = fa_compile_options_keyed(&o, keyed);
     for (int i = 0; i < out->n_options; i++)
         snprintf(out->options[i], sizeof out->options[i], "%s", keyed[i]);
@@ -105,20 +105,20 @@ static void say(const fa_context *ctx, const fa_kernel *k, const fa_source *s)
 fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const fa_kernel **out)
 {
     const char *arch = ctx->device.arch.name;
-    int ptx = ctx->device.driver->takes_ptx ? 1 : 0;
+    int kind = FA_IMAGE_LOADED(ctx->device.driver->takes_ptx);
     fa_key key;
     fa_entry e;
     fa_kernel *k = NULL;
     fa_entered in;
     bool cached = false;
     *out = NULL;
-    fa_status st = fa_compiler_key(ctx->compiler, s, arch, ptx, &key);
+    fa_status st = fa_compiler_key(ctx->compiler, s, arch, kind, &key);
     if (st != FA_OK)
         return st;
     *out = fa_kernels_find(ctx->kernels, key, s->steps, s->step);
     if (*out)
         return FA_OK;
-    st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, false, &e, &cached);
+    st = fa_build_image(ctx->store, ctx->compiler, s, arch, kind, about, false, &e, &cached);
     if (st != FA_OK)
         return st;
     st = fa_context_enter(ctx, &in);
@@ -130,7 +130,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     if (st == FA_DEVICE && cached) {
         fa_log_say(&ctx->log, FA_LOG_WARN, "a cached kernel was refused and is compiled again: %s", fa_last_error());
         fa_entry_free(&e);
-        st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, true, &e, &cached);
+        st = fa_build_image(ctx->store, ctx->compiler, s, arch, kind, about, true, &e, &cached);
         if (st == FA_OK)
             st = load(ctx, &k, &e, s);
     }

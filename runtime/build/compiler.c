@@ -1,10 +1,13 @@
-/* compiler: one NVRTC program per call. */
+/* compiler: one NVRTC program per call, or per step. */
 #include "compiler.h"
 #include "gen/directives.h"
 #include "gen/error.h"
+#include "parts.h"
 #include "runtime/context/environment.h"
 #include "runtime/context/exit.h"
 #include "sim/sim.h"
+#include "step_text.h"
+#include "workers.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +60,12 @@ fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out)
     return st;
 }
 
+int fa_image_kind(const fa_source *s, int kind)
+{
+    bool apart = kind & FA_IMAGE_STEPS && !(kind & FA_IMAGE_PTX) && fa_step_text_apart(s);
+    return apart ? kind : kind & ~FA_IMAGE_STEPS;
+}
+
 void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int kind)
 {
     bool ptx = kind & FA_IMAGE_PTX;
@@ -71,8 +80,11 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
         out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
     if (!ptx)
         out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
-    if (nvrtc->major > 12 || (nvrtc->major == 12 && nvrtc->minor >= 9))
+    if (nvrtc->major > 12 || (nvrtc->major == 12 && nvrtc->minor >= 9)) {
         out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one, unchecked */
+        out->list[out->n++] = "--minimal";  /* without the declarations of textures and of the CUDA runtime */
+    }
+    out->apart = kind & FA_IMAGE_STEPS;
 }
 
 int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COMPILER_KEYED])
@@ -80,6 +92,8 @@ int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COM
     fa_environment env = fa_environment_read();
     int n = o->n;
     memcpy(out, o->list, (size_t)n * sizeof *out);
+    if (o->apart)
+        out[n++] = "steps apart";
     /* NVRTC puts these around its options by itself */
     out[n++] = env.prepend_flags ? env.prepend_flags : "";
     out[n++] = env.append_flags ? env.append_flags : "";
@@ -130,9 +144,11 @@ fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, 
     fa_status st = check_inputs(s);
     if (st == FA_OK)
         st = fa_compiler_nvrtc(c, &n);
+    if (st == FA_OK && ended_by(heeded))
+        st = fa_fail(FA_INTERRUPTED, "%s: interrupted before it was compiled", s->name);
     if (st != FA_OK)
         return st;
-    fa_compile_options_make(&o, n, arch, kind);
+    fa_compile_options_make(&o, n, arch, fa_image_kind(s, kind));
     *out = key_of(n, &o, s, arch);
     return FA_OK;
 }
@@ -222,14 +238,84 @@ static void compile_first(const fa_nvrtc *n, const fa_compile_options *o)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Of one source: what all its programs share, and the results of each. */
+typedef struct compilation {
+    const fa_nvrtc *nvrtc;
+    const fa_compile_options *options;
+    const fa_source *source;
+    const char *arch;
+    const atomic_bool *heeded; /* of the thread that asked: fa_compiler_heed() */
+    fa_entry *part;            /* image and log; of one for each step, or one of all */
+} compilation;
+
+static nvrtcResult fetch_all(const fa_nvrtc *n, nvrtcProgram program, nvrtcResult compiled, bool ptx, fa_entry *out)
+{
+    nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
+    if (out->log)
+        out->log_size = strnlen(out->log, out->log_size); /* its NUL is not counted here */
+    if (compiled != NVRTC_SUCCESS)
+        return compiled;
+    if (l != NVRTC_SUCCESS) /* the log tells registers and spills: a kernel without one is not kept, since they could not be known later */
+        return l;
+    return ptx ? fetch(program, n->nvrtcGetPTXSize, n->nvrtcGetPTX, &out->image, &out->image_size)
+               : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);
+}
+
+static fa_status run(const compilation *j, const char *text, fa_entry *out)
+{
+    const fa_nvrtc *n = j->nvrtc;
+    const fa_source *s = j->source;
+    nvrtcProgram program = NULL;
+    fa_text errors = { 0 };
+    fa_status st = FA_OK;
+    nvrtcResult r = n->nvrtcCreateProgram(&program, text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
+    if (r == NVRTC_SUCCESS) {
+        if (n->nvrtcSetFlowCallback)
+            n->nvrtcSetFlowCallback(program, stops, (void *)j->heeded);
+        r = fetch_all(n, program, n->nvrtcCompileProgram(program, j->options->n, j->options->list), out->ptx, out);
+        n->nvrtcDestroyProgram(&program);
+    }
+    if (fa_exiting()) /* what comes next would be a load */
+        st = fa_fail(FA_INTERRUPTED, "%s: the process exits, and the compilation was given up", s->name);
+    else if (r != NVRTC_SUCCESS && ended_by(j->heeded))
+        st = fa_fail(FA_INTERRUPTED, "%s: interrupted, and the compilation was given up", s->name);
+    else if (r == NVRTC_ERROR_OUT_OF_MEMORY)
+        st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
+    else if (r != NVRTC_SUCCESS) {
+        first_errors(&errors, out->log ? out->log : "");
+        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, j->arch, n->name, n->nvrtcGetErrorString(r), fa_text_cstr(&errors),
+                     strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_HINT : "");
+    }
+    fa_text_free(&errors);
+    return st;
+}
+
+static fa_status run_step(void *user, int i)
+{
+    const compilation *j = user;
+    char *text = fa_step_text(j->source, i);
+    fa_status st = text ? run(j, text, &j->part[i]) : fa_fail(FA_NOMEM, "%s: no memory for the text of a step", j->source->name);
+    free(text);
+    return st;
+}
+
+static fa_status run_steps(compilation *j, fa_entry *out)
+{
+    fa_entry part[FA_SOURCE_STEPS] = { { .ptx = 0 } };
+    _Static_assert(FA_WORKERS_MOST >= FA_SOURCE_STEPS, "a thread for each");
+    j->part = part;
+    fa_status st = fa_workers_run(j->source->steps, run_step, j);
+    if (st == FA_OK && !fa_parts_join(out, part, j->source->steps))
+        st = fa_fail(FA_NOMEM, "%s: no memory for the cubins of its steps", j->source->name);
+    for (int i = 0; i < j->source->steps; i++)
+        fa_entry_free(&part[i]);
+    return st;
+}
+
 static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
-    nvrtcProgram program = NULL;
-    bool ptx = kind & FA_IMAGE_PTX;
-    fa_text errors = { 0 };
-    memset(out, 0, sizeof *out);
     fa_status st = check_inputs(s);
     if (st == FA_OK)
         st = fa_compiler_nvrtc(c, &n);
@@ -237,38 +323,13 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
         st = fa_fail(FA_INTERRUPTED, "%s: interrupted before it was compiled", s->name);
     if (st != FA_OK)
         return st;
-    fa_compile_options_make(&o, n, arch, kind);
+    fa_compile_options_make(&o, n, arch, fa_image_kind(s, kind));
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
-    out->ptx = ptx ? 1 : 0;
+    out->ptx = kind & FA_IMAGE_PTX ? 1 : 0;
     compile_first(n, &o);
-    nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
-    if (r == NVRTC_SUCCESS) {
-        if (n->nvrtcSetFlowCallback)
-            n->nvrtcSetFlowCallback(program, stops, (void *)heeded);
-        r = n->nvrtcCompileProgram(program, o.n, o.list);
-        nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
-        if (out->log)
-            out->log_size = strnlen(out->log, out->log_size); /* its NUL is not counted here */
-        if (r == NVRTC_SUCCESS)
-            r = l; /* the log tells registers and spills: a kernel without one is not kept, since they could not be known later */
-        if (r == NVRTC_SUCCESS)
-            r = ptx ? fetch(program, n->nvrtcGetPTXSize, n->nvrtcGetPTX, &out->image, &out->image_size)
-                    : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);
-        n->nvrtcDestroyProgram(&program);
-    }
-    if (fa_exiting()) /* what comes next would be a load */
-        st = fa_fail(FA_INTERRUPTED, "%s: the process exits, and the compilation was given up", s->name);
-    else if (r != NVRTC_SUCCESS && ended_by(heeded))
-        st = fa_fail(FA_INTERRUPTED, "%s: interrupted, and the compilation was given up", s->name);
-    else if (r == NVRTC_ERROR_OUT_OF_MEMORY)
-        st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
-    else if (r != NVRTC_SUCCESS) {
-        first_errors(&errors, out->log ? out->log : "");
-        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, arch, n->name, n->nvrtcGetErrorString(r), fa_text_cstr(&errors),
-                     strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_HINT : "");
-    }
-    fa_text_free(&errors);
+    compilation j = { .nvrtc = n, .options = &o, .source = s, .arch = arch, .heeded = heeded };
+    st = o.apart ? run_steps(&j, out) : run(&j, s->lined ? s->lined : s->text, out);
     if (st != FA_OK)
         fa_entry_free(out);
     return st;

@@ -1,6 +1,7 @@
 /* kernel: from verified bytes to functions that can be launched. */
 #include "kernel.h"
 #include "gen/error.h"
+#include "parts.h"
 #include "runtime/args/map.h"
 #include "runtime/context/driver_cuda.h"
 #include <stdatomic.h>
@@ -27,7 +28,8 @@ static fa_status ready_step(const fa_device *d, fa_kernel *k, int i, const char 
 {
     const cu_driver *dr = d->driver;
     CUfunction touched;
-    fa_status st = fa_driver_check(dr, dr->cuLibraryGetKernel(&k->fn[i], k->library, k->step[i].entry), "cuLibraryGetKernel");
+    CUlibrary library = k->library[i] ? k->library[i] : k->library[0];
+    fa_status st = fa_driver_check(dr, dr->cuLibraryGetKernel(&k->fn[i], library, k->step[i].entry), "cuLibraryGetKernel");
     if (st == FA_OK && k->step[i].smem > 0)
         st = fa_driver_check(
             dr, dr->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k->step[i].smem, k->fn[i], d->handle),
@@ -40,6 +42,19 @@ static fa_status ready_step(const fa_device *d, fa_kernel *k, int i, const char 
     k->resources[i] = fa_resources_parse(log, k->step[i].entry);
     ask(d, k->fn[i], &k->resources[i]);
     return FA_OK;
+}
+
+static fa_status load_parts(const fa_device *d, fa_kernel *k, const fa_entry *e)
+{
+    fa_part part[FA_SOURCE_STEPS];
+    fa_status st = FA_OK;
+    int n = fa_parts_of(e->image, e->image_size, part, FA_SOURCE_STEPS);
+    if (n != 1 && n != k->steps)
+        return fa_fail(FA_DEVICE, "image: its parts are %d; accepted: one, or the %d steps of the source", n, k->steps);
+    for (int i = 0; i < n && st == FA_OK; i++)
+        st = fa_driver_check(d->driver, d->driver->cuLibraryLoadData(&k->library[i], part[i].bytes, NULL, NULL, 0, NULL, NULL, 0),
+                             "cuLibraryLoadData");
+    return st;
 }
 
 fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e, const fa_source *s)
@@ -57,8 +72,7 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     k->number = 1 + atomic_fetch_add(&loaded, 1);
     k->workspace = s->workspace;
     k->packing = s->packing;
-    fa_status st =
-        fa_driver_check(d->driver, d->driver->cuLibraryLoadData(&k->library, e->image, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryLoadData");
+    fa_status st = load_parts(d, k, e);
     for (int i = 0; st == FA_OK && i < k->steps; i++)
         st = ready_step(d, k, i, e->log);
     if (st != FA_OK) {
@@ -73,7 +87,8 @@ void fa_kernel_unload(const fa_device *d, fa_kernel *k)
 {
     if (!k)
         return;
-    if (k->library)
-        d->driver->cuLibraryUnload(k->library);
+    for (int i = 0; i < FA_SOURCE_STEPS; i++)
+        if (k->library[i])
+            d->driver->cuLibraryUnload(k->library[i]);
     free(k);
 }

@@ -1,4 +1,4 @@
-/* kernel: a loaded library of one source's kernels with what they use. */
+/* kernel: the loaded kernels of one source with what they use. */
 #ifndef FA_RUNTIME_BUILD_KERNEL_H
 #define FA_RUNTIME_BUILD_KERNEL_H
 #include "cache/entry.h"
@@ -8,8 +8,8 @@
 
 typedef struct fa_kernel {
     fa_key key;
-    uint64_t number; /* of no other kernel of the process */
-    CUlibrary library;
+    uint64_t number;                    /* of no other kernel of the process */
+    CUlibrary library[FA_SOURCE_STEPS]; /* of each step, or the first of all */
     int32_t steps;
     CUkernel fn[FA_SOURCE_STEPS];
     fa_step step[FA_SOURCE_STEPS];
@@ -21,7 +21,7 @@ typedef struct fa_kernel {
     struct fa_kernel *next; /* of the list of its context */
 } fa_kernel;
 
-/* Loads the image of e into the driver and readies every step for its shared memory on the device. The device's context is
+/* Loads the image of e, or its parts, into the driver and readies every step for its shared memory on the device. The device's context is
  * current. FA_DEVICE when the driver refuses. *out is heap. */
 fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e, const fa_source *s);
 void fa_kernel_unload(const fa_device *d, fa_kernel *k); /* NULL is fine */

@@ -1,11 +1,10 @@
-/* set: the bundles of a context are read once (blob.h); the bytes of an image are looked at when they are first loaded. */
+/* set: the bundles of a context are read once (blob.h). */
 #include "set.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/build/kernels.h"
+#include "image.h"
 #include "runtime/context/context.h"
-#include "runtime/context/exit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,25 +83,13 @@ void fa_bundle_set_close(fa_bundle_set *s)
     *s = (fa_bundle_set){ .n = 0 };
 }
 
-/* The image's bytes against its checksum; the message names the image. */
-static fa_status check_bytes(const fa_blob *b, const fa_blob_image *image, fa_key *key)
-{
-    char hex[33];
-    *key = fa_blob_image_check(image);
-    fa_key_print(hex, *key);
-    if (strcmp(hex, image->check) != 0)
-        return fa_fail(FA_INVALID, "bundle %.60s: image %d: its checksum is %s; accepted: %s, as when it was written: emit it again",
-                       b->name, (int)(image - b->image), hex, image->check);
-    return FA_OK;
-}
-
 static fa_status open_whole(const void *bytes, size_t size)
 {
     fa_bundle_set s = { .n = 0 };
     fa_key key;
     fa_status st = fa_wrap(take_bundle(&s, bytes, size), "bundle");
     for (uint32_t i = 0; st == FA_OK && i < s.blob[0]->images; i++)
-        st = check_bytes(s.blob[0], &s.blob[0]->image[i], &key);
+        st = fa_bundle_image_check(s.blob[0], &s.blob[0]->image[i], &key);
     fa_bundle_set_close(&s);
     return st;
 }
@@ -179,53 +166,9 @@ void fa_bundle_set_source(fa_source *out, const fa_blob_image *image)
         out->step[i] = image->step[i].launch;
 }
 
-static fa_status load(fa_context *ctx, const fa_bundle_set_row *r, fa_key key, fa_kernel **out)
-{
-    fa_source s;
-    fa_entered in;
-    /* a copy: no driver says how it wants the bytes aligned */
-    fa_entry e = { .key = key, .ptx = r->image->ptx, .image = malloc((size_t)r->image->size), .image_size = (size_t)r->image->size };
-    if (!e.image)
-        return fa_fail(FA_NOMEM, "%d bytes of host memory", r->image->size);
-    memcpy(e.image, r->image->bytes, (size_t)r->image->size);
-    fa_bundle_set_source(&s, r->image);
-    fa_status st = fa_exit_begin("load");
-    if (st == FA_OK) {
-        st = fa_context_enter(ctx, &in);
-        if (st == FA_OK) {
-            st = fa_kernel_load(out, &ctx->device, &e, &s);
-            fa_context_leave(ctx, &in);
-        }
-        fa_exit_end();
-    }
-    free(e.image);
-    for (int i = 0; st == FA_OK && i < r->image->steps; i++)
-        if (r->image->step[i].registers) { /* what ptxas said of this very cubin: the driver does not tell of spills */
-            (*out)->resources[i].known = true;
-            (*out)->resources[i].registers = r->image->step[i].registers;
-            (*out)->resources[i].spill_stores = r->image->step[i].spills;
-        }
-    return st;
-}
-
 fa_status fa_bundle_set_load(fa_context *ctx, const fa_bundle_set_row *r, const fa_kernel **out)
 {
-    fa_key key;
     fa_source s;
-    fa_kernel *k = NULL;
-    *out = NULL;
-    fa_status st = check_bytes(r->bundle, r->image, &key);
-    if (st != FA_OK)
-        return st;
     fa_bundle_set_source(&s, r->image);
-    *out = fa_kernels_find(ctx->kernels, key, s.steps, s.step);
-    if (*out)
-        return FA_OK;
-    st = load(ctx, r, key, &k);
-    if (st != FA_OK)
-        return fa_wrap(st, "bundle %.60s: image %d", r->bundle->name, r->row->image);
-    snprintf(k->from, sizeof k->from, "bundle");
-    fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the bundle %s", s.name, r->image->arch, r->bundle->name);
-    *out = fa_kernels_keep(ctx->kernels, &ctx->device, k);
-    return FA_OK;
+    return fa_bundle_image_load(ctx, r->bundle, r->image, &s, "bundle", out);
 }

@@ -5,6 +5,7 @@
 #include "gen/files.h"
 #include "generators.h"
 #include "runtime/build/build.h"
+#include "runtime/bundle/precompiled.h"
 #include "runtime/context/context.h"
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,11 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
     fa_entry e;
     char hex[33];
     const char *arch = ctx->device.arch.name;
-    fa_status st = fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k);
+    if (fa_precompiled_has(ctx, s)) {
+        fa_text_fmt(t, "kernel     compiled with the library, in %s\n", ctx->precompiled->path);
+        return;
+    }
+    fa_status st = fa_compiler_key(ctx->compiler, s, arch, FA_IMAGE_LOADED(ctx->device.driver->takes_ptx), &k);
     if (st != FA_OK) {
         fa_text_fmt(t, "kernel     not compiled%s: %s\n", st == FA_NO_NVRTC ? ", and no compiler" : "", fa_last_error());
         return;

@@ -24,17 +24,18 @@ struct fa_context {
     _Atomic(CUcontext) primary; /* retained when first needed, or NULL */
     _Atomic(struct fa_counters *) counters;
     /* the parts */
-    struct fa_store *store;           /* cache/store.h */
-    struct fa_compiler *compiler;     /* build/compiler.h */
-    struct fa_kernels *kernels;       /* build/kernels.h: what is loaded */
-    struct fa_bundle_set *bundle_set; /* bundle/set.h: kernels of bundles */
-    struct fa_generators *generators; /* choose/generators.h */
-    struct fa_pins *pins;             /* choose/pins.h: configs that the program named */
-    struct fa_plans *plans;           /* plan/plans.h: all that were made, and which are being made */
-    struct fa_table *table;           /* plan/table.h: those that launches run */
-    struct fa_lacks *lacks;           /* plan/lack.h: what calls without a workspace cost */
-    struct fa_background *background; /* plan/background.h */
-    struct fa_leases *leases;         /* launch/lease.h: workspaces for launches that bring none */
+    struct fa_store *store;             /* cache/store.h */
+    struct fa_compiler *compiler;       /* build/compiler.h */
+    struct fa_kernels *kernels;         /* build/kernels.h: what is loaded */
+    struct fa_bundle_set *bundle_set;   /* bundle/set.h: kernels of bundles */
+    struct fa_precompiled *precompiled; /* bundle/precompiled.h: kernels that are installed in compiled form */
+    struct fa_generators *generators;   /* choose/generators.h */
+    struct fa_pins *pins;               /* choose/pins.h: configs that the program named */
+    struct fa_plans *plans;             /* plan/plans.h: all that were made, and which are being made */
+    struct fa_table *table;             /* plan/table.h: those that launches run */
+    struct fa_lacks *lacks;             /* plan/lack.h: what calls without a workspace cost */
+    struct fa_background *background;   /* plan/background.h */
+    struct fa_leases *leases;           /* launch/lease.h: workspaces for launches that bring none */
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */
