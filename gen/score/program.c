@@ -62,7 +62,7 @@ static fa_status canonical(fa_program *p)
         return fa_fail(FA_NOMEM, "score: host memory");
     }
     XXH128_hash_t h = XXH3_128bits(t.s, t.n);
-    p->id = (fa_score_id){ h.low64, h.high64 };
+    p->id = (fa_program_id){ h.low64, h.high64 };
     p->canonical = t.s;
     return FA_OK;
 }

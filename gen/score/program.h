@@ -5,13 +5,13 @@
 #include <fagen.h>
 
 /* 128 bits of the canonical text. */
-typedef struct fa_score_id {
+typedef struct fa_program_id {
     uint64_t lo, hi;
-} fa_score_id;
+} fa_program_id;
 
 typedef struct fa_program {
     char *canonical; /* of the IR, operand types and shapes: no names, layout of the text, or values of scalars. Equal programs have one */
-    fa_score_id id;
+    fa_program_id id;
     fa_score_ir ir;
 } fa_program;
 
