@@ -1,5 +1,6 @@
 /* What is proven of score programs: intervals hold what a pair has, derivatives are the quotients of differences. */
 #include "gen/score/derive.h"
+#include "gen/score/normal.h"
 #include "score_programs.h"
 #include "score_world.h"
 #include <criterion/criterion.h>
@@ -214,4 +215,66 @@ Test(score_ir, derivatives_are_those_of_differences)
         fa_program_free(p);
     }
     cr_assert_geq(leaves, 25);
+}
+
+/* ---- the normal form ---- */
+
+Test(score_ir, the_normal_form_is_the_score)
+{
+    static double value[FA_SCORE_ROOM];
+    for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
+        fa_program *p = read(&score_programs[i]);
+        int root = p->ir.root[FA_SCORE_ROOT_SCORE];
+        uint64_t state = 77 + i;
+        fa_score_normal n;
+        if (root >= 0) {
+            cr_assert(fa_score_normal_of(&p->ir, root, &n));
+            cr_assert(!(p->ir.node[n.factor].depends & (FA_SCORE_OF_S | FA_SCORE_OF_J)) && !(p->ir.node[n.offset].depends & FA_SCORE_OF_S));
+            for (int k = 0; k < 500; k++) {
+                score_world w;
+                score_world_draw(&w, &p->ir, &state);
+                fa_score_pair at = score_pair_draw(&w, &state);
+                fa_score_eval(&p->ir, p->ir.n - 1, &w.data, &at, value);
+                double form = value[n.factor] * value[n.core] + value[n.offset];
+                cr_assert(form == value[root] || fabs(form - value[root]) <= 1e-12 * (1 + fabs(value[root]) + fabs(value[n.offset])) ||
+                              isnan(form + value[root]) || value[n.factor] == 0,
+                          "%s: %.17g, not %.17g", score_programs[i].name, form, value[root]);
+            }
+        }
+        fa_program_free(p);
+    }
+}
+
+Test(score_ir, cores_and_factors)
+{
+    static const struct {
+        const char *score;
+        fa_score_op core;
+        bool rises; /* the factor is above 0 */
+    } rows[] = {
+        { "c * tanh(s / c)", FA_SCORE_TANH, true },
+        { "s + x[h] * (j - i - off)", FA_SCORE_S, true },
+        { "s * c / 2", FA_SCORE_S, true },
+        { "s * x[h]", FA_SCORE_S, false }, /* of any sign */
+        { "-s", FA_SCORE_S, false },
+        { "3 - (x[h] - (s - 1) / c)", FA_SCORE_S, true },
+        { "s * (1 + j)", FA_SCORE_MUL, true }, /* the factor would depend on the key */
+        { "s * s", FA_SCORE_MUL, true },
+        { "1 / s", FA_SCORE_DIV, true },
+        { "s > 0 and s or 2 * s", FA_SCORE_SELECT, true },
+        { "x[h] + j", FA_SCORE_CONST, true },
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[200];
+        fa_program *p;
+        fa_score_normal n;
+        snprintf(text, sizeof text,
+                 "x = f32 'hq'; c = scalar(2, 'float', 0.5, 100)\nfunction score(s, b, h, i, j) return %s + 0 * c * x[0] end",
+                 rows[k].score);
+        OK(fa_program_read(&p, "score", text, strlen(text)));
+        cr_assert(fa_score_normal_of(&p->ir, p->ir.root[FA_SCORE_ROOT_SCORE], &n));
+        cr_assert_eq(p->ir.node[n.core].op, rows[k].core, "%s: the core is %s", rows[k].score, fa_score_op_word(p->ir.node[n.core].op));
+        cr_assert_eq(fa_score_normal_rises(&p->ir, &n), rows[k].rises, "%s", rows[k].score);
+        fa_program_free(p);
+    }
 }

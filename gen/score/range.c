@@ -38,6 +38,7 @@ static fa_score_range outward(fa_score_range r, double relative)
 }
 #define ROUNDING 0x1p-21
 #define APPROXIMATE 0x1p-10
+#define ABSOLUTE 2.4e-7
 
 static fa_score_range within(fa_score_range r, double lo, double hi)
 {
@@ -245,8 +246,10 @@ static fa_score_range of_fraction(const fa_score_node *a, const fa_score_range *
     case FA_SCORE_EXP2:
         return within(of_rising(a->op, x), 0, INFINITY);
     case FA_SCORE_TANH:
-    case FA_SCORE_TANH_EXACT:
         return within(of_rising(a->op, x), -1, 1);
+    case FA_SCORE_TANH_EXACT: /* its error is absolute */
+        r = of_rising(a->op, x);
+        return within((fa_score_range){ r.lo - ABSOLUTE, r.hi + ABSOLUTE, r.nan }, -1, 1);
     case FA_SCORE_SIGMOID:
         return within(of_rising(a->op, x), 0, 1);
     case FA_SCORE_SQRT:
