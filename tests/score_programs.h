@@ -69,6 +69,12 @@ static const score_program score_programs[] = {
                "  if not c then return clip(s) + i end\n"
                "  return i > 2 and clip(s * 2) or a % 7 == 3 and s - a % 5 or -s\n"
                "end\n" },
+    { "signs", "x = f32 'sq/8'\n"
+               "function score(s, b, h, i, j)\n"
+               "  local d = j - i\n"
+               "  local u = x[i // 4] + x[i // 8] + d // 8 + d % 8 + d // -3 - (s - 4) ^ -2 / 1e6\n"
+               "  return -s ^ 2 + 2 ^ -abs(s) + u * (not (i == j) and 1 or 0.5)\n"
+               "end\n" },
     { "everything",
       "x = scalar(0.5, 'float', -4, 4)\nk = scalar(-3, 'int', -9, -1)\n"
       "function score(s, b, h, i, j)\n"

@@ -267,6 +267,7 @@ Test(score_text, one_program_is_one_canonical_text)
         { "function mask(b, h, i, j) return j <= i and i - j < 8 end", "function mask(b, h, i, j) return 8 > i - j and i >= j end", true },
         { "function mask(b, h, i, j) return j <= i + 0 * h end", "function mask(b, h, i, j) return j <= i and j >= 0 end", true },
         { "function mask(b, h, i, j) return j <= i end", "function mask(b, h, i, j) return j < i end", false },
+        { "function score(s, b, h, i, j) return s - s end", "function score(s, b, h, i, j) return 0.0 end", false }, /* of infinity NaN */
         { "function score(s, b, h, i, j) return s + 1 + 2 * 3 end", "function score(s, b, h, i, j) return s + 1 + 6.0 end", true },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
