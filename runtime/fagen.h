@@ -362,7 +362,9 @@ typedef struct fa_args {
      * take positions in the whole, memory local indices. heads: query heads of the whole. Multiples of 16 beside dropout. */
     int64_t row_origin, key_origin;
     int32_t head_origin, heads, batch_origin;
-    int32_t key_block, key_ranks, key_rank;   /* a cache sharded by blocks B over R ranks: key j lies at (j / (B R) + rank) B + j % B */
+    /* A cache that is dealt over key_ranks ranks in blocks of key_block keys: key j of this one is, of all keys,
+     * (j / key_block * key_ranks + key_rank) * key_block + j % key_block. */
+    int32_t key_block, key_ranks, key_rank;
     const int64_t *row_origins, *key_origins; /* device memory [b]: of each segment, in the place of the two above */
     const int32_t *key_begins;                /* device memory [b]: the first key of each segment, so that segments share keys */
     /* FA_APPEND: new_k and new_v are rotated, quantized and stored by slots, or by page_table and lengths; q is rotated into q_out. */
