@@ -4,6 +4,7 @@
 #include "score_programs.h"
 #include <criterion/criterion.h>
 #include <locale.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +197,7 @@ Test(score_text, limits_are_looked_at_before_anything_is_built)
         { HEAD "return ", "-(", "", 0, 17, "score:1:69: nested deeper than 32" },
         { HEAD "return ", "tanh(", "", 0, 32, "score:1:197: nested deeper than 32" },
         { HEAD "return s", " ^ 2", " end", 2, 40, "nested deeper than 32" },
-        { HEAD "return s", " + 1", " end", 100, 300, "more than 256 operators in a row" },
+        { HEAD "return s", " + 1", " end", 100, 300, "more than 128 operators in a row" },
         { HEAD, "s = s * 2 + 1 ", " return s end", 100, 130, "the program has 263 nodes; accepted: at most 256" },
         { HEAD, "s = s * 2 + 1 ", " return s end", 100, 600, "the program has more than 256 nodes" },
         { HEAD, "local x ", " return s end", 59, 60, "more than 64 names at a time" },
@@ -235,6 +236,47 @@ Test(score_text, nine_operands_and_sixty_five_names_are_too_many)
         cr_assert_not_null(strstr(fa_last_error(), wide ? "score:65:1: more than 64 names" : "score:9:10: more than 8 operands"), "%s",
                            fa_last_error());
     }
+}
+
+/* Texts as deep as they may be, and deeper: in a thread whose stack is as small as those of small C libraries. */
+static void *read_deep(void *unused)
+{
+    char text[FA_SCORE_TEXT_MAX];
+    fa_program *p;
+    size_t n = 0;
+    for (int k = 0; k < 12; k++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, k ? "function f%d(x) return f%d(x)" : "function f%d(x) return x", k, k - 1);
+        for (int i = 0; i < 120; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " + 1");
+        n += (size_t)snprintf(text + n, sizeof text - n, " end\n");
+    }
+    n += (size_t)snprintf(text + n, sizeof text - n, "function score(s, b, h, i, j) return f11(s) end");
+    cr_expect_eq(fa_program_read(&p, "score", text, n), FA_INVALID);
+    cr_expect_not_null(strstr(fa_last_error(), "calls and expressions are nested deeper than 192"), "%s", fa_last_error());
+    n = (size_t)snprintf(text, sizeof text, "function score(s, b, h, i, j) ");
+    for (int k = 0; k < 28; k++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "if i > j + %d then ", k);
+    n += (size_t)snprintf(text + n, sizeof text - n, "s = s + 1 ");
+    for (int k = 0; k < 28; k++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "end ");
+    n += (size_t)snprintf(text + n, sizeof text - n, "return s end");
+    cr_expect_eq(fa_program_read(&p, "score", text, n), FA_OK, "%s", fa_last_error());
+    fa_program_free(p);
+    return unused;
+}
+
+Test(score_text, the_deepest_texts_take_a_small_stack)
+{
+    pthread_t thread;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+#ifdef __SANITIZE_ADDRESS__
+    cr_assert_eq(pthread_attr_setstacksize(&small, 1 << 20), 0);
+#else
+    cr_assert_eq(pthread_attr_setstacksize(&small, 192 << 10), 0); /* 128 KiB, and the text */
+#endif
+    cr_assert_eq(pthread_create(&thread, &small, read_deep, NULL), 0);
+    pthread_join(thread, NULL);
 }
 
 static fa_program *read(const char *text)

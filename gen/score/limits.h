@@ -8,7 +8,7 @@ enum {
     FA_SCORE_OPERANDS_MAX = 8,  /* scalars and arrays */
     FA_SCORE_NEST_MAX = 32,     /* parentheses, calls, indices, blocks inside each other */
     FA_SCORE_LOOP_MAX = 64,     /* rounds of a loop */
-    FA_SCORE_CHAIN_MAX = 256,   /* operators of one level of an expression */
+    FA_SCORE_CHAIN_MAX = 128,   /* operators of one level of an expression */
     FA_SCORE_STEPS_MAX = 32768, /* expressions and statements that are looked at, loops and calls written out */
     FA_SCORE_LOCALS_MAX = 64,   /* names of a function at a time */
     FA_SCORE_LIST_MAX = 8,      /* parameters, names of one statement */

@@ -6,7 +6,7 @@
 #include "tree.h"
 #include <string.h>
 
-#define FA_LOWERING_DEPTH_MAX 1024 /* of the recursion */
+#define FA_LOWERING_DEPTH_MAX 192 /* of the recursion */
 
 typedef enum fa_lowered_kind {
     FA_LOWERED_NONE, /* a name without a value, or with values of different kinds */
