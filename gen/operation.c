@@ -69,6 +69,7 @@ static const fa_operation operations[] = {
 #define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##merge(field, word, __VA_ARGS__)
 #include "operands.def"
       } },
+    { .op = FA_APPEND, .name = "append" },
 };
 /* clang-format on */
 
@@ -227,6 +228,8 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
+#define NO_SCALE (fa_scale) FA_SCALE_INIT
+#define NO_TENSOR (fa_tensor) FA_TENSOR_INIT
 #define FIELD(field, what, operations, typical) a.field = typical;
 #define VALUE FIELD
 #include "operands.def"

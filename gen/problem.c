@@ -78,6 +78,33 @@ static fa_status check_kernel(fa_problem *p)
     return FA_OK;
 }
 
+/* Fields that name classes of which there are no kernels yet. */
+static fa_status check_later(const fa_problem *p)
+{
+    static const struct {
+        int field;
+        const char *what;
+    } rows[] = {
+        { FA_FIELD_q_dtype, "Q in another type than the products" },
+        { FA_FIELD_v_dtype, "V in another type than K" },
+        { FA_FIELD_q_scale_by, "scales of Q" },
+        { FA_FIELD_k_scale_by, "scales of K" },
+        { FA_FIELD_v_scale_by, "scales of V" },
+        { FA_FIELD_o_scale_by, "scales of O" },
+        { FA_FIELD_score_id0, "score programs" },
+        { FA_FIELD_score_id1, "score programs" },
+        { FA_FIELD_score_id2, "score programs" },
+        { FA_FIELD_score_id3, "score programs" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const fa_problem_field *f = &fa_problem_fields[rows[i].field];
+        if (fa_problem_get(p, f))
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
+                           fa_problem_get(p, f), rows[i].what);
+    }
+    return FA_OK;
+}
+
 /* What fagen.h names and no family computes yet. */
 static fa_status check_built(const fa_problem *p)
 {
@@ -114,7 +141,7 @@ static fa_status check_built(const fa_problem *p)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
     if (p->kv_dtype)
         return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
-    return FA_OK;
+    return check_later(p);
 }
 
 static fa_status check_shape(const fa_problem *p)

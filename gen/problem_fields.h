@@ -28,7 +28,17 @@
     X(sk, "sk", SHAPE, NUMBER, SAME, SET)               \
     X(window, "window", SHAPE, NUMBER, SAME, SET)       \
     X(grad_dtype, "grad", CLASS, DTYPE, SAME, SET)      \
-    X(kv_dtype, "kv", CLASS, DTYPE, SAME, SET)
+    X(kv_dtype, "kv", CLASS, DTYPE, SAME, SET)          \
+    X(q_dtype, "q", CLASS, DTYPE, SAME, SET)            \
+    X(v_dtype, "v", CLASS, DTYPE, SAME, SET)            \
+    X(q_scale_by, "q_scale", CLASS, NUMBER, SAME, SET)  \
+    X(k_scale_by, "k_scale", CLASS, NUMBER, SAME, SET)  \
+    X(v_scale_by, "v_scale", CLASS, NUMBER, SAME, SET)  \
+    X(o_scale_by, "o_scale", CLASS, NUMBER, SAME, SET)  \
+    X(score_id0, "score0", CLASS, NUMBER, SAME, SET)    \
+    X(score_id1, "score1", CLASS, NUMBER, SAME, SET)    \
+    X(score_id2, "score2", CLASS, NUMBER, SAME, SET)    \
+    X(score_id3, "score3", CLASS, NUMBER, SAME, SET)
 
 typedef enum fa_field_part { FA_FIELD_CLASS, FA_FIELD_SHAPE } fa_field_part;
 typedef enum fa_field_kind { FA_FIELD_NUMBER, FA_FIELD_DTYPE, FA_FIELD_MASK, FA_FIELD_OP, FA_FIELD_FEATURES } fa_field_kind;

@@ -20,7 +20,12 @@ static const struct {
     X(DETERMINISTIC, "deterministic")     \
     X(DROPOUT, "dropout")                 \
     X(LSE_STRIDES, "lse-strides")         \
-    X(NO_WORKSPACE, "no-workspace")
+    X(NO_WORKSPACE, "no-workspace")       \
+    X(SCORE, "score")                     \
+    X(ORIGINS, "origins")                 \
+    X(ACCUMULATE, "accumulate")           \
+    X(V_IN_K, "v-in-k")                   \
+    X(V_COLUMNS, "v-columns")
 
 static const struct {
     int32_t bit;

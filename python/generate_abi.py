@@ -53,8 +53,8 @@ def fields(body: str) -> List[Tuple[str, str]]:
             continue
         kind, names = re.fullmatch(r"((?:const )?\w+)((?: |[*]).*)", row).groups()
         for name in names.split(","):
-            stars, bare = re.fullmatch(r"((?:[*]| |const\b)*)(\w+)", name.strip()).groups()
-            out.append((f"{kind} *" if "*" in stars else kind, bare))
+            stars, bare, count = re.fullmatch(r"((?:[*]| |const\b)*)(\w+)((?:\[\d+\])?)", name.strip()).groups()
+            out.append(((f"{kind} *" if "*" in stars else kind) + count, bare))
     return out
 
 
@@ -96,7 +96,10 @@ def class_name(struct: str) -> str:
 
 
 def member(kind: str, structs: Dict[str, List[Tuple[str, str]]]) -> str:
-    """The ctypes expression of a member's or a parameter's type."""
+    """The ctypes expression of a member's or a parameter's type; "int64_t[4]" is an array."""
+    if kind.endswith("]"):
+        kind, _, count = kind[:-1].rpartition("[")
+        return f"{member(kind, structs)} * {count}"
     bare = kind.replace("const ", "").strip()
     if kind.strip() in ("const char *", "char *"):
         return "C.c_char_p"

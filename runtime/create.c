@@ -2,6 +2,7 @@
 #include "gen/error.h"
 #include "runtime.h"
 #include "runtime/args/check.h"
+#include "runtime/args/scores.h"
 #include "runtime/build/kernels.h"
 #include "runtime/bundle/precompiled.h"
 #include "runtime/bundle/set.h"
@@ -58,6 +59,7 @@ typedef struct whole {
     fa_lacks lacks;
     fa_background background;
     fa_leases leases;
+    fa_scores scores;
 } whole;
 
 /* NULL: memory ran out. What is open by then needs neither a device nor an option. */
@@ -79,6 +81,7 @@ static fa_context *begin(void)
     ctx->lacks = &w->lacks;
     ctx->background = &w->background;
     ctx->leases = &w->leases;
+    ctx->scores = &w->scores;
     pthread_mutex_init(&ctx->mutex, NULL);
     pthread_mutex_init(&w->kernels.mutex, NULL);
     pthread_mutex_init(&w->generators.mutex, NULL);
@@ -88,6 +91,7 @@ static fa_context *begin(void)
     fa_lacks_open(&w->lacks);
     fa_background_open(&w->background);
     fa_leases_open(&w->leases);
+    fa_scores_open(&w->scores);
     return ctx;
 }
 
@@ -157,6 +161,7 @@ void fa_destroy(fa_context *ctx)
     }
     fa_counters_close(ctx);
     fa_leases_close(ctx);
+    fa_scores_close(ctx->scores);
     fa_lacks_close(ctx->lacks);
     fa_plans_close(ctx->plans);
     if (atomic_load(&ctx->primary))

@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "runtime/args/check.h"
 #include "runtime/args/map.h"
+#include "runtime/args/scores.h"
 #include "runtime/bundle/set.h"
 #include "runtime/choose/jit.h"
 #include "runtime/context/context.h"
@@ -232,7 +233,9 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK)
         return st;
-    st = args ? fa_check_given(&call, args) : fa_check_problem(&q, p);
+    st = args ? fa_scores_check(ctx, args) : fa_check_problem(&q, p);
+    if (st == FA_OK && args)
+        st = fa_check_given(&call, args);
     if (st != FA_OK)
         return st;
     if (args && call.empty) {

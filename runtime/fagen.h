@@ -140,7 +140,8 @@ typedef enum fa_mask {
 typedef enum fa_op {
     FA_FORWARD = 0,  /* O, and LSE where asked for */
     FA_BACKWARD = 1, /* gradients of Q, K and V */
-    FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
+    FA_MERGE = 2,    /* partial O and LSE of disjoint keys into one */
+    FA_APPEND = 3    /* new keys and values into a cache: named here, and refused by this version */
 } fa_op;
 
 /* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC. FA_BACKWARD takes that one, lengths, dropout and strides
@@ -152,9 +153,15 @@ typedef enum fa_feature {
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order; see FA_DETERMINISTIC */
     FA_FEATURE_DROPOUT = 16,        /* some weights are dropped; see Dropout above. The probability is none of the problem's */
     FA_FEATURE_LSE_STRIDES = 32,    /* lse lies in another order than packed */
-    FA_FEATURE_NO_WORKSPACE = 64    /* dense: by kernels that need no workspace. With the option FA_WORKSPACE_CALLER fa_launch() takes such
+    FA_FEATURE_NO_WORKSPACE = 64,   /* dense: by kernels that need no workspace. With the option FA_WORKSPACE_CALLER fa_launch() takes such
                                        a one where the fastest needs a workspace and args.workspace is NULL, and fa_prepare() of a problem
                                        without the bit prepares both. Without the option no launch is of that class */
+    /* Named here, and refused by this version (FA_UNSUPPORTED): */
+    FA_FEATURE_SCORE = 128,      /* a score program, of score_id */
+    FA_FEATURE_ORIGINS = 256,    /* positions in a whole that other launches have parts of */
+    FA_FEATURE_ACCUMULATE = 512, /* FA_FORWARD: O and LSE are joined with what is there */
+    FA_FEATURE_V_IN_K = 1024,    /* V lies in K's rows */
+    FA_FEATURE_V_COLUMNS = 2048  /* V is column-major */
 } fa_feature;
 
 typedef enum fa_diagonal {
@@ -168,7 +175,7 @@ typedef enum fa_flag {                   /* fa_args.flags: any that the operatio
                                             page_table: all sequences have one row */
                        FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
                        FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order; see below */
-                       FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
+                       FA_ACCUMULATE = 8 /* backward: fp32 gradients are added to what the tensors hold; forward: refused by this version */
 } fa_flag;
 /* FA_BATCH_INVARIANT, of FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on b, on the maxima sq
  * and sk beside lengths, on where the sequence lies, or on pages. The kernel follows from the class, the heads and, of a dense batch, from
@@ -198,10 +205,15 @@ typedef struct fa_problem {
     int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
     int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
     int32_t kv_dtype;   /* fa_dtype of K and V, compiled in; 0 = as Q */
+    /* What names classes of fields that this version refuses: other than 0 is FA_UNSUPPORTED. */
+    int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype */
+    int32_t v_dtype;                                        /* of V where it is not kv_dtype */
+    int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
+    int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
 } fa_problem;
-#define FA_PROBLEM_INIT                                                       \
-    {                                                                         \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                     \
+    {                                                                                                       \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
@@ -216,6 +228,62 @@ typedef struct fa_tensor {
     int64_t ss; /* stride of the sequence index */
     int64_t sh; /* stride of the head index */
 } fa_tensor;
+
+#define FA_TENSOR_INIT   \
+    {                    \
+        FA_NULL, 0, 0, 0 \
+    }
+
+/* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
+ *     cap = scalar(50)
+ *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
+ * fa_score_create() reads one, see there and docs/scores.md. This version has no kernels of them yet: a launch that names one is
+ * FA_UNSUPPORTED. */
+typedef struct fa_score fa_score;
+
+/* What a launch gives for one operand of its program. */
+typedef struct fa_score_value {
+    uint32_t size;          /* sizeof(fa_score_value): FA_SCORE_VALUE_INIT sets it */
+    int32_t reserved;       /* 0 */
+    const void *ptr;        /* an array: device address of its elements; a scalar: NULL */
+    int32_t extent[4];      /* of each index; 0 where there is none */
+    int64_t stride[4];      /* elements; all 0 = packed; else 0 = each index reads the same elements */
+    double scalar;          /* the number */
+    void *grad_ptr;         /* FA_BACKWARD: device address of the operand's gradient, fp32, or NULL: not asked for */
+    int64_t grad_stride[4]; /* all 0 = packed */
+} fa_score_value;
+#define FA_SCORE_VALUE_INIT                                                             \
+    {                                                                                   \
+        sizeof(fa_score_value), 0, FA_NULL, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, FA_NULL, \
+        {                                                                               \
+            0, 0, 0, 0                                                                  \
+        }                                                                               \
+    }
+
+/* Numbers that elements of a tensor are multiplied by when they are read. */
+typedef enum fa_scale_by {
+    FA_SCALE_FOLDED = 1, /* one of the tensor, a batch, a head or a channel of it: by strides */
+    FA_SCALE_TOKEN = 2,  /* of each row of a head */
+    FA_SCALE_BLOCK = 3   /* of `block` elements of a row */
+} fa_scale_by;
+typedef struct fa_scale {
+    const void *ptr;        /* device address; NULL = 1, and the other fields are 0 */
+    const void *outer;      /* a second one of the tensor, fp32, that multiplies these (nvfp4); NULL = 1 */
+    int32_t dtype, by;      /* fa_dtype; fa_scale_by */
+    int32_t block;          /* FA_SCALE_BLOCK: elements; else 0 */
+    int32_t reserved;       /* 0 */
+    int64_t sb, ss, sh, sc; /* strides, elements: of the batch or page, the token, the KV head, the channel or block */
+} fa_scale;
+#define FA_SCALE_INIT                            \
+    {                                            \
+        FA_NULL, FA_NULL, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
+
+/* fa_args.layout_flags, or-ed together. */
+typedef enum fa_layout_flag {
+    FA_V_COLUMNS = 1, /* V is [b, hkv, dv, s] by its strides: the sequence has unit stride, ss is that of dv */
+    FA_V_IN_K = 2     /* V is the first dv elements of K's rows: v.ptr = k.ptr, with K's strides */
+} fa_layout_flag;
 
 /* One launch.
  *
@@ -280,16 +348,43 @@ typedef struct fa_args {
     const uint64_t *rng;                      /* with dropout > 0: device memory {seed, offset}, which each launch and replay reads */
     float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
     int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
+
+    /* From here on no operation of this version reads a field: other than 0 is FA_UNSUPPORTED with its name. */
+
+    /* A score program of this context, and what its operands are, in the order of the text. */
+    const fa_score *score;
+    const fa_score_value *score_values;
+    int32_t score_value_count; /* at most 8 */
+    int32_t q_dtype, v_dtype;  /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
+    int32_t layout_flags;      /* fa_layout_flag */
+    fa_scale q_scale, k_scale, v_scale, o_scale; /* O is divided by o_scale when it is written */
+    /* Where the launch's first query, key, query head and sequence lie in a whole that others have parts of: masks, dropout and programs
+     * take positions in the whole, memory local indices. heads: query heads of the whole. Multiples of 16 beside dropout. */
+    int64_t row_origin, key_origin;
+    int32_t head_origin, heads, batch_origin;
+    /* A cache that is dealt over key_ranks ranks in blocks of key_block keys: key j of this one is, of all keys,
+     * (j / key_block * key_ranks + key_rank) * key_block + j % key_block. */
+    int32_t key_block, key_ranks, key_rank;
+    const int64_t *row_origins, *key_origins; /* device memory [b]: of each segment, in the place of the two above */
+    const int32_t *key_begins;                /* device memory [b]: the first key of each segment, so that segments share keys */
+    /* FA_APPEND: new_k and new_v are rotated, quantized and stored by slots, or by page_table and lengths; q is rotated into q_out. */
+    fa_tensor new_k, new_v, q_out;
+    const int64_t *slots;              /* device memory [tokens]: of each new token, negative: skipped */
+    const void *positions;             /* device memory [tokens], integers of position_bytes */
+    const void *cos_sin;               /* device memory [positions, rotary_dim]: cosines, then sines */
+    uint64_t *skipped;                 /* device memory: counts tokens that were skipped, or NULL */
+    fa_scale k_scale_out, v_scale_out; /* where scales by token or block are written */
+    int32_t cos_sin_dtype, rotary_dim, rotary_style, position_bytes;
+    int32_t append_flags, reserved; /* reserved: 0 */
 } fa_args;
-#define FA_TENSOR_INIT   \
-    {                    \
-        FA_NULL, 0, 0, 0 \
-    }
-#define FA_ARGS_INIT                                                                                                                  \
-    {                                                                                                                                 \
-        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, \
-            FA_NULL, FA_NULL, 0, 0, 0, FA_NULL, FA_NULL, FA_NULL, FA_NULL, 0, 0, FA_NULL, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0,  \
-            FA_NULL, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_NULL, FA_NULL, 0, 0                        \
+#define FA_ARGS_INIT                                                                                                                       \
+    {                                                                                                                                      \
+        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT,      \
+            FA_NULL, FA_NULL, 0, 0, 0, FA_NULL, FA_NULL, FA_NULL, FA_NULL, 0, 0, FA_NULL, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0,       \
+            FA_NULL, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_NULL, FA_NULL, 0, 0, FA_NULL, FA_NULL, 0, 0, 0, \
+            0, FA_SCALE_INIT, FA_SCALE_INIT, FA_SCALE_INIT, FA_SCALE_INIT, 0, 0, 0, 0, 0, 0, 0, 0, FA_NULL, FA_NULL, FA_NULL,              \
+            FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_NULL, FA_NULL, FA_NULL, FA_NULL, FA_SCALE_INIT, FA_SCALE_INIT, 0, 0, 0, 0,  \
+            0, 0                                                                                                                           \
     }
 
 typedef struct fa_context fa_context;  /* device, compiler, cache and the table of prepared kernels */
@@ -482,6 +577,17 @@ FA_API fa_status fa_workspace_held(fa_context *ctx, size_t *bytes);
  * streams and of graphs that are destroyed; waits for the work of the CUDA contexts that they are of, and is not legal while a stream of
  * these is captured. What a launch of another thread has at the moment, and what a graph may still use, stays. Thread-safe. */
 FA_API fa_status fa_workspace_release(fa_context *ctx, const fa_stream *stream);
+
+/* Reads a score program: Lua text that ends in a NUL, at most 16 KiB. It is parsed and never run; docs/scores.md has the language.
+ * FA_INVALID with line and column of what is wrong. Equal programs, whatever their layout and names of locals and functions, have one
+ * identity; a text of the same operands and values is the same object, counted once more. Thread-safe. */
+FA_API fa_status fa_score_create(fa_context *ctx, const char *text, fa_score **out);
+
+/* Takes one from the count of a program, before fa_destroy(). At 0 launches that name it are FA_INVALID. NULL is fine. */
+FA_API void fa_score_destroy(fa_score *score);
+
+/* The identity of a program, two words: what it computes, the types and shapes of its operands, and the bounds of its scalars. */
+FA_API fa_status fa_score_id(fa_context *ctx, const fa_score *score, uint64_t *id);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
  * Each call reads all of args, and of the host memory that they lead to: one struct may be changed in place between launches. A call that

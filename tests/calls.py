@@ -26,6 +26,8 @@ cli_npy_parse cli_reference_parse tune_report
 sim_forget sim_unwritten sim_product_slow sim_severity_name
 fa_blob_sign fa_operand_add fa_operation_add fa_operation_row fa_packing_add fa_packing_end
 fa_attention_input fa_reference_attention
+fa_score_derive fa_score_eval fa_score_eval_outside fa_score_print_helpers fa_score_print_value fa_score_print_variables
+fa_score_normal_of fa_score_normal_rises fa_score_range_verdict fa_score_ranges fa_score_shape_extent
 """.split())
 
 

@@ -23,6 +23,7 @@ static const struct {
     { "gen/operation.c", "merge", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
+    { "gen/score/names.c", "exp", "a function of score programs" },
     { "gen/work.c", "rows", "a field of work()" },
     { "gen/traffic.c", "naive", "an algorithm of the model" },
     { "gen/literature.c", "naive", "an algorithm of the literature" },

@@ -211,7 +211,7 @@ static fa_verdict judge(const sample *s, const float *x, const float *lse, int d
     v.naive = fa_rule_errors(s->naive, s->o, s->n, false);
     v.o = fa_rule_errors(x, s->o, s->n, false);
     v.lse = fa_rule_errors(lse, s->lse, s->rows, true);
-    fa_scale scale = fa_rule_scale(s->o, s->n, s->lse, s->rows, dtype == FA_TF32 ? FA_F32 : dtype, true);
+    fa_magnitudes scale = fa_rule_scale(s->o, s->n, s->lse, s->rows, dtype == FA_TF32 ? FA_F32 : dtype, true);
     fa_rule_judge(&v, &scale);
     return v;
 }
@@ -317,7 +317,7 @@ Test(verify_rule, ten_values_do_not_fail_by_chance)
             y[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
         }
         fa_verdict v = { .o = fa_rule_errors(x, o, 10, false), .naive = fa_rule_errors(y, o, 10, false) };
-        fa_scale scale = fa_rule_scale(o, 10, NULL, 0, FA_BF16, false);
+        fa_magnitudes scale = fa_rule_scale(o, 10, NULL, 0, FA_BF16, false);
         scale.rows = 1;
         fa_rule_judge(&v, &scale);
         failed += !v.ok;
@@ -338,7 +338,7 @@ Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
             o[n] = 1, x[n] = y[n] = n ? 1 + 0x1p-6f : 1.25f;
         x[0] = 1 + 0.25f * (float)rows[r].error;
         fa_verdict v = { .o = fa_rule_errors(x, o, 100, false), .naive = fa_rule_errors(y, o, 100, false) };
-        fa_scale scale = fa_rule_scale(o, 100, NULL, 0, FA_F32, false);
+        fa_magnitudes scale = fa_rule_scale(o, 100, NULL, 0, FA_F32, false);
         scale.times = rows[r].times;
         scale.rows = 4;
         fa_rule_judge(&v, &scale);

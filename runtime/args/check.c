@@ -99,7 +99,7 @@ static bool has_operand(const fa_operation *op, size_t at)
 
 static fa_status check_unread(const fa_args *a, const fa_operation *op)
 {
-    static const char zero[sizeof(fa_tensor)];
+    static const char zero[sizeof(fa_scale)]; /* the widest of them */
     const uint64_t *word = (const void *)&a->cu_seqlens_q, *end = (const void *)(a + 1);
     int32_t own = op->op <= FA_MERGE ? 1 << op->op : 0;
     uint64_t any = 0;

@@ -36,6 +36,7 @@ struct fa_context {
     struct fa_lacks *lacks;             /* plan/lack.h: what calls without a workspace cost */
     struct fa_background *background;   /* plan/background.h */
     struct fa_leases *leases;           /* launch/lease.h: workspaces for launches that bring none */
+    struct fa_scores *scores;           /* args/scores.h: score programs */
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */

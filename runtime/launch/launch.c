@@ -8,6 +8,7 @@
 #include "runtime/args/check.h"
 #include "runtime/args/device_data.h"
 #include "runtime/args/map.h"
+#include "runtime/args/scores.h"
 #include "runtime/choose/select.h"
 #include "runtime/context/context.h"
 #include "runtime/context/driver_cuda.h"
@@ -232,6 +233,8 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     fa_entered in;
     fa_status st = fa_context_check(ctx);
     if (st == FA_OK)
+        st = fa_scores_check(ctx, args);
+    if (st == FA_OK)
         st = fa_repeat_check(&r, args);
     if (st != FA_OK || r->call.empty)
         return st;
@@ -364,7 +367,9 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     if (!bytes)
         return fa_fail(FA_INVALID, "bytes: NULL; accepted: where to write the size");
     *bytes = 0;
-    st = fa_check_args(&call, args, false);
+    st = fa_scores_check(ctx, args);
+    if (st == FA_OK)
+        st = fa_check_args(&call, args, false);
     if (st != FA_OK || call.empty)
         return st;
     call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;

@@ -265,7 +265,7 @@ static int next_output(const fa_expected *e, const float *const got[], bool stri
 /* One strided output and one of packed rows; -1 = none left. */
 static bool judge_pair(const fa_expected *e, const float *const got[], int o, int rows, fa_verdict *v)
 {
-    fa_scale s = { .rows = 1, .o_dtype = FA_F32 };
+    fa_magnitudes s = { .rows = 1, .o_dtype = FA_F32 };
     *v = (fa_verdict){ .bits = v->bits, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };
     if (o >= 0) {
         const fa_operand *row = &e->call.op->operand[o];

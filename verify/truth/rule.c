@@ -47,9 +47,9 @@ fa_errors fa_rule_errors(const float *x, const double *reference, int64_t n, boo
     return e;
 }
 
-fa_scale fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
+fa_magnitudes fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
 {
-    fa_scale s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked, .rounding_factor = 1 };
+    fa_magnitudes s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked, .rounding_factor = 1 };
     for (int64_t i = 0; i < n; i++)
         if (isfinite(o[i])) {
             s.most = fmax(s.most, fabs(o[i]));
@@ -82,7 +82,7 @@ static void places_differ(fa_verdict *v, const fa_errors *e, const char *name)
                 e->odd_x, e->odd_reference);
 }
 
-void fa_rule_judge(fa_verdict *v, const fa_scale *s)
+void fa_rule_judge(fa_verdict *v, const fa_magnitudes *s)
 {
     double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE;
     v->most = (s->times > 0 ? s->times : 2) * v->naive.most + ulp + fmax(s->most, s->terms.most) * score;

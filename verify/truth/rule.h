@@ -62,7 +62,7 @@ typedef struct fa_bounded {
 void fa_rule_bounded(fa_verdict *v, const fa_bounded *b);
 
 /* What the outputs are and the size of what they should be. */
-typedef struct fa_scale {
+typedef struct fa_magnitudes {
     int64_t n, rows; /* values of O, and rows of dv of them */
     int o_dtype;
     bool lse;                      /* LSE is judged, too */
@@ -72,9 +72,9 @@ typedef struct fa_scale {
     const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
     double rounding_factor;        /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
     double times;                  /* the naive algorithm's largest error that are allowed; 0 = 2 */
-} fa_scale;
-fa_scale fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
+} fa_magnitudes;
+fa_magnitudes fa_rule_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
 
 /* Fills most, mean, ok and text from o, naive and lse. */
-void fa_rule_judge(fa_verdict *v, const fa_scale *s);
+void fa_rule_judge(fa_verdict *v, const fa_magnitudes *s);
 #endif
