@@ -144,8 +144,6 @@ fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, 
     fa_status st = check_inputs(s);
     if (st == FA_OK)
         st = fa_compiler_nvrtc(c, &n);
-    if (st == FA_OK && ended_by(heeded))
-        st = fa_fail(FA_INTERRUPTED, "%s: interrupted before it was compiled", s->name);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, fa_image_kind(s, kind));
