@@ -73,7 +73,7 @@ Test(workload, launches_are_counted_by_bucket)
     fa_context *c = open_counted(below("w"));
     launch(c, 512, 512, 5);
     launch(c, 4096, 4096, 3);
-    launch(c, 500, 520, 2); /* of the bucket of 512 */
+    launch(c, 520, 500, 2); /* of the bucket of 512 */
     fa_args empty = call(0, 512), bad = call(512, 512);
     bad.q.ptr = NULL;
     OK(fa_launch(c, &empty, NULL));

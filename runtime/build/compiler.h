@@ -44,8 +44,8 @@ int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COM
 fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out);
 
 /* Runs NVRTC, for several steps on as many threads. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `metadata` stays NULL.
- * FA_COMPILE carries the first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. FA_INTERRUPTED: given up, or not begun, since the process exits, or after
- * sim_interrupt(), or for the sake of fa_compiler_heed(). */
+ * FA_COMPILE carries the first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. FA_INTERRUPTED: given up, or not begun, since the
+ * process exits, or after sim_interrupt(), or for the sake of fa_compiler_heed(). */
 fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out);
 
 /* The compilations of this thread from now on end early once *stop is set. It stays where it is until fa_compiler_heed(NULL). */

@@ -1,5 +1,6 @@
 /* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. What tells
- * buckets apart looks at one field alone, but for the kind of a batch, which compares sq with sk, and for few rows. */
+ * buckets apart looks at one field alone, but for few rows, and for the kind of a batch, or of a dense forward problem, by which sq has
+ * other steps: they compare sq with sk. */
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 #define RANGE_MOST 16384 /* buckets in a call */
-#define SIDE_MOST 160    /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
+#define SIDE_MOST 200    /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
 #define RELATIONS 3      /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
@@ -76,7 +77,13 @@ static fa_problem alone(const fa_problem *corner, const fa_problem_field *f)
 
 static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_problem_field *f)
 {
-    const fa_problem fewest = alone(lo, f), most = alone(hi, f);
+    fa_problem corner[4] = { alone(lo, f), alone(hi, f) };
+    int corners = 2;
+    if (f == &fa_problem_fields[FA_FIELD_sq] && lo->sk && !(lo->features & FA_FEATURE_LENGTHS)) /* beside fewer keys, too */
+        for (; corners < 4; corners++) {
+            corner[corners] = corner[corners - 2];
+            corner[corners].sk = 1;
+        }
     int32_t from = fa_problem_get(lo, f), to = fa_problem_get(hi, f);
     *s = (side){ .field = f };
     if (!to) { /* unset */
@@ -84,7 +91,9 @@ static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_pr
         return;
     }
     for (int32_t last; s->n < SIDE_MOST; from = last + 1) {
-        last = last_alike(&fewest, f, from, last_alike(&most, f, from, to));
+        last = to;
+        for (int i = 0; i < corners; i++)
+            last = last_alike(&corner[i], f, from, last);
         s->first[s->n] = from;
         s->last[s->n++] = last;
         if (last == to)
@@ -116,8 +125,7 @@ static bool relate(fa_problem *p, const side *q, int32_t i, const side *k, int32
     return relation == 0 ? p->sq < p->sk : relation == 1 ? low <= high : p->sq > p->sk;
 }
 
-/* The i-th cell of the box. Sets p to one of its shapes in that relation; false: it has none. Without lengths in device memory one relation
- * is as good as another. */
+/* The i-th cell of the box. Sets p to one of its shapes in that relation; false: it has none. Dense gradients have no relations. */
 static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES], int32_t i, int relation)
 {
     int32_t at[SIDES];
@@ -127,7 +135,7 @@ static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES],
         fa_problem_set(p, s[k].field, s[k].first[at[k]]);
         i /= s[k].n;
     }
-    if (!p->sq || !p->sk || !(p->features & FA_FEATURE_LENGTHS))
+    if (!p->sq || !p->sk || (p->op != FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS)))
         return relation == 0;
     return relate(p, &s[1], at[1], &s[2], at[2], relation);
 }
