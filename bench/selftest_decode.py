@@ -281,7 +281,7 @@ class Run(unittest.TestCase):
 class Structs(unittest.TestCase):
     """fagen.py's structs are those of fagen.h: names, order and types."""
     TYPES = {"uint32_t": ctypes.c_uint32, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float,
-             "size_t": ctypes.c_size_t, "fa_tensor": fagen.Tensor}
+             "size_t": ctypes.c_size_t, "fa_tensor": fagen.Tensor, "fa_scale": fagen.abi.Scale}
 
     def fields(self, name):
         with open(os.path.join(HERE, "..", "runtime", "fagen.h")) as f:

@@ -180,9 +180,8 @@ const mutation hopper_mutations[] = {
       "const KeyRange keys = key_range_of(p, where, 0);", 0, "ahead" },
     { "what is loaded is not published", T, "if (lane == 0) store_shared(to + $(l.ranges),",
       "if (lane == 99) store_shared(to + $(l.ranges),", 0, "drawn" },
-    { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n      store_shared(to, make",
-      "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      "
-      "store_shared(to, make",
+    { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n//|   if not early",
+      "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n//|   if not early",
       0, "drawn" },
     { "drawn tiles one too far", "deal.cu", "$(wk.blocks) + __shfl", "$(wk.blocks) + 1 + __shfl", 0, "drawn" },
     { "the batch is not published", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },

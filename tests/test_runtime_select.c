@@ -23,7 +23,7 @@ Test(runtime_select, a_measurement_pushes_nothing_nearer_aside)
         { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096", "measured record" },
         { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=5000,sk=5000", "measured record" }, /* the same bucket */
         { "bf16,d=64,mask=causal,b=32,hq=32,hkv=32,sq=512,sk=512", "default table" },
-        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" }, /* 16k ships, and is nearer than 4k */
+        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=32768,sk=32768", "default table" }, /* 16k ships, and is nearer than 4k */
         { "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=6144,sk=6144", "measured record" }, /* nothing ships, and it is near */
     };
     fa_selection c;

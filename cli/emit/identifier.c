@@ -36,6 +36,7 @@ static const char ours[] =
     "fa_explain_size fa_copy_kind fa_alloc fa_free fa_copy fa_tune_options fa_tune fa_last_error fa_status_name "
     "fa_candidate_from fa_candidate_info fa_candidate_fn fa_candidates fa_pin fa_unpin fa_records_export fa_records_export_text "
     "fa_records_options fa_records_count fa_records_import fa_records_import_text fa_forget fa_records_forget "
+    "fa_score fa_score_value fa_scale_by fa_scale fa_layout_flag fa_score_create fa_score_destroy fa_score_id "
     "fa_version ";
 
 static bool in(const char *words, const char *name, size_t n)

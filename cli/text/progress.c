@@ -69,7 +69,6 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_status_line
     if (p->c->tty) {
         if (p->shown && now - p->told < DRAW_SECONDS)
             return;
-        p->told = now;
         cli_status_line steady = *line;
         int columns = columns_now();
         steady.cells = columns == p->columns ? p->cells : 0;
@@ -79,6 +78,10 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_status_line
             p->cells = (int)strcspn(bar + 1, "]");
             p->columns = columns;
         }
+        if (p->shown && !strcmp(text, p->drawn))
+            return;
+        p->told = now;
+        snprintf(p->drawn, sizeof p->drawn, "%s", text);
         show(p, text);
         return;
     }

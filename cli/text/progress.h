@@ -6,10 +6,11 @@
 
 typedef struct cli_progress {
     const cli *c;
-    char stages[256];   /* the first words told so far, each between blanks */
-    double told;        /* when the last line was, seconds of the monotonic clock */
-    int shown;          /* width of the line on the terminal */
-    int cells, columns; /* of the bar as it was drawn last, in so wide a terminal: it keeps its width */
+    char stages[256];                 /* the first words told so far, each between blanks */
+    double told;                      /* when the last line was, seconds of the monotonic clock */
+    int shown;                        /* width of the line on the terminal */
+    char drawn[CLI_STATUS_LINE_MOST]; /* what it says: the same again is not drawn */
+    int cells, columns;               /* of the bar as it was drawn last, in so wide a terminal: it keeps its width */
 } cli_progress;
 
 /* done: 0 to 1. Off a terminal a line is told when its first word is new, and every 10 seconds otherwise. */
