@@ -103,6 +103,15 @@ local function feed_rate(p, c)
   return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
 end
 
+-- What work() is made of. Dense: 8,170 timings of 362 random shapes on an H100. With lengths: timings on an H200, before; the dense numbers
+-- took tiles of 128 rows there where those of 64 are up to twice as fast.
+local fitted = {
+  dense = { issue = 6.2, group = 490, latency = 400, tile = 210, alone = 1930, pair = 4400, l2 = 16, lone = 0.06, hidden = 0.285, four = 0.2,
+            l2_speed = 1.6, narrow = 0 },
+  lengths = { issue = 9.5, group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, l2 = 32, lone = 0.6, hidden = 0.44, four = 0.12,
+              l2_speed = 2, narrow = 640 },
+}
+
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
@@ -344,28 +353,30 @@ return {
       .. (p.has_pages and l.joined and "joined " or "")
   end,
 
-  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, and again to 8,170 of 362 random
-  -- shapes on an H100: docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
+  -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
+  -- than their spread, what is usual comes first.
   -- prompts: no sequence has few query rows.
   work = function(p, c, a, l, prompts)
+    local fit = p.has_lengths and fitted.lengths or fitted.dense
     local elements = c.br * c.bc // 32
-    local issue = elements * 31 // 5 + l.wgs * 490
+    local issue = math.floor(elements * fit.issue) + l.wgs * fit.group
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
-    local latency = 400
+    local latency = fit.latency
     if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
     if c.cluster > 1 then latency = latency + 100 end
+    if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = 210 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 4400 or 1930)
+    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
-    -- Its first block of K and of V, which nothing hides: 16 bytes a clock.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // 16
+    -- Its first block of K and of V, which nothing hides.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // fit.l2
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -381,9 +392,9 @@ return {
       latency = latency,
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
-      shows = math.max(0, (l.wgs * c.ctas == 1 and 0.06 or 0.285 + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and 0.2 or 0))
-        + (c.bc - 96) / 1000),
-      l2_speed = 1.6,
+      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.lone
+        or fit.hidden + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and fit.four or 0)) + (c.bc - 96) / 1000),
+      l2_speed = fit.l2_speed,
       regs = l.regs,
     }
   end,
