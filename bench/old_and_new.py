@@ -106,7 +106,8 @@ def main():
     import tournament
     options = parse()
     sides = [Side(fagen, options.old), Side(fagen, options.new)]
-    work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if not options.only or c.name().endswith(tuple(options.only.split(",")))]
+    ends = tuple(options.only.split(",")) if options.only else ("",)
+    work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if c.name().endswith(ends)]
 
     def prepare(job):
         side, part, cell = job

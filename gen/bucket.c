@@ -17,7 +17,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
-#define SPLIT_LONG 8192     /* with lengths: over 2k keys cut tiles took 1.06 to 1.28 times as long, over 8k 0.69 to 0.95 times */
+#define SPLIT_LONG 8192     /* with lengths: cut tiles of d = 128 lost over 2k keys and won over 8k, but for full batches */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
 #define SPLIT_FEATURES (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)

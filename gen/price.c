@@ -15,8 +15,8 @@
 #define SHOWS_ALONE 1.0
 #define SHOWS_SHARED 0.77
 /* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
- * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
- * H200: docs/performance.md, "The model". */
+ * reached, and near the corner both are felt. The p-norm of the two. The numbers above were fitted to timings on an H200, this and those
+ * below to random shapes on an H100: docs/experiments.md, "The model fitted by descent, and buckets as fine as tiles". */
 #define CORNER 4.5
 /* Of what row tiles of one head read again; from packed and unpacked rows over 2k to 26k keys on an H100, 0.5 to 0.8. */
 #define MEET 0.72

@@ -108,7 +108,7 @@ static lua_State *lua_of(const char *text, score_world *w)
     return L;
 }
 
-/* Pushes in front of the arguments what the root is called with. */
+/* Pushes what the root is called with, before the arguments. */
 static double lua_value(lua_State *L, fa_score_root root, const fa_score_pair *at)
 {
     static const char *const names[] = { "score", "mask", "sink" };

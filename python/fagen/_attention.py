@@ -71,8 +71,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         from . import jax as of_jax
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p,
-                                rng=rng, device=device)
+                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
+                                dropout_p=dropout_p, rng=rng, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     if deterministic is not False or batch_invariant is not False:
         shapes.flag("deterministic", deterministic)

@@ -28,8 +28,8 @@ class Problem:
 
     dtype: "float16", "bfloat16", "float32", "tf32" (float32 in memory). dv: 0 = d. align: bytes, a power of two to 16, that every row
     starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
-    in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or None for dtype;
-    deterministic, as in fagen.attention_backward. dropout: of any probability above 0.
+    in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or
+    None for dtype; deterministic, as in fagen.attention_backward. dropout: of any probability above 0.
     batch_invariant: as in fagen.attention."""
     dtype: str
     d: int
@@ -147,8 +147,8 @@ _Progress = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
 
 class Tuning(NamedTuple):
     """What a search found. config: what runs now, and seconds: its price, a measured time where the device was timed; before_config,
-    before: the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where it was
-    stopped, by the time or by progress; what was found until then is kept."""
+    before: the same before the search; None where it is unknown. tried: configs that it compiled, verified or timed. complete: False where
+    it was stopped, by the time or by progress; what was found until then is kept."""
     config: str
     seconds: Optional[float]
     before_config: str

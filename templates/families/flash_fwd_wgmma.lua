@@ -103,13 +103,21 @@ local function feed_rate(p, c)
   return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
 end
 
--- What work() is made of. Dense: 8,170 timings of 362 random shapes on an H100. With lengths: timings on an H200, before; the dense numbers
--- took tiles of 128 rows there where those of 64 are up to twice as fast.
+-- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
+-- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
+-- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
+-- shows, of one warpgroup, and how much less of four. narrow: clocks for narrow boxes.
+-- Dense: fitted to 8,170 timings of 362 random shapes on an H100. Lengths: to timings on an H200. The dense numbers took tiles of 128 rows
+-- there where tiles of 64 are up to twice as fast.
 local fitted = {
-  dense = { issue = 6.2, group = 490, latency = 400, tile = 210, alone = 1930, pair = 4400, l2 = 16, lone = 0.06, hidden = 0.285, four = 0.2,
-            l2_speed = 1.6, narrow = 0 },
-  lengths = { issue = 9.5, group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, l2 = 32, lone = 0.6, hidden = 0.44, four = 0.12,
-              l2_speed = 2, narrow = 640 },
+  dense = {
+    issue = 6.2, per_group = 490, latency = 400, tile = 210, alone = 1930, pair = 4400, first_bytes = 16,
+    shown = 0.285, shown_lone = 0.06, hidden_by_four = 0.2, l2_speed = 1.6, narrow = 0,
+  },
+  lengths = {
+    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, first_bytes = 32,
+    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, l2_speed = 2, narrow = 640,
+  },
 }
 
 return {
@@ -359,7 +367,7 @@ return {
   work = function(p, c, a, l, prompts)
     local fit = p.has_lengths and fitted.lengths or fitted.dense
     local elements = c.br * c.bc // 32
-    local issue = math.floor(elements * fit.issue) + l.wgs * fit.group
+    local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
@@ -376,7 +384,7 @@ return {
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Its first block of K and of V, which nothing hides.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // fit.l2
+    tile = tile + c.bc * (p.d + p.dv) * 2 // fit.first_bytes
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -392,8 +400,8 @@ return {
       latency = latency,
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
-      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.lone
-        or fit.hidden + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and fit.four or 0)) + (c.bc - 96) / 1000),
+      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone
+        or fit.shown + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
       l2_speed = fit.l2_speed,
       regs = l.regs,
     }

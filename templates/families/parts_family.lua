@@ -162,7 +162,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
 
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, true)
-      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- no tile begins beside the end of another
+      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- fitted as those numbers were: rows are copied, not boxes
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
