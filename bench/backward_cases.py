@@ -1,6 +1,7 @@
 """The cases of backward.py, as data: the field's grid of gradients, 16k tokens and heads that are 2048 wide together; heads of queries that
 share keys as those of models do; and sequences of different lengths end to end. Knows no GPU."""
 import itertools
+import random
 from dataclasses import asdict, dataclass
 
 import cells
@@ -16,6 +17,7 @@ PACKED = ((128, 16, 16), (64, 32, 32), (128, 32, 8))                # (d, hq, hk
 DRAWN = {"equal": 1, "uniform": 2, "log-uniform": 3}                # with seeds: the lengths of prompts.py's first three cases
 FORCED = {"mma": "flash_bwd_mma"}                                   # beside them: the family's config that the model takes for the fastest
 SECTIONS = (*HEADS, "packed")
+WORK_MOST = 6e12  # FLOP of a case that is drawn
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,26 @@ def dense(sections, lengths):
 def packed():
     return [Packed(*heads, cells.TOKENS, drawn, seed, mask=mask)
             for (drawn, seed), heads, mask in itertools.product(DRAWN.items(), PACKED, MASKS)]
+
+
+def off_grid(sections, seed, count):
+    """(section, case): `count` of each section, heads, batches and lengths as they come; each a few ms of work, and few scores to check."""
+    return [(section, c) for section in sections for r in [random.Random(f"{section} {seed}")] for c in drawn(section, r, count)]
+
+
+def drawn(section, r, count):
+    while count:
+        mask, hkv = r.choice(MASKS), r.randint(1, 32 if section == "mha" else 8)
+        hq, d = hkv * (1 if section == "mha" else r.randint(2, 8)), r.choice((64, 128) if section == "packed" else (64, 96, 128))
+        if section == "packed":
+            mixed = r.choice((True, False))
+            hq, hkv = (hq, hkv) if mixed else (r.randint(2, 24),) * 2
+            case = Packed(d, hq, hkv, 64 * r.randint(64, 400), r.choice(tuple(DRAWN)[1:]), r.randint(1, 999), mask=mask)
+        else:
+            case = Gradients(d, hq, hkv, r.randint(1, 4), prompts_cases.log_uniform(r, 200, 16384), mask)
+        if case.dict()["flops"] <= WORK_MOST:
+            count -= 1
+            yield case
 
 
 def cases(sections, lengths):

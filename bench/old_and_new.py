@@ -50,11 +50,12 @@ PARTS = {"forward": lambda: cells.grid("main"), "decode": decode_cells, "backwar
 
 
 class Side:
-    """One of the two: a context with its templates or its library, and the calls of a cell."""
+    """One of the two: a context with its templates or its library, and the calls of a cell. A library that is named has no disk cache, so
+    that records of this tree's tuner are not its facts."""
 
     def __init__(self, fagen, at):
         alone = at is not None and not os.path.isdir(at)
-        self.fagen, self.fa = fagen, fagen.Fagen(path=os.path.abspath(at)) if alone else fagen.Fagen(template_dir=at)
+        self.fagen, self.fa = fagen, fagen.Fagen(path=os.path.abspath(at), cache_dir="") if alone else fagen.Fagen(template_dir=at)
 
     def problem(self, cell, part):
         fields = {n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}

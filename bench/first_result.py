@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The first result of a new process on this GPU: from fa_create() to the end of the first launch, with an empty cache, and with the kernels
+that ship beside the library. Each time is that of a process of its own. The driver has been started, and its context is there; loading
+libfagen and NVRTC is part of it.
+
+    python3 bench/first_result.py [--rounds 3] [--shipped LIBRARY] [--classes dense,decode,gradients,mixed] [-o first.json]
+
+FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that has
+fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CLASSES = ("dense", "decode", "gradients", "mixed")
+BARS = {"dense": 0.6, "decode": 0.6, "gradients": 0.9, "mixed": 1.0}  # seconds, what it is held to with an empty cache
+
+
+def parse(argv=None):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rounds", type=int, default=3, help="processes of each class and each kind (default 3)")
+    p.add_argument("--classes", default=",".join(CLASSES))
+    p.add_argument("--shipped", metavar="LIBRARY", help="libfagen.so beside fagen-kernels.bundle: a column of its own")
+    p.add_argument("-o", "--json", help="all times")
+    p.add_argument("--one", help=argparse.SUPPRESS)
+    return p.parse_args(argv)
+
+
+def arguments(name):
+    """How the class is called: q, k, v, o of fagen's args, and what else; all in device memory that is there before the clock starts."""
+    import torch
+
+    def randn(*shape):
+        return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+    if name == "dense":
+        q, k, v = (randn(1, 4096, 16, 128) for _ in "qkv")
+        return [q, k, v, torch.empty_like(q)], {"mask": 1}
+    if name == "gradients":
+        q, k, v, o, grad_o, gq, gk, gv = (randn(1, 4096, 16, 128) for _ in range(8))
+        return [q, k, v, o, torch.full((1, 16, 4096), 8.0, device="cuda"), grad_o, gq, gk, gv], {"mask": 1}
+    if name == "decode":
+        q, k, v = randn(8, 1, 32, 128), randn(8, 8192, 8, 128), randn(8, 8192, 8, 128)
+        return [q, k, v, torch.empty_like(q)], {"mask": 1}
+    pages, rows = 64, [1] * 12 + [64, 200, 3, 128]  # decoding beside chunks of prompts: packed rows of queries over pages of 64
+    first = torch.tensor([sum(rows[:i]) for i in range(len(rows) + 1)], dtype=torch.int32, device="cuda")
+    q = randn(sum(rows), 32, 128)
+    k, v = (randn(len(rows) * pages, 64, 8, 128) for _ in "kv")
+    table = torch.arange(len(rows) * pages, dtype=torch.int32, device="cuda").reshape(len(rows), pages)
+    lengths = torch.tensor([2000 + 100 * i for i in range(len(rows))], dtype=torch.int32, device="cuda")
+    return [q, k, v, torch.empty_like(q)], {"mask": 1, "first_q": first, "sq": max(rows), "lengths": lengths, "table": table,
+                                            "sk": 64 * pages}
+
+
+def one(name):
+    """In the process that is timed."""
+    import torch
+    import fagen
+    given, what = arguments(name)
+    torch.cuda.synchronize()
+    begun = time.perf_counter()
+    fa = fagen.Fagen(cache_dir=os.environ["FAGEN_CACHE_DIR"])
+    created = time.perf_counter()
+    args = fa.gradient_args(*given, **what) if name == "gradients" else fa.args(*given, **what)
+    fa.launch(args)
+    torch.cuda.synchronize()
+    ended = time.perf_counter()
+    print(json.dumps({"create": created - begun, "first": ended - begun, "kernel": fa.explain(args).splitlines()[:2]}))
+
+
+def run(name, cache, library=None):
+    env = {**os.environ, "FAGEN_CACHE_DIR": cache, **({"FAGEN_LIBRARY": library} if library else {})}
+    return json.loads(subprocess.run([sys.executable, __file__, "--one", name], env=env, check=True, capture_output=True, text=True).stdout)
+
+
+def main():
+    o = parse()
+    if o.one:
+        return one(o.one)
+    doc = {}
+    print(f"medians of {o.rounds} processes, seconds (least to most)\n{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} "
+          "full cache")
+    for name in o.classes.split(","):
+        found = {"cold": [], "shipped": [], "warm": []}
+        for _ in range(o.rounds):
+            cache = tempfile.mkdtemp(prefix="fagen-first-")
+            found["cold"].append(run(name, cache))
+            if not found["warm"]:
+                found["warm"].append(run(name, cache))
+            shutil.rmtree(cache)
+            if o.shipped:
+                cache = tempfile.mkdtemp(prefix="fagen-first-")
+                found["shipped"].append(run(name, cache, os.path.abspath(o.shipped)))
+                shutil.rmtree(cache)
+        doc[name] = found
+        texts = {}
+        for kind, rows in found.items():
+            t = [r["first"] for r in rows]
+            texts[kind] = f"{statistics.median(t):.3f} ({min(t):.3f}-{max(t):.3f})" if t else "-"
+        print(f"{name:10} {texts['cold']:22} {BARS[name]:6} {texts['shipped']:22} {texts['warm']}", flush=True)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(doc, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
