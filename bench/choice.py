@@ -4,6 +4,7 @@
     fagen-dev judge --draw few --shapes 14 --seed 33 --random 12 --arch h100 --json > few.json           anywhere
     python3 bench/choice.py few.json --candidates 12 --random 8 --seconds 110 -o h100.json               on the GPU
     fagen-dev judge --arch h100 h100.json                                                                anywhere
+Gradients (--draw gradients) are raced without peers, which bench/backward.py --off-grid has.
 
 What is chosen beside the peers, of the sets of 100 shapes that it is held to, and beside itself without a workspace:
 
@@ -54,11 +55,20 @@ def shapes_of(o):
     return [kind[i] for i in range(max(map(len, kinds))) for kind in kinds if i < len(kind)]
 
 
+def backward(text):
+    return ",op=backward" in text
+
+
+def cell_of(text):
+    return cells.parse(",".join(w for w in text.split(",") if not w.startswith(("op=", "grad="))))
+
+
 def compiled(fa, fagen, job):
     """The plan of a config, or why there is none."""
     text, config = job
-    cell = cells.parse(text)
-    problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}, op=fagen.FORWARD)
+    cell = cell_of(text)
+    problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")},
+                         op=fagen.BACKWARD if backward(text) else fagen.FORWARD)
     try:
         return fa.plan(problem, fa.pick(problem, config))
     except fagen.Error as e:
@@ -100,7 +110,7 @@ def fa3_run(peer, name, q, k, v, causal):
 
 def tensors(text):
     import torch
-    c = cells.parse(text)
+    c = cell_of(text)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[c.dtype]
     q, k, v, out = (torch.randn(c.b, s, h, d, device="cuda", dtype=kind) for s, h, d in
                     ((c.sq, c.hq, c.d), (c.sk, c.hkv, c.d), (c.sk, c.hkv, c.dv), (c.sq, c.hq, c.dv)))
@@ -130,10 +140,23 @@ def race_lent(fa, fagen, text, config, o):
     return rows + [{"config": config, "workspace": name, "bytes": own[1] or 0, "seconds": s[1:]} for name, s in samples.items()]
 
 
+def call(fa, fagen, text):
+    """The arguments of the launch, what it writes, and q, k, v."""
+    import torch
+    c, q, k, v, out = tensors(text)
+    how = {"mask": fagen.MASKS[c.mask], "diagonal": fagen.DIAGONALS[c.diagonal]}
+    if not backward(text):
+        return c, fa.args(q, k, v, out, **how), [out], (q, k, v)
+    saved = torch.ops.aten._flash_attention_forward(q, k, v, None, None, c.sq, c.sk, 0.0, c.mask == "causal", False)
+    grads = [torch.empty_like(t) for t in (q, k, v)]
+    return c, fa.gradient_args(q, k, v, saved[0], saved[1], out.normal_(), *grads, **how), grads, (q, k, v, out, saved)
+
+
 def race(fa, fagen, text, plans, o):
     import graphs
-    c, q, k, v, out = tensors(text)
-    args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
+    import torch
+    c, args, outs, given = call(fa, fagen, text)
+    q, k, v = given[:3]
     spaces, runs, rows = [], {}, []
     for config, plan in plans.items():
         if isinstance(plan, str):
@@ -144,13 +167,14 @@ def race(fa, fagen, text, plans, o):
         def run(_, plan=plan, at=args.workspace, size=args.workspace_size):
             args.workspace, args.workspace_size = at, size
             fa.launch(args, plan)
-            return out
+            return outs[0]
         runs[config] = run
     peers, why = peer_runs(c, o.peers.split(",") if o.peers else [], q, k, v)
     rows += [{"peer": name, "why": reason} for name, reason in why.items()]
     made, truth = {}, None
     for name, run in {**runs, **peers}.items():
-        result = run(0).float()
+        written = run(0)
+        result = torch.cat([t.float().flatten() for t in ([written] if name in peers else outs)])
         truth = result if truth is None else truth
         apart = ((result - truth).norm() / truth.norm()).item()
         if apart <= APART:

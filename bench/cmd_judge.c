@@ -11,13 +11,15 @@
 #include "runtime/choose/choose.h"
 #include "shapes.h"
 #include "verify/operands/random.h"
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct judge_args {
     cli_common common;
-    const char *arch, *draw;
+    const char *arch, *draw, *problems;
     int32_t shapes, seed, random;
 } judge_args;
 
@@ -28,7 +30,9 @@ static const cli_option options[] = {
       .help = "the chip that chooses, and of measurements whose file does not say it", .preset = "h100" },
     { .name = "draw", .type = &cli_text, FIELD(draw), .value = "KIND",
       .help = "in the place of files: list what is to be measured of random shapes: forward, gqa, few, unequal; few-queries, unequal-lengths: those that "
-              "peers are raced on" },
+              "peers are raced on; gradients" },
+    { .name = "problems", .type = &cli_text, FIELD(problems), .value = "FILE",
+      .help = "likewise, of the problems of a file, a line each" },
     { .name = "shapes", .type = &cli_int, FIELD(shapes), .value = "N",
       .help = "shapes to draw", .preset = "15", .min = 1, .max = 1000 },
     { .name = "seed", .type = &cli_int, FIELD(seed), .value = "N",
@@ -80,21 +84,51 @@ static fa_status add_random(json_t *list, fa_gen *g, const fa_problem *p, const 
     return st;
 }
 
-static fa_status draw_shape(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r)
+/* The candidates of p and some random configs, as one more of `shapes`. */
+static fa_status list_shape(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r,
+                            const fa_problem *p)
 {
-    fa_problem p;
     char text[256];
-    if (!fa_shapes_draw(&p, a->draw, r))
-        return fa_fail(FA_INVALID, "--draw is \"%.40s\"; accepted: %s", a->draw, fa_shapes_kinds());
     choice->n = 0;
-    fa_status st = choose(g, &p, arch, choice);
+    fa_status st = choose(g, p, arch, choice);
     json_t *candidates = json_array(), *random = json_array();
     for (size_t i = 0; st == FA_OK && i < choice->n; i++)
         json_array_append_new(candidates, config_json(&choice->row[i].config));
     if (st == FA_OK)
-        st = add_random(random, g, &p, arch, a->random, r);
-    fa_problem_print(text, sizeof text, &p);
+        st = add_random(random, g, p, arch, a->random, r);
+    fa_problem_print(text, sizeof text, p);
     json_array_append_new(shapes, json_pack("{s:s,s:o,s:o}", "problem", text, "candidates", candidates, "random", random));
+    return st;
+}
+
+static fa_status draw_shapes(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r)
+{
+    fa_status st = FA_OK;
+    for (int32_t i = 0; i < a->shapes && st == FA_OK; i++) {
+        fa_problem p;
+        if (!fa_shapes_draw(&p, a->draw, r))
+            return fa_fail(FA_INVALID, "--draw is \"%.40s\"; accepted: %s", a->draw, fa_shapes_kinds());
+        st = list_shape(shapes, g, a, arch, choice, r, &p);
+    }
+    return st;
+}
+
+/* A problem a line. */
+static fa_status read_shapes(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r)
+{
+    char line[256];
+    fa_status st = FA_OK;
+    FILE *f = fopen(a->problems, "r");
+    if (!f)
+        return fa_fail(FA_IO, "%s: %s", a->problems, strerror(errno));
+    while (st == FA_OK && fgets(line, sizeof line, f)) {
+        fa_problem p;
+        line[strcspn(line, "\n")] = 0;
+        st = fa_problem_parse(&p, line);
+        if (st == FA_OK)
+            st = list_shape(shapes, g, a, arch, choice, r, &p);
+    }
+    fclose(f);
     return st;
 }
 
@@ -102,10 +136,9 @@ static int draw(cli *c, const judge_args *a, fa_gen *g, const fa_arch *arch, fa_
 {
     fa_random r = { (uint64_t)a->seed };
     json_t *shapes = json_array();
-    fa_status st = FA_OK;
-    for (int32_t i = 0; i < a->shapes && st == FA_OK; i++)
-        st = draw_shape(shapes, g, a, arch, choice, &r);
-    json_t *doc = json_pack("{s:s,s:s,s:i,s:o}", "arch", a->arch, "kind", a->draw, "seed", a->seed, "shapes", shapes);
+    fa_status st = (a->problems ? read_shapes : draw_shapes)(shapes, g, a, arch, choice, &r);
+    json_t *doc = json_pack("{s:s,s:s,s:i,s:o}", "arch", a->arch, "kind", a->problems ? a->problems : a->draw, "seed", a->seed, "shapes",
+                            shapes);
     if (st == FA_OK && c->json)
         return cli_answer(c, doc, CLI_EXIT_OK);
     size_t i, k;
@@ -213,7 +246,7 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
     cli_recordings all = { .n = 0 };
     size_t judged = 0, unmeasured = 0;
     fa_status st =
-        n ? FA_OK : fa_fail(FA_INVALID, "judge wants files, or --draw; accepted: records, or the JSON of fagen tune or bench/variants.py");
+        n ? FA_OK : fa_fail(FA_INVALID, "judge wants files, --draw or --problems; accepted: records, or the JSON of fagen tune or bench/variants.py");
     for (int i = 0; i < n && st == FA_OK; i++)
         st = cli_recordings_read(&all, path[i], a->arch);
     verdict *v = calloc(all.n + 1, sizeof *v);
@@ -248,7 +281,7 @@ static int run(cli *c, const void *args, int n, char **path)
         st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
     if (st == FA_OK)
         st = fa_gen_open(&g, NULL);
-    int code = st != FA_OK ? cli_fail(c, st) : a->draw ? draw(c, a, g, arch, choice) : judge_files(c, a, g, arch, choice, n, path);
+    int code = st != FA_OK ? cli_fail(c, st) : a->draw || a->problems ? draw(c, a, g, arch, choice) : judge_files(c, a, g, arch, choice, n, path);
     fa_gen_close(g);
     free(choice);
     return code;
@@ -257,7 +290,7 @@ static int run(cli *c, const void *args, int n, char **path)
 const cli_command dev_judge = {
     .name = "judge",
     .summary = "how far the choice without records is from the best that was measured",
-    .usage = "FILE... | --draw KIND",
+    .usage = "FILE... | --draw KIND | --problems FILE",
     .about =
         "Chooses for every problem of the files by what ships alone, and tells how much slower the choice was measured than the best "
         "of the file. With --draw lists what is to be measured for that: random shapes of one seed, the candidates of each, what is chosen "

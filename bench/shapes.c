@@ -75,6 +75,16 @@ static fa_problem unequal_lengths(fa_random *r)
     return p;
 }
 
+/* Gradients of batches, half of them with heads that share keys. */
+static fa_problem gradients(fa_random *r)
+{
+    static const int32_t wide[] = { 64, 96, 128 };
+    fa_problem p = fa_random_below(r, 2) ? gqa(r) : base(r);
+    p.op = FA_BACKWARD;
+    p.d = wide[fa_random_below(r, 3)];
+    return p;
+}
+
 static double bytes_of(const fa_problem *p)
 {
     return 2.0 * p->b * 2 * p->d * ((double)p->hq * p->sq + (double)p->hkv * p->sk);
@@ -88,11 +98,12 @@ static const struct kind {
               { "few", few },
               { "unequal", unequal },
               { "few-queries", few_queries },
-              { "unequal-lengths", unequal_lengths } };
+              { "unequal-lengths", unequal_lengths },
+              { "gradients", gradients } };
 
 const char *fa_shapes_kinds(void)
 {
-    return "forward, gqa, few, unequal, few-queries, unequal-lengths";
+    return "forward, gqa, few, unequal, few-queries, unequal-lengths, gradients";
 }
 
 bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r)
