@@ -66,6 +66,18 @@ def tensor(t):
     return Tensor(t.data_ptr(), *strides[:3])
 
 
+def score_value(v):
+    """What a launch gives for an operand of its score program: a tensor whose dimensions may be expanded, or a number."""
+    out = abi.ScoreValue(size=C.sizeof(abi.ScoreValue))
+    if not hasattr(v, "data_ptr"):
+        out.scalar = v
+        return out
+    out.ptr = v.data_ptr()
+    for i, (n, step) in enumerate(zip(v.shape, v.stride())):
+        out.extent[i], out.stride[i] = n, step
+    return out
+
+
 class Plan:
     """A config that was compiled for a problem: what Fagen.plan() gives and Fagen.launch() takes."""
 
@@ -103,11 +115,11 @@ class Fagen:
         return f"{v // 10000}.{v // 100 % 100}.{v % 100}"
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
-             table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0):
+             table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0, score=None, values=()):
         """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
         each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
-        and v, beside sk."""
+        and v, beside sk. score: of score(); values: a tensor or a number for each of its operands."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,
@@ -123,6 +135,10 @@ class Fagen:
                 a.flags |= BROADCAST
         if lse is not None:
             a.lse = lse.data_ptr()
+        if score is not None:
+            a.score, a.score_value_count = score, len(values)
+            a.kept = (abi.ScoreValue * len(values))(*map(score_value, values))  # lives as long as the arguments
+            a.score_values = C.cast(a.kept, C.c_void_p)
         if lengths is not None:
             a.seqlens_k = lengths.data_ptr()
         if table is not None:
@@ -138,6 +154,12 @@ class Fagen:
         for name, t in (("grad_o", grad_o), ("grad_q", grad_q), ("grad_k", grad_k), ("grad_v", grad_v)):
             setattr(a, name, tensor(t))
         return a
+
+    def score(self, text):
+        """The program of a text, for args()."""
+        out = C.c_void_p()
+        self.check(self.lib.fa_score_create(self.ctx, text.encode(), C.byref(out)))
+        return out
 
     def launch(self, args, plan=None, stream=None):
         """On torch's current stream. plan None: what fa_launch() chooses."""

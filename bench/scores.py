@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Score programs on this GPU: what share of the rate of plain causal attention each keeps, and beside FlexAttention.
+
+    python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--flex] [--rounds 9] [-o scores.json]
+
+The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
+has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back; a share is the median over the rounds of the
+plain time over the program's of the same round. Rows of the result are held against fp32 before anything is timed. --flex: the same function
+by torch.compile(flex_attention), with a causal block mask.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CAP = 50.0
+WIDTH, TOKENS = 2048, 16384
+CHECKED = 64  # rows that are held against fp32
+APART = 0.02  # of the norm of those rows
+
+
+def parse(argv=None):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--lengths", default="16384")
+    p.add_argument("--head-dims", default="64,128")
+    p.add_argument("--programs", default=",".join(PROGRAMS))
+    p.add_argument("--flex", action="store_true", help="beside FlexAttention, which compiles for some ten seconds each")
+    p.add_argument("--rounds", type=int, default=9)
+    p.add_argument("-o", "--json", help="all samples")
+    o = p.parse_args(argv)
+    for name in o.programs.split(","):
+        if name not in PROGRAMS:
+            p.error(f"the program is \"{name}\"; accepted: {', '.join(PROGRAMS)}")
+    return o
+
+
+def slopes(h, s):
+    import torch
+    return [torch.tensor([2 ** (-8 * (i + 1) / h) for i in range(h)], device="cuda")]
+
+
+def table(*extents):
+    import torch
+    return [torch.randn(*extents, device="cuda")]
+
+
+def bias(h, s):
+    import torch
+    return [torch.randn(h, s, s, device="cuda", dtype=torch.bfloat16)[None]]
+
+
+# name: (operands of h heads and s keys, the score of FlexAttention and of fp32; None: it has no such thing). Of those functions s is the
+# scaled product, h, i and j are tensors of indices, x the operands.
+PROGRAMS = {
+    "softcap": (lambda h, s: [CAP], lambda s, h, i, j, n, x: CAP * (s / CAP).tanh()),
+    "softcap_exact": (lambda h, s: [CAP], lambda s, h, i, j, n, x: CAP * (s / CAP).tanh()),
+    "alibi": (slopes, lambda s, h, i, j, n, x: s + x[0][h] * (j - i)),
+    "relative": (lambda h, s: table(h, 2 * s - 1), lambda s, h, i, j, n, x: s + x[0][h, j - i + n - 1]),
+    "t5_decoder": (lambda h, s: table(h, 32), lambda s, h, i, j, n, x: s + x[0][h, bucket(i - j)]),
+    "bias_bf16": (bias, lambda s, h, i, j, n, x: s + x[0][0, h, i, j]),
+    "temperature": (lambda h, s: [1 + 0.1 * table(h)[0]], lambda s, h, i, j, n, x: s * x[0][h]),
+    "sink": (lambda h, s: table(h), None),
+}
+
+
+def bucket(n):
+    """T5's bucket of a key n places before the query: 16 of their own, then wider and wider ones."""
+    import torch
+    n = n.clamp(min=0)
+    far = 16 + ((n.clamp(min=1) / 16).log() / math.log(8) * 16).floor().int()
+    return torch.where(n < 16, n, far.clamp(max=31))
+
+
+def text_of(name):
+    with open(os.path.join(HERE, "..", "templates", "pairs", "programs", f"{name}.lua")) as f:
+        return f.read()
+
+
+def apart(name, values, q, k, v, out):
+    """The last CHECKED rows of the first and the last head, as far from those of fp32 as their norm goes."""
+    import torch
+    n, h = q.shape[1], q.shape[2]
+    i, j = torch.arange(n - CHECKED, n, device="cuda")[:, None], torch.arange(n, device="cuda")
+    worst = 0
+    for at in (0, h - 1):
+        s = q[0, -CHECKED:, at].double() @ k[0, :, at].double().T / math.sqrt(q.shape[-1])
+        score = PROGRAMS[name][1]
+        if score:
+            s = score(s, torch.tensor(at, device="cuda"), i, j, n, [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values])
+        s = s.double().masked_fill(j > i, -math.inf)
+        if name == "sink":
+            s = torch.cat([s, values[0][at].double().expand(CHECKED, 1)], 1)
+        right = s.softmax(1)[:, :n] @ v[0, :, at].double()
+        worst = max(worst, ((out[0, -CHECKED:, at].double() - right).norm() / right.norm()).item())
+    return worst
+
+
+def flex(name, values, q, k, v):
+    """A call of FlexAttention's kernel, or why there is none."""
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    score, n = PROGRAMS[name][1], q.shape[1]
+    if not score:
+        return "flex has no sink"
+    torch._dynamo.reset()
+    mask = create_block_mask(lambda b, h, i, j: j <= i, None, None, n, n, device="cuda")
+    run = torch.compile(flex_attention, dynamic=False)
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    run(q, k, v, score_mod=lambda s, b, h, i, j: score(s, h, i, j, n, values), block_mask=mask)
+    return lambda _: run(q, k, v, score_mod=lambda s, b, h, i, j: score(s, h, i, j, n, values), block_mask=mask)
+
+
+def cell(fa, fagen, d, s, names, o):
+    import graphs
+    import torch
+    h, b = WIDTH // d, max(1, TOKENS // s)
+    q, k, v = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv")
+    calls, kept, rows = {}, [], {}
+
+    def ours(name, **more):
+        out = torch.empty_like(q)
+        args = fa.args(q, k, v, out, fagen.CAUSAL, **more)
+        kept.append((fa.give_workspace(args), args, out, more))
+        fa.launch(args)
+        torch.cuda.synchronize()
+        calls[name] = lambda _, args=args, out=out: (fa.launch(args), out)[1]
+        return out
+    ours("plain")
+    for name in names:
+        values = PROGRAMS[name][0](h, s)
+        rows[name] = {"d": d, "s": s, "program": name}
+        try:
+            out = ours(name, score=fa.score(text_of(name)), values=values)
+        except fagen.Error as e:
+            rows[name]["why"] = str(e)[:300]
+            continue
+        rows[name]["apart"] = apart(name, values, q, k, v, out)
+        rows[name]["config"] = next((line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config")), "")
+        if o.flex:
+            run = flex(name, values, q, k, v)
+            if callable(run):
+                calls[f"flex {name}"] = run
+            else:
+                rows[name]["no flex"] = run
+    made = {name: graphs.capture(run, lasts=4e-3) for name, run in calls.items()}
+    samples = {name: [] for name in made}
+    for n in range(o.rounds + 1):
+        for name in list(made)[::-1 if n % 2 else 1]:
+            samples[name].append(made[name].sample())
+    samples = {name: times[1:] for name, times in samples.items()}
+    for name, row in rows.items():
+        if name in samples:
+            row["seconds"], row["plain"] = samples[name], samples["plain"]
+            row["share"] = statistics.median(p / t for p, t in zip(samples["plain"], samples[name]))
+            if f"flex {name}" in samples:
+                row["flex"] = samples[f"flex {name}"]
+                row["over flex"] = statistics.median(f / t for f, t in zip(row["flex"], samples[name]))
+    return list(rows.values())
+
+
+def told(row):
+    if "why" in row:
+        return f"{row['why']}"
+    text = f"{statistics.median(row['seconds']) * 1e6:9.1f} us, {row['share']:.3f} of plain causal, apart {row['apart']:.1e}"
+    text += "  WRONG" if not row["apart"] < APART else ""
+    return text + (f", {row['over flex']:.2f} of flex" if "over flex" in row else "")
+
+
+def main():
+    o = parse()
+    import fagen
+    import torch
+    import tournament
+    fa, rows = fagen.Fagen(), []
+    tournament.warm_up()
+    print(torch.cuda.get_device_name())
+    for s in map(int, o.lengths.split(",")):
+        for d in map(int, o.head_dims.split(",")):
+            for row in cell(fa, fagen, d, s, o.programs.split(","), o):
+                rows.append(row)
+                print(f"d={d:3} s={s:5} {row['program']:14} {told(row)}", flush=True)
+            torch.cuda.empty_cache()
+            if o.json:
+                with open(o.json, "w") as f:
+                    json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f)
+    return any(not row.get("apart", 0) < APART for row in rows)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
