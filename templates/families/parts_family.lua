@@ -2,6 +2,7 @@
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
+local round_up = include "families/round_up.lua"
 local edges = include "pairs/edges.lua"
 local split = include "families/split_family.lua"
 
@@ -13,6 +14,11 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config follows
 -- from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
+
+-- Tiles of so many rows, and more columns of V. Where their keys come from HBM once, one buffer of V beside two of K was the fastest of
+-- tunings on an H100, by 3 to 14 % for dv of 144 to 240 and 1 to 3 % for 256, with about so many values of V in a buffer. Where tiles of a
+-- head share keys in the L2, two were, and 80 keys were faster than 64 by 4 to 11 % for dv of 208 to 256. Beside: bytes of a block's own.
+local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDE_BESIDE = 128, 128, 16384, 1536
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -133,6 +139,26 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           list[#list + 1] = last
         end
       end
+      -- Wide rows: blocks of keys that fill shared memory, two buffers of K and of V; and where one tile reads them alone one buffer of V, with
+      -- blocks as high as such winners have, and either way of adding up.
+      local function add_wide(at, with)
+        if p.dv <= WIDE_COLUMNS or p.has_lengths then return end
+        local function add_wider(bc, stages_v, combine)
+          local to = {}
+          for _, from in ipairs({ at, with }) do
+            for _, k in ipairs(sorted(from)) do to[k] = from[k] end
+          end
+          to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
+          if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
+        end
+        local q, kv = at.br * round_up(p.d, at.box) * 2, (round_up(p.d, at.box) + round_up(p.dv, at.box)) * 2
+        add_wider((a.smem_block - q - WIDE_BESIDE) // (2 * kv * 16) * 16, 2, "second_kernel")
+        if rows > WIDE_ROWS then return end
+        local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
+        for _, bc in ipairs({ most, most - 16 }) do
+          for _, combine in ipairs({ "second_kernel", "last_warp" }) do add_wider(bc, 1, combine) end
+        end
+      end
       for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
@@ -143,6 +169,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
             add(at, with)
+            if at.br == WIDE_ROWS and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
           else
             add(at, { pack = 1 })
           end
@@ -188,6 +215,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
       first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- fitted as those numbers were: rows are copied, not boxes
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then first.latency = first.latency - 770 end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas)
