@@ -20,7 +20,8 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_LONG 8192     /* with lengths: cut tiles of d = 128 lost over 2k keys and won over 8k, but for full batches */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
-#define SPLIT_FEATURES (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
+#define SPLIT_FEATURES \
+    (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_BATCH_INVARIANT)
 #define BATCH_TYPICAL 16 /* sequences with lengths of their own */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
@@ -299,31 +300,32 @@ static int64_t tiles_of(const fa_problem *p)
 }
 
 /* Of lengths that the shape bounds: chunks of prompts in few tiles, and any batch whose tiles would be mostly empty, but for the rows of
- * the other heads of a group. Fewer rows are of the families of few rows. */
+ * the other heads of a group. Fewer rows are of the families of few rows. Batch invariance: few heads, since one shape stands for all. */
 static bool splits_lengths(const fa_problem *in)
 {
     const fa_problem p = representative(in);
-    bool packs = p.hq > p.hkv && p.sq < SPLIT_QUERIES;
+    bool packs = p.hq > p.hkv && p.sq < SPLIT_QUERIES, invariant = p.features & FA_FEATURE_BATCH_INVARIANT;
     if (rows_of(&p) <= FA_FEW_ROWS || p.sk < SPLIT_LONG || p.sk <= p.sq)
         return false;
-    return packs || (fa_problem_batch_kind(&p) == FA_BATCH_CHUNKS && tiles_of(&p) <= SPLIT_TILES);
+    return packs || ((invariant || fa_problem_batch_kind(&p) == FA_BATCH_CHUNKS) && tiles_of(&p) <= SPLIT_TILES);
 }
 
 bool fa_problem_splits(const fa_problem *in)
 {
     if (in->op != FA_FORWARD || in->features & ~SPLIT_FEATURES)
         return false;
-    fa_problem p = *in;
+    fa_problem p = fa_problem_chosen_by(in);
     fa_problem_fill_shape(&p);
     if (p.features & FA_FEATURE_LENGTHS)
         return splits_lengths(&p);
+    int64_t few = p.features & FA_FEATURE_BATCH_INVARIANT ? FA_FEW_ROWS : SPLIT_ROWS; /* whose segments are cut as finely as a batch asks */
     int64_t heads = (int64_t)p.b * p.hkv;
     bool packs = p.hq > p.hkv && p.sq < 2 * PACK_QUERIES && p.sk > p.sq / 2;
     if (p.sk < SPLIT_KEYS / 2 || (!packs && (heads > 2 * SPLIT_TILES || heads * (rows_of(&p) / FA_FEW_ROWS) > 4 * SPLIT_TILES)))
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t all = rows_of(&p), most = p.sk > p.sq ? SPLIT_TILES : SPLIT_SQUARE;
-    if (all <= SPLIT_ROWS || p.sk < SPLIT_KEYS)
+    if (all <= few || p.sk < SPLIT_KEYS)
         return false;
     packs = p.hq > p.hkv && p.sq <= PACK_QUERIES && p.sk > p.sq;
     return packs || tiles_of(&p) <= most;

@@ -3,7 +3,7 @@
 #define FA_GEN_START_H
 #include "gen.h"
 
-#define FA_STARTS_MAX 32 /* that one family may name, of which those that fit count */
+#define FA_STARTS_MAX 64 /* that one family may name, of which those that fit count */
 
 /* Appends to out, from *n on and no more than `most` in all, the starts of every family that is listed for p (normalized, with its shape).
  * A family without start() has one: each tunable at its first value. Those that do not run under the budget are left out. */

@@ -33,7 +33,7 @@ static void tell_invariant(fa_text *t, const fa_problem *p)
     if (!(p->features & FA_FEATURE_BATCH_INVARIANT))
         return;
     fa_problem_print(line, sizeof line, &shape);
-    fa_text_fmt(t, "invariant  the config is that of %s, whatever the batch\n", line);
+    fa_text_fmt(t, "invariant  the config is that of %s, whatever the batch; a sequence's own lengths say where its keys are cut\n", line);
 }
 
 static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const char *why)

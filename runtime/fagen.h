@@ -179,7 +179,8 @@ typedef enum fa_flag {                   /* fa_args.flags: any that the operatio
 } fa_flag;
 /* FA_BATCH_INVARIANT, of FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on b, on the maxima sq
  * and sk beside lengths, on where the sequence lies, or on pages. The kernel follows from the class, the heads and, of a dense batch, from
- * sq and sk: all launches of the class share one workspace size. Alignment, page and mask are part of the class.
+ * sq and sk: all launches of the class share one workspace size. Where keys are cut follows from the sequence's own lengths. Alignment,
+ * page and mask are part of the class.
  * FA_DETERMINISTIC, of FA_BACKWARD: equal arguments give equal bits, on a chip of any number of SMs. Without it a kernel may add in the
  * order in which its blocks finish.
  * FA_ACCUMULATE, of FA_BACKWARD: the gradients are added to what grad_q, grad_k and grad_v hold. Their type is fp32 then. */

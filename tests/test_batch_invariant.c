@@ -11,7 +11,8 @@
 #define BATCHES (full() ? 12 : 2)     /* the sequence alone, then beside others, on each number of SMs */
 #define RULE_CASES (full() ? 6 : 2)   /* of each class, on each chip */
 #define FAULTS_EVERY (full() ? 1 : 8) /* one in so many is run */
-#define LONGEST 6                     /* sequences of a batch */
+#define LONGEST 16                    /* sequences of a batch */
+#define RANDOM_MOST 6                 /* of one whose size is drawn */
 
 typedef enum form { PACKED, PADDED, PAGED, DENSE } form;
 
@@ -78,9 +79,10 @@ typedef struct batch {
     int32_t rows[LONGEST], keys[LONGEST], sq, sk;
 } batch;
 
-static batch draw(const sequence *s, fa_random *r, bool alone)
+static batch draw(const sequence *s, fa_random *r, int32_t b)
 {
-    batch t = { .b = alone ? 1 : fa_random_within(r, 2, LONGEST) };
+    bool alone = b == 1;
+    batch t = { .b = b };
     t.at = fa_random_below(r, t.b);
     for (int i = 0; i < t.b; i++) {
         bool own = i == t.at || s->form == DENSE;
@@ -268,7 +270,7 @@ static int others(const char *templates, const sequence *s, uint64_t seed, int m
         const fa_plan *plan;
         OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
         for (int j = 0; j < BATCHES && n < most; j++) {
-            batch t = draw(s, &r, j == 0);
+            batch t = draw(s, &r, j == 0 ? 1 : fa_random_within(&r, 2, RANDOM_MOST));
             size_t bytes;
             char *bits = run(ctx, plan, s, &p, &t, seed * 1000 + i * 10 + (uint64_t)j, 1 + (j == 1), &bytes);
             bool first = !alone;
@@ -303,6 +305,109 @@ Test(batch_invariant, without_the_flag_the_bits_differ) /* so the tests above ca
 {
     static const sequence free_schedule = { "bf16,d=64,mask=causal,features=lengths", mma, PACKED, 4, 2, 3, 700, 0 };
     cr_expect_gt(others(NULL, &free_schedule, 1, INT32_MAX), full() ? 2 : 1);
+}
+
+/* ---- tiles that are cut ---- */
+
+/* Keys by the hundred are cut by the cost then. */
+static const edit cheap[] = { { "split_wgmma.lua", "return 2500 + c.br * p.dv // 6 + c.bc * (p.d + p.dv) // 12", "return 300" },
+                              { "parts_family.lua", "l.merges and 6000", "l.merges and 60" } };
+
+#define CUT(br, bc, schedule, box, rest)                                                                                                \
+    "split_wgmma:ctas=1,feeder=40,ahead=0,sections=1,cluster=1,o_path=0,grid=2,combine=1,stages_k=2,stages_v=2,exp=0,convert=1,br=" #br \
+    ",bc=" #bc ",schedule=" #schedule ",box=" #box "," rest
+#define DENSELY "features=batch-invariant"
+static const sequence cut[] = {
+    { "bf16,d=64,mask=causal," DENSELY, CUT(64, 48, 0, 64, "q_bufs=1,rescale=3,parts=3"), DENSE, 4, 2, 40, 420, 0 },
+    { "fp16,d=64,mask=window," INVARIANT, CUT(128, 48, 1, 64, "q_bufs=1,rescale=2,parts=4"), PACKED, 6, 2, 50, 400, 300 },
+    { "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=16", CUT(64, 64, 0, 64, "q_bufs=2,rescale=3,parts=16"), PAGED, 5,
+      1, 30, 700, 0 },
+    { "fp16,d=96,dv=64,o=fp32,mask=none," INVARIANT, CUT(64, 48, 0, 32, "q_bufs=1,rescale=3,parts=0"), PADDED, 3, 1, 50, 500, 0 },
+    { "bf16,d=64,mask=none," DENSELY, CUT(128, 48, 1, 64, "q_bufs=1,rescale=0,parts=0"), DENSE, 2, 2, 70, 500, 0 },
+};
+enum { CUTS = sizeof cut / sizeof *cut };
+
+/* How many launches of the sequence alone, in a batch of three and in one of 16 gave other bits than alone on the first chip. On one SM
+ * blocks walk all parts of most tiles; with many they share them; on seven either is so of some tiles. */
+static int cut_others(const char *templates, const sequence *s, uint64_t seed, int most)
+{
+    static const struct {
+        int32_t sms, b;
+    } rows[] = { { 1, 1 }, { 132, 1 }, { 7, 3 }, { 132, 3 }, { 7, 16 }, { 1, 3 }, { 132, 16 } };
+    fa_random r = { seed };
+    fa_problem p;
+    fa_config k = test_config(s->config);
+    char *alone = NULL, cache[sizeof scratch + 8];
+    int n = 0;
+    OK(fa_problem_parse(&p, s->problem));
+    snprintf(cache, sizeof cache, "%s/cache", scratch);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows - (full() ? 0 : 2) && n < most; i++) {
+        fa_context *ctx = test_hopper_context(templates, cache, rows[i].sms);
+        const fa_plan *plan;
+        size_t bytes;
+        OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
+        batch t = draw(s, &r, rows[i].b);
+        char *bits = run(ctx, plan, s, &p, &t, seed * 1000 + i, 1 + (i == 2), &bytes);
+        bool first = !alone;
+        alone = first ? bits : alone;
+        n += !bits || memcmp(alone, bits, bytes) != 0;
+        if (!first)
+            free(bits);
+        fa_destroy(ctx);
+    }
+    free(alone);
+    return n;
+}
+
+ParameterizedTestParameters(batch_invariant, tiles_that_are_cut)
+{
+    static int number[CUTS];
+    for (int i = 0; i < CUTS; i++)
+        number[i] = i;
+    return cr_make_param_array(int, number, CUTS);
+}
+
+ParameterizedTest(int *i, batch_invariant, tiles_that_are_cut)
+{
+    for (size_t e = 0; e < sizeof cheap / sizeof *cheap; e++)
+        write_edited(&cheap[e]);
+    cr_expect_eq(cut_others(scratch, &cut[*i], (uint64_t)*i + 1, INT32_MAX), 0, "%s, %s: %s", cut[*i].problem, cut[*i].config,
+                 fa_last_error());
+}
+
+/* What would make the parts depend on the batch or on the chip, or the sum on who adds it up. */
+static const struct {
+    edit of;
+    int row; /* of cut, which notices */
+} cut_faults[] = {
+    { { "split_parts.cu", "constexpr int thread_blocks = NOMINAL;", "const int thread_blocks = (int)gridDim.x;" }, 4 },
+    { { "split_parts.cu", "const int each = parts_of(p.tiles * p.hkv,", "const int each = parts_of(p.tiles * p.hkv * p.b," }, 4 },
+    { { "parts.cu", "sum.add(states[k], x[k], $(scale_log2));",
+        "{ Sum y{states[k].x, states[k].y, x[k]}; y.add({sum.m, sum.l}, sum.o, "
+        "$(scale_log2)); sum = y; }" },
+      0 },
+    { { "parts.cu", "(int k = 0; k < BATCH; k++) {  // one by one", "(int k = BATCH - 1; k >= 0; k--) {  // one by one" }, 0 },
+    { { "varlen_order.cu", "const int tiles = x.levels.tiles * heads();", "const int tiles = x.levels.tiles * heads() + p.b;" }, 3 },
+    { { "varlen_order.cu", "(int)(((x.levels.highest() + 1ll) * BR", "(int)(((__reduce_max_sync(~0u, x.levels.highest()) + 1ll) * BR" },
+      3 },
+};
+enum { CUT_FAULTS = sizeof cut_faults / sizeof *cut_faults };
+
+ParameterizedTestParameters(batch_invariant, faults_of_cuts_are_noticed)
+{
+    static int number[CUT_FAULTS];
+    for (int i = 0; i < CUT_FAULTS; i++)
+        number[i] = i;
+    return cr_make_param_array(int, number, full() ? CUT_FAULTS : 2);
+}
+
+ParameterizedTest(int *i, batch_invariant, faults_of_cuts_are_noticed)
+{
+    for (size_t e = 0; e < sizeof cheap / sizeof *cheap; e++)
+        write_edited(&cheap[e]);
+    write_edited(&cut_faults[*i].of);
+    cr_expect(cut_others(scratch, &cut[cut_faults[*i].row], 1, 1) > 0, "%s: nothing noticed \"%s\"", cut_faults[*i].of.file,
+              cut_faults[*i].of.replace);
 }
 
 /* ---- the rule ---- */

@@ -1,6 +1,7 @@
 /* The space: laws that hold for every family, chip and budget. */
 #include "gen/family.h"
 #include "gen/model.h"
+#include "gen/start.h"
 #include "test_gen_toy.h"
 
 static const char *const problems[] = {
@@ -155,6 +156,31 @@ Test(space, families_of_the_library)
             cr_expect(t.n >= 1 && t.name[0] && t.doc[0]);
         cr_expect_leq(i, FA_CONFIG_MAX);
     }
+    fa_gen_close(g);
+}
+
+/* No class has more starts than are taken, of a family or of all together: the choice would fail, or leave some out. */
+Test(space, every_class_has_starts)
+{
+    enum { MOST = 192 };
+    static const char *const features[] = { "", ",features=lengths", ",features=batch-invariant", ",features=lengths+pages,page=16",
+                                            ",features=lengths+batch-invariant" };
+    fa_gen *g = open_gen(NULL);
+    const fa_arch *a = fa_arch_find("h100");
+    fa_config *start = malloc(MOST * sizeof *start);
+    cr_assert_not_null(start);
+    for (int d = 8; d <= 256; d += 8)
+        for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+            for (int few = 0; few < 2; few++) {
+                char line[200];
+                size_t n = 0;
+                snprintf(line, sizeof line, "bf16,d=%d%s,%s,sk=16384", d, features[i],
+                         few ? "b=2,hq=8,hkv=1,sq=16" : "b=1,hq=2,hkv=1,sq=100");
+                fa_problem p = parse(line);
+                cr_expect_eq(fa_gen_starts(g, &p, a, a->smem_block, start, MOST, &n), FA_OK, "%s: %s", line, fa_last_error());
+                cr_expect(n > 0 && n < MOST, "%s: %zu starts", line, n);
+            }
+    free(start);
     fa_gen_close(g);
 }
 

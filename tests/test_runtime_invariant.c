@@ -41,11 +41,11 @@ Test(invariant, one_kernel_serves_all_batches)
     OK(fa_prepare(ctx, &p));
     OK(fa_workspace_size(ctx, &a, &first));
     cr_expect_gt(first, 0);
-    snprintf(config, sizeof config, "%s", line_of(ctx, &a, "config "));
+    snprintf(config, sizeof config, "%s", line_of(ctx, &a, "config     "));
     cr_expect_not_null(strstr(line_of(ctx, &a, "invariant "), "b=16,hq=8,hkv=2,sq=512,sk=8192, whatever the batch"));
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         a = call(true, shapes[i][0], shapes[i][1], shapes[i][2]);
-        cr_expect_str_eq(line_of(ctx, &a, "config "), config);
+        cr_expect_str_eq(line_of(ctx, &a, "config     "), config);
         cr_expect_str_eq(line_of(ctx, &a, "table "), "table      hit: prepared");
         OK(fa_workspace_size(ctx, &a, &bytes));
         cr_expect_eq(bytes, first);
@@ -68,6 +68,31 @@ Test(invariant, of_a_dense_batch_the_lengths_choose)
     a.sk = 64;
     cr_expect_not_null(strstr(line_of(ctx, &a, "table "), "miss"));
     fa_destroy(ctx);
+}
+
+/* Few tiles over many keys: parts in the workspace, of one size for every batch, and one config on chips of any number of SMs. */
+Test(invariant, few_tiles_are_cut_in_every_batch)
+{
+    static const int32_t sms[] = { 132, 7 }, batches[] = { 1, 3, 16, 500 };
+    char config[512] = "";
+    for (size_t c = 0; c < sizeof sms / sizeof *sms; c++) {
+        fa_context *ctx = test_hopper_context(NULL, scratch, sms[c]);
+        size_t first = 0, bytes;
+        for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+            fa_args a = call(false, batches[i], 40, 8192);
+            a.d = 128, a.hq = 4, a.hkv = 1;
+            const char *line = line_of(ctx, &a, "config     ");
+            cr_expect_not_null(strstr(line, " split_wgmma:"), "%s", line);
+            cr_expect(!config[0] || !strcmp(line, config), "%d SMs, b=%d: %s, not %s", sms[c], batches[i], line, config);
+            snprintf(config, sizeof config, "%s", line);
+            cr_expect_not_null(strstr(line_of(ctx, &a, "invariant "), "own lengths say where its keys are cut"));
+            OK(fa_workspace_size(ctx, &a, &bytes));
+            cr_expect(bytes > (size_t)sms[c] * 512 * 130 * 4 && (!first || bytes == first), "b=%d: %zu bytes, not %zu", batches[i], bytes,
+                      first);
+            first = bytes;
+        }
+        fa_destroy(ctx);
+    }
 }
 
 /* Without the flag a kernel that needs no workspace would take its place, with other bits. */

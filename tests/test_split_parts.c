@@ -76,6 +76,10 @@ static const struct row {
     { "tf32,d=40,features=lse-strides", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=2,q_regs=0,lag=8" SECOND) },
     { "fp16,d=80,features=lengths+pages+lse-strides,page=32",
       WGMMA(64, 48, 0, "40,box=16,grid=2,stages_k=2,stages_v=2,q_bufs=2" LAZY LAST) },
+    { "bf16,d=64,mask=causal,features=batch-invariant", WGMMA(64, 48, 0, "40,box=64,grid=2," TWO LAZY SECOND) },
+    { "fp16,d=80,mask=window,o=fp32,features=batch-invariant+lse-strides", WGMMA(128, 48, 1, "40,box=16,grid=2," TWO LAZY MANY) },
+    { "fp16,d=128,mask=causal,features=lengths+batch-invariant", WGMMA(64, 64, 0, "40,box=64,grid=2," TWO LAZY MANY) },
+    { "bf16,d=64,features=lengths+pages+batch-invariant,page=16", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO LAZY SECOND) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 

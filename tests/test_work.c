@@ -18,12 +18,12 @@ static const struct {
     { "a queue of tiles", "u32 tile_(full|empty|slot)[(]", 3, 0,
       "__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, slot); }" },
     { "who takes tiles", "^struct [A-Za-z]*(Scheduler|Queue)\\b", 2, 0, "struct TileScheduler {" },
-    { "a tile that a later step goes on with", "p[.]tiles_open", 9, 0, "  ((int4 *)p.tiles_open)[n] = make_int4(0, 0, 0, 0);" },
+    { "a tile that a later step goes on with", "p[.]tiles_open", 12, 0, "  ((int4 *)p.tiles_open)[n] = make_int4(0, 0, 0, 0);" },
     { "the last of those that count", "count[(][(]u32 [*][)].* == ", 1, 0,
       "  last = count((u32 *)p.workspace + tile, (u32)n - 1) == (u32)n - 1;" },
-    { "where parts lie", "p[.]part_(o|state)", 9, 0, "  float4 *const part_o = (float4 *)p.part_o;" },
+    { "where parts lie", "p[.]part_(o|state)", 12, 0, "  float4 *const part_o = (float4 *)p.part_o;" },
     { "parts of a row under way", "load_part[(]part_(o|state) [+]", 2, 0, "      x[k] = load_part(part_o + from * (COLS / 4) + four);" },
-    { "where a row of a part lies", "= part_row[(]", 1, 0, "      const long long at = part_row(where, first + row);" },
+    { "where a row of a part lies", "= part_row[(]", 2, 0, "      const long long at = part_row(where, first + row);" },
     { "O out of the sum of parts", "[.]o[.]x [*] inverse", 1, 0, "  to[0] = sum.o.x * inverse;" },
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STARTS_MAX 128 /* of all families together */
+#define STARTS_MAX 192 /* of all families together */
 #define HALF_FAME 3.0  /* doublings after which a winner's fame, and what was measured of it, count for half */
 #define MOST_OFF 4.0   /* a measurement that differs more from the model corrects no more than that */
 

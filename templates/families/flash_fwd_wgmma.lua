@@ -86,7 +86,7 @@ local function places(p, c)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
-    l.bytes = l.order + 32 + 32 * 16
+    l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
   end
   return l
 end

@@ -2,6 +2,7 @@
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
+local round_up = include "families/round_up.lua"
 local edges = include "pairs/edges.lua"
 local split = include "families/split_family.lua"
 
@@ -10,6 +11,14 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 -- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
+-- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config follows
+-- from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
+local NOMINAL, INVARIANT_ROWS_SM = 128, 512
+
+-- Tiles of so many rows, and more columns of V. Where their keys come from HBM once, one buffer of V beside two of K was the fastest of
+-- tunings on an H100, by 3 to 14 % for dv of 144 to 240 and 1 to 3 % for 256, with about so many values of V in a buffer. Where tiles of a
+-- head share keys in the L2, two were, and 80 keys were faster than 64 by 4 to 11 % for dv of 208 to 256. Beside: bytes of a block's own.
+local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDE_BESIDE = 128, 128, 16384, 1536
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -17,12 +26,14 @@ local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
 -- Constraints that these lack, or have in another form.
 local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, cluster = true, o_path = true, q_bufs = true }
 
--- The number of parts of each tile, as parts_of() of split_parts.cu finds it. blocks: of the keys that the longest tile sees.
+-- The number of parts of each tile, as parts_of() of split_parts.cu finds it. blocks: of the keys that the longest tile sees. Batch
+-- invariance: tiles and thread blocks are those of a sequence.
 local function parts_of(c, l, tiles, blocks, thread_blocks)
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
+  if l.walks then most = c.parts > 0 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
   if c.parts > 0 then return math.max(math.min(c.parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
-  for rounds = 1, ROUNDS do
+  for rounds = 1, l.rounds do
     local n = math.min(rounds * thread_blocks // tiles, most)
     if n >= 2 and n ~= each then
       local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
@@ -61,6 +72,15 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     if c.parts == 0 then return true end
     return false, "a number of parts is for one shape, and a config is for many"
   end, upto = "parts", search = true }
+  -- Some blocks walk all parts of a tile, and others take single parts in the meantime. Which tiles these are says the batch.
+  constraints[#constraints + 1] = { "invariant", function(p, c)
+    if not p.has_batch_invariant then return true end
+    if c.grid ~= c.named.grid.persistent then return false, "batch invariance: some blocks take all parts of a tile, so the next is drawn" end
+    if c.combine ~= c.named.combine.second_kernel then
+      return false, "batch invariance: only a second kernel adds up the parts that blocks share"
+    end
+    return true
+  end, upto = "combine" }
   constraints[#constraints + 1] = { "parts_fit", function(p, c)
     local rows = c.br * c.ctas
     if rows <= ROWS_SM then return true end
@@ -73,6 +93,10 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     l.split, l.parts, l.pack, l.columns, l.rounds = true, true, 1, columns, ROUNDS
     l.pdl = a.cc >= 90 and l.tma or false
     l.part_tiles = (p.has_lengths and LENGTHS_ROWS_SM or ROWS_SM) // (c.br * c.ctas)
+    if p.has_batch_invariant then
+      l.walks, l.rounds, l.nominal = true, 1, NOMINAL
+      l.part_tiles = INVARIANT_ROWS_SM // (c.br * c.ctas)
+    end
     l.merges = c.combine == c.named.combine.second_kernel
     l.counts = not l.merges
     l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
@@ -108,11 +132,31 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         to.parts, to.combine = 0, "second_kernel"
         list[#list + 1] = to
         -- Where lengths decide whether anything is cut, the second kernel may have nothing to do.
-        if p.has_lengths then
+        if p.has_lengths and not p.has_batch_invariant then
           local last = {}
           for _, k in ipairs(sorted(to)) do last[k] = to[k] end
           last.combine = "last_warp"
           list[#list + 1] = last
+        end
+      end
+      -- Wide rows: blocks of keys that fill shared memory, two buffers of K and of V; and where one tile reads them alone one buffer of V, with
+      -- blocks as high as such winners have, and either way of adding up.
+      local function add_wide(at, with)
+        if p.dv <= WIDE_COLUMNS or p.has_lengths then return end
+        local function add_wider(bc, stages_v, combine)
+          local to = {}
+          for _, from in ipairs({ at, with }) do
+            for _, k in ipairs(sorted(from)) do to[k] = from[k] end
+          end
+          to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
+          if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
+        end
+        local q, kv = at.br * round_up(p.d, at.box) * 2, (round_up(p.d, at.box) + round_up(p.dv, at.box)) * 2
+        add_wider((a.smem_block - q - WIDE_BESIDE) // (2 * kv * 16) * 16, 2, "second_kernel")
+        if rows > WIDE_ROWS then return end
+        local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
+        for _, bc in ipairs({ most, most - 16 }) do
+          for _, combine in ipairs({ "second_kernel", "last_warp" }) do add_wider(bc, 1, combine) end
         end
       end
       for _, at in ipairs(whole.start(p, a)) do
@@ -121,10 +165,11 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         local packs = tiles * 33 < (p.sq + at.br - 1) // at.br * p.hq * p.b * 32
         if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
           if at.feeder then
-            local with = { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 }
+            local with = { ahead = 0, grid = p.has_batch_invariant and "persistent" or "static", feeder = 40, q_bufs = 1 }
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
             add(at, with)
+            if at.br == WIDE_ROWS and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
           else
             add(at, { pack = 1 })
           end
@@ -148,6 +193,11 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
 
     -- As the families of split keys, and with lengths as those of whole tiles: a class has one size.
     workspace = function(p, c, a, l)
+      if l.walks then
+        local places = l.part_tiles * c.ctas
+        return ("part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+          places * c.br * l.columns, places * c.br * 2, places * 4)
+      end
       if p.has_lengths then
         return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
           split.rows_sm * l.columns, split.rows_sm * 2 - PLACES_SM * 4, PLACES_SM * 4)
@@ -161,13 +211,23 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     end,
 
     work = function(p, c, a, l)
-      local first = whole.work(p, c, a, l, true)
+      local first = whole.work(p, c, a, l, not l.walks) -- batch invariance: one config for single tokens, too
       first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- fitted as those numbers were: rows are copied, not boxes
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then first.latency = first.latency - 770 end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
-      local parts = parts_of(c, l, tiles, (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas))
+      local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas)
+      local parts = parts_of(c, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
+      if l.walks and parts > 1 then
+        -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
+        local room = thread_blocks * (l.part_tiles - 1) // parts
+        if math.min(tiles < thread_blocks and tiles or tiles % thread_blocks, room) < tiles then
+          first.tile_latency = parts * (first.tile_latency + 4300 * c.br * p.dv // 16384)
+          parts = 1
+        end
+      end
       first.cuts = parts
       if parts > 1 then first.tile_latency = first.tile_latency + 4300 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split?"
+//| needs "c.cluster c.grid l.ahead l.masked l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -117,7 +117,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-//|   local early = l.split and p.has_lengths  -- registers are few where ranges are found
+//|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
 //|   if early then
     if (lane == 0) {
 //|     publish_tile()
@@ -184,8 +184,23 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
 //|     local wait = not p.has_lengths and not l.split and "grid_wait()"
 //|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait }, function()
+//|       if l.walks then
+    // Of a tile that is walked every part is one. The tile is read where it was published: no register holds it.
+#pragma unroll 1
+    for (int done = 0, all = 1; done < all; done++) {
+      TileQueue published;
+      published.slot.at = slot.at ^ 1;
+      Tile where = done == 0 ? $(tile) : published.again(p, smem);
+      where.part += done > 0;
+      all = where.is_walked() ? where.parts : 1;
+      publish(where);
+      __syncwarp();
+      wait_loaded();
+    }
+//|       else
     publish($(tile));
     wait_loaded();
+//|       end
 //|     end)
 //|   end
   grid_over();

@@ -1,4 +1,4 @@
-//| needs "l.counts l.tma?"
+//| needs "c.rescale? l.counts l.tma? l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -9,6 +9,7 @@
 //|   rows = "16 * MB", o = "[MB][VB][4]", states = "[MB][2]", first = "row", loops = "int m = 0; m < MB; m++",
 //|   row = "(m * 16 + h * 8 + g)", state = "state[m][h]", v = "v", count = "VB", of = { "o[m][v][2 * h]", "o[m][v][2 * h + 1]" },
 //| }
+//| local log2_scale = c.rescale == 3 and "1.f" or "p.scale_log2"  -- maxima are kept in log2 units
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = $(holds.rows);
 
@@ -27,9 +28,35 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const float l = quad_sum($(holds.state).l);
+//| if l.walks then
+    if (where.is_walked() && where.part > 0) {  // to the sum of the parts before, which the same threads have left
+      const bool real = $(holds.row) < rows;
+      const long long at = part_row(where, first + $(holds.row));
+      float2 sum = make_float2(0.f, 0.f);
+      if (real && t == 0) sum = load_part((const float2 *)p.part_state + at);
+      const Weights w = weights_of(__shfl_sync(~0u, sum.x, lane - t), $(holds.state).m, $(log2_scale));
+      if (!real) continue;
+      if (t == 0) ((float2 *)p.part_state)[at] = make_float2(w.m, w.add(sum.y, l));
+      float2 *const to = (float2 *)((float *)p.part_o + at * COLS + 2 * t);
+      constexpr int BATCH = 16;  // loads under way
+#pragma unroll
+      for (int n0 = 0; n0 < NO / 4; n0 += BATCH) {
+        float2 x[BATCH];
+#pragma unroll
+        for (int n = n0; n < min(n0 + BATCH, NO / 4); n++) x[n - n0] = load_part(to + n * 4);
+#pragma unroll
+        for (int n = n0; n < min(n0 + BATCH, NO / 4); n++)
+          to[n * 4] = make_float2(w.add(x[n - n0].x, $(holds.of[1])), w.add(x[n - n0].y, $(holds.of[2])));
+      }
+      continue;
+    }
+//| end
     if ($(holds.row) >= rows) continue;
 //| indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)
   }
+//| if l.walks then
+  if (where.is_walked() && where.part + 1 == where.parts) store_walked(p, sequence, where, first, rows);
+//| end
 //| if l.counts then
   part_is_left(p, sequence, where, first / ROWS_WARP, first, rows);
 //| end

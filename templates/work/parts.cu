@@ -1,7 +1,8 @@
+//| needs "l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
-//| return function(wk, p)
+//| return function(wk, p, l)
 //|   -- No part yet.
 //|   wk.no_part = "{-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}"
 //|
@@ -36,10 +37,20 @@ for (int j = 0; j < $(parts); j += BATCH) {
     states[k] = load_part(part_state + from);
     x[k] = load_part(part_o + from * (COLS / 4) + four);
   }
+//|     if l.walks then
+#pragma unroll
+  for (int k = 0; k < BATCH; k++) {  // one by one, as a block does that walks them
+    if (j + k == 0)
+      sum = {states[0].x, states[0].y, x[0]};
+    else if (j + k < $(parts))
+      sum.add(states[k], x[k], $(scale_log2));
+  }
+//|     else
 #pragma unroll
   for (int k = 1; k < BATCH; k++)
     if (j + k >= $(parts)) states[k].x = -infinity();  // the last once more
   sum.add(states, x, $(scale_log2));
+//|     end
 }
 //|   end
 //|

@@ -1,4 +1,4 @@
-//| needs "l.merge_threads l.pdl"
+//| needs "l.merge_threads l.pdl l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
@@ -6,11 +6,15 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //| end
-//| if p.has_lengths then
+//| if l.walks or p.has_lengths then
   const int4 *const open = (const int4 *)p.tiles_open;
+//|   if l.walks then
+  const int all = __ldcg(open).x * BR * (COLS / 4);  // of the tiles that are shared
+//|   else
   const int4 launch = __ldcg(open);  // parts of each tile, tiles
   if (launch.x == 1) return;         // O is there
   const int all = launch.y * BR * (COLS / 4);
+//|   end
 #pragma unroll 1
   for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
     const int number = i / (BR * (COLS / 4)), row = i / (COLS / 4) - number * BR;
@@ -20,9 +24,15 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
     where.kv_head = place.y;
     where.head = where.kv_head * p.group;
     where.row = place.z;
+//|   if l.walks then
+    where.number = place.w >> 8;
+    where.part = 0;
+    where.parts = place.w & 255;
+//|   else
     where.number = number;
     where.part = 0;
     where.parts = launch.x;
+//|   end
     const Sequence sequence = sequence_of(p, place.x);
     if (where.row + row < row_count(p, sequence)) add_parts(p, sequence, where, row, i % (COLS / 4));
   }

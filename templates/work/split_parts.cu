@@ -1,4 +1,4 @@
-//| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.rounds l.tile_clocks l.tma? c.parts"
+//| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.nominal? l.rounds l.tile_clocks l.tma? l.walks? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- into how many parts the keys of every tile are cut ----
@@ -12,11 +12,27 @@ constexpr int MERGE_CLOCKS = $(l.merge_clocks), PART_CLOCKS = $(l.part_clocks);
 constexpr int ROUNDS = $(l.rounds);  // of parts for every thread block at most, where tiles are cut
 //| end
 
+//| if l.walks then
+// Batch invariance: parts of a sequence's tiles, as many as the sequence alone would take on so many thread blocks. Neither the batch nor the
+// chip has a say in it.
+constexpr int NOMINAL = $(l.nominal);
+// Parts that find room in the workspace, beside the sum that each thread block keeps of the tile whose parts it walks.
+__device__ __forceinline__ int places() { return (int)$(wk.blocks) * (PART_TILES - 1); }
+
+//|   if not p.has_lengths then
+// What there is to take: first the tiles whose parts one thread block walks, then all parts of the others.
+struct Parts {
+  int tiles, each, walked;
+  __device__ __forceinline__ int total() const { return walked + (tiles - walked) * each; }
+};
+//|   end
+//| else
 // Parts of all tiles, number n of tile t being t * each + n.
 struct Parts {
   int tiles, each;
   __device__ __forceinline__ int total() const { return tiles * each; }
 };
+//| end
 
 //| if not p.has_lengths then
 //|   pr.most_keys()
@@ -25,11 +41,23 @@ struct Parts {
 //| if c.parts == 0 then
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or two, or one for each tile.
 //| end
+//| if l.walks then
+// At least two blocks of keys are in a part of the longest tile$(c.parts == 0 and ", and it takes twice what it begins and ends with" or "").
+__device__ __forceinline__ int parts_of(int tiles, int blocks) {
+//|   if c.parts == 0 then
+  constexpr int thread_blocks = NOMINAL;
+  const int most = (int)min((long long)blocks * BLOCK_CLOCKS / (2 * TILE_CLOCKS), blocks / 2ll);
+//|   else
+  const int most = blocks / 2;
+//|   end
+//| else
 // At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks) {
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
+//| end
+//| local function found(n) return l.walks and n or ("{tiles, %s}"):format(n) end
 //| if c.parts > 0 then
-  return {tiles, max(min(PARTS, most), 1)};
+  return $(found("max(min(PARTS, most), 1)"));
 //| else
   int each = 1;
   long long least = (long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
@@ -41,11 +69,13 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
                                  ((long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS;
     if (clocks < least) each = n, least = clocks;
   }
-  return {tiles, each};
+  return $(found("each"));
 //| end
 }
 //| local function blocks_of(keys) return ("(%s + BC - 1) / BC"):format(keys) end
-//| if p.has_lengths then
+//| if p.has_lengths and l.walks then
+//|   pr.part_of(true)
+//| elseif p.has_lengths then
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
 __device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys) {
   const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)).each;
@@ -64,6 +94,7 @@ __device__ __forceinline__ void leave_place(const Params &p, const Tile &where) 
 
 //|   pr.part_of(true)
 //| else
+//|   if not l.walks then
 // The same for this launch.
 __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
   const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), (int)$(wk.blocks));
@@ -81,5 +112,35 @@ __device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int
   w.part = index - tile * parts.each;
   w.parts = parts.each;
   return w;
+}
+//|   else
+// The same for this launch, and how many tiles are walked: those of all rounds that are full, and as many more as find no room.
+__device__ __forceinline__ Parts parts_of_launch(const Params &p) {
+  const int tiles = p.tiles * p.hkv * p.b, blocks = (int)$(wk.blocks);
+  const int each = parts_of(p.tiles * p.hkv, $(blocks_of("most_keys(p, sequence_of(p, 0))")));
+  const int walked = each > 1 ? tiles - min(tiles < blocks ? tiles : tiles % blocks, places() / each) : tiles;
+  if ($(wk.block) == 0 && threadIdx.x == 64) *(int4 *)p.tiles_open = make_int4(tiles - walked, 0, 0, 0);  // for the second step
+  return {tiles, each, walked};
+}
+
+//|     pr.part_of(true)
+// Which part of which tile the index-th of all is; of a tile that is walked the first.
+__device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int index) {
+  const int item = index - parts.walked, tile = item < 0 ? 0 : item / parts.each;  // of those that are shared
+  Tile w = tile_of(p, item < 0 ? index : parts.walked + tile);
+  w.place = tile;
+  w.number = item < 0 ? -1 : tile * parts.each;
+  w.part = item < 0 ? 0 : item - tile * parts.each;
+  w.parts = parts.each;
+  return w;
+}
+//|   end
+//| end
+//| if l.walks then
+
+// Where a tile is that is shared, and its parts, for the second step.
+__device__ __forceinline__ void leave_place(const Params &p, const Tile &where) {
+  if (where.row >= 0 && !where.is_walked() && where.part == 0)
+    ((int4 *)p.tiles_open)[1 + where.place] = make_int4((int)where.batch, where.kv_head, where.row, where.number << 8 | where.parts);
 }
 //| end

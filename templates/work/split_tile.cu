@@ -1,8 +1,12 @@
-//| needs "c.rescale? l.counts l.parts_batch?"
+//| needs "c.rescale? l.counts l.parts_batch? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
-//| if l.counts then
+//| if l.walks then
+// Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into parts, as many as its sequence says. Of a
+// tile that blocks share, every part lies in the workspace, by its place, and the second step adds them up, in their order. Of a tile whose
+// parts one block walks the block adds up each as it comes, at a place of its own, by the same operations.
+//| elseif l.counts then
 // Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into as many parts as fill the chip best. The
 // last of the warps that have the same rows of a tile adds up the parts, in their order. Parts lie in the workspace by their number.
 //| else
@@ -21,16 +25,36 @@
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
 //| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
+//| if l.walks then from = "((long long)where.number + min(j + k, where.parts - 1)) * BR + tile_row" end
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
 //| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", scale, pr.out_scale)
 }
 
+//| if l.walks then
+// The place of the tile whose parts this block walks, after those of all tiles that are shared.
+__device__ __forceinline__ int walked_place() { return (int)($(wk.blocks) * (PART_TILES - 1) + $(wk.block)); }
+// Where row `tile_row` of a part lies in the workspace, or of the sum of the parts that were walked.
+__device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
+  return (long long)(where.is_walked() ? walked_place() : where.number + where.part) * BR + tile_row;
+}
+
+// This warp has added up all parts of rows [first, first + rows) of a tile that its block walks: their sum is what there is to store.
+__device__ __forceinline__ void store_walked(const Params &p, const Sequence &sequence, Tile where, int first, int rows) {
+  const int lane = threadIdx.x % 32;
+  where.number = walked_place();
+  where.parts = 1;
+  __syncwarp();
+  for (int i = 0; i < rows * (COLS / 4); i += 32)  // the last once more, for lanes without a row
+    add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
+}
+//| else
 // Where row `tile_row` of a part lies in the workspace.
 __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
   return ((long long)where.number * where.parts + where.part) * BR + tile_row;
 }
+//| end
 //| if l.counts then
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).

@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.pack? l.parts? l.split?"
+//| needs "c.pack? c.sections? l.pack? l.parts? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -13,7 +13,12 @@ struct Tile {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
-//| if l.parts then
+//| if l.walks then
+  int number, part, parts;  // the place of its first part in the workspace, or -1; which of how many parts of its keys
+  int place;                // its number among the tiles whose parts are shared
+  // Whether one block does all of its parts, one after the other.
+  __device__ __forceinline__ bool is_walked() const { return number < 0; }
+//| elseif l.parts then
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
 //| end
 };
@@ -42,7 +47,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   w.batch = at / heads;
 //| wk.take_head(packed, "at % heads")
-//| if l.split then
+//| if l.split and not l.walks then
   w.number = at * p.tiles + w.row / BR;
 //| end
   return w;

@@ -1,4 +1,4 @@
-//| needs "l.counts"
+//| needs "l.counts l.walks?"
 // ---- parts of a tile: O relative to the maximum m of a row's own keys, and l ----
 
 // Four columns of a row of O, from `col` on.
@@ -29,10 +29,31 @@ __device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
 //| end
 }
 
+//| if l.walks then
+// A sum of parts and one part more: the maximum of both, and what each weighs beside it. Whoever adds a part adds it by these: a sum has the
+// same bits wherever it is made.
+struct Weights {
+  float m, sum, part;
+  __device__ __forceinline__ float add(float to, float x) const { return fmaf(part, x, to * sum); }
+};
+__device__ __forceinline__ Weights weights_of(float m, float part, float scale_log2) {
+  const float top = fmaxf(m, part), shift = shift_of(top, scale_log2);
+  return {top, weight_of(m, scale_log2, shift), weight_of(part, scale_log2, shift)};
+}
+
+//| end
 // A sum of parts on its way.
 struct Sum {
   float m, l;
   float4 o;
+//| if l.walks then
+  __device__ __forceinline__ void add(float2 state, float4 x, float scale_log2) {
+    const Weights w = weights_of(m, state.x, scale_log2);
+    m = w.m;
+    l = w.add(l, state.y);
+    o = make_float4(w.add(o.x, x.x), w.add(o.y, x.y), w.add(o.z, x.z), w.add(o.w, x.w));
+  }
+//| else
   // Adds N parts, without a chain of exponentials from one to the next. One with m = -inf weighs nothing.
   template <int N>
   __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], float scale_log2) {
@@ -53,6 +74,7 @@ struct Sum {
       o.w = fmaf(weight, x[k].w, o.w);
     }
   }
+//| end
 };
 
 // What other thread blocks have written. The loads stay in program order, so that all are under way before the first is awaited.

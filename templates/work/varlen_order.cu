@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.split? l.tma?"
+//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -12,16 +12,24 @@
 //| else
 // The tiles of a sequence are all of one level.
 //| end
+//| if l.walks then
+// How many parts the tiles of a sequence have says the sequence. There are two passes: first tiles of which one block walks all parts, then
+// the parts of tiles that are shared, which are counted like tiles.
+//| end
+//| local times = l.walks and " * each" or ""
 
 // One sequence, as far as the order needs it.
 struct Levels {
   int lowest, tiles;  // level of its first tile; tiles of one head
+//| if l.walks then
+  int each;           // what each tile counts in this pass: 0, 1 or its parts
+//| end
   // Its tiles of a level and of those above.
   __device__ __forceinline__ int from(int level) const {
 //| if pr.grow then
-    return max(min(lowest + tiles - level, tiles), 0);
+    return max(min(lowest + tiles - level, tiles), 0)$(times);
 //| else
-    return level <= lowest ? tiles : 0;
+    return level <= lowest ? tiles$(times) : 0;
 //| end
   }
   __device__ __forceinline__ int highest() const {
@@ -59,14 +67,29 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
 struct LaneSequence {
   Levels levels;
   int number;  // in the batch
+//| if l.walks then
+  int parts, number_of_first, place;  // of each tile; number and place of the first of its tiles, number -1: they are walked
+//| else
   int width;   // heads of a section, the same in all lanes
+//| end
 };
+//| if l.walks then
+struct Counts {
+  int per_head;      // tiles of a head of the 32 sequences at hand, as they count in this pass
+  int begin, total;  // of all heads: of the sequences before these, of both passes
+  int walked;        // of the first pass
+  int parts, places; // of the sequences that are cut, up to these: all parts, and tiles
+  int pass;
+  __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads; }
+};
+//| else
 struct Counts {
   int per_head;      // tiles of a head of the 32 sequences at hand
   int begin, total;  // tiles of all heads, times their parts: of the sequences before these, of all
   int parts;         // of each tile
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads * parts; }
 };
+//| end
 struct Found {
   int section;       // of heads, the one at hand; -1: none
   int level, above;  // the level of the tile found last in it; tiles of the levels above
@@ -75,7 +98,39 @@ struct Found {
 // To be used by whole warps. Tiles are asked for in growing order.
 struct TileOrder {
   const Params &p;
-//| if l.tma then
+//| if l.walks then
+  u32 smem;  // what is kept lies there: the scheduler has few registers
+  __device__ __forceinline__ u32 place_of_lane() const { return smem + $(l.order + 48) + threadIdx.x % 32 * 32; }
+  __device__ __forceinline__ LaneSequence own() const {
+    const uint4 x = load_shared_x4(place_of_lane()), y = load_shared_x4(place_of_lane() + 16);
+    return {{(int)x.x, (int)x.y, (int)x.z}, (int)x.w, (int)y.x, (int)y.y, (int)y.z};
+  }
+  __device__ __forceinline__ Counts counts() const {
+    const uint4 x = load_shared_x4(smem + $(l.order)), y = load_shared_x4(smem + $(l.order + 32));
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)y.x, (int)y.y, (int)y.z};
+  }
+  __device__ __forceinline__ Found found() const {
+    const uint4 x = load_shared_x4(smem + $(l.order + 16));
+    return {(int)x.x, (int)x.y, (int)x.z};
+  }
+  __device__ __forceinline__ void keep(const LaneSequence &x) {
+    store_shared(place_of_lane(), make_uint4(x.levels.lowest, x.levels.tiles, x.levels.each, x.number));
+    store_shared(place_of_lane() + 16, make_uint4(x.parts, x.number_of_first, x.place, 0));
+  }
+  __device__ __forceinline__ void keep(const Counts &n) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.walked));
+      store_shared(smem + $(l.order + 32), make_uint4(n.parts, n.places, n.pass, 0));
+    }
+    __syncwarp();
+  }
+  __device__ __forceinline__ void keep(const Found &f) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order + 16), make_uint4(f.section, f.level, f.above, 0));
+    __syncwarp();
+  }
+//| elseif l.tma then
   u32 smem;  // what is kept lies there: the scheduler has few registers
   __device__ __forceinline__ LaneSequence own() const {
     const uint4 x = load_shared_x4(smem + $(l.order + 32) + threadIdx.x % 32 * 16);
@@ -132,9 +187,37 @@ struct TileOrder {
   }
 //| end
 
+//| if l.walks then
+  // The sum over the lanes up to this one.
+  __device__ __forceinline__ static int upto_lane(int x) {
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const int more = __shfl_up_sync(~0u, x, d);
+      if (threadIdx.x % 32 >= (u32)d) x += more;
+    }
+    return x;
+  }
+  // A lane's sequence, and where its parts are: `parts` and `places` of those before are the warp's, and go on past its sequences.
+  __device__ __forceinline__ LaneSequence lane_sequence(int number, int pass, int &parts, int &places_before) const {
+    LaneSequence x = {levels_of(number), number, 1, -1, 0};
+    const int tiles = x.levels.tiles * heads();
+    x.parts = parts_of(tiles, (int)(((x.levels.highest() + 1ll) * BR / p.group + BC - 1) / BC));
+    const int cut = x.parts > 1 ? tiles : 0, parts_upto = parts + upto_lane(cut * x.parts), tiles_upto = places_before + upto_lane(cut);
+    if (cut > 0 && parts_upto <= places()) x.number_of_first = parts_upto - cut * x.parts, x.place = tiles_upto - cut;
+    x.levels.each = (x.number_of_first < 0) == (pass == 0) ? pass == 0 ? 1 : x.parts : 0;
+    parts = __shfl_sync(~0u, parts_upto, 31);
+    places_before = __shfl_sync(~0u, tiles_upto, 31);
+    return x;
+  }
+
+//| end
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
   // token, may hold most keys of the batch: how many heads share the L2 does not depend on them.
+//| if l.walks then
+  __device__ __forceinline__ void gather(int first, Counts &sums) {
+//| else
   __device__ __forceinline__ int gather(int first) {
+//| end
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
 #pragma unroll 1
@@ -142,21 +225,49 @@ struct TileOrder {
 #pragma unroll 1
       for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
         if (lane == n) number = first + __ffs(left) - 1;
+//| if l.walks then
+    const LaneSequence x = lane_sequence(number, sums.pass, sums.parts, sums.places);
+    keep(x);
+    keep(Found{-1, 0, 0});
+    sums.per_head = __reduce_add_sync(~0u, x.levels.tiles * x.levels.each);
+    keep(sums);
+  }
+//| else
     const Levels levels = levels_of(number);
-//| if l.split then
+//|   if l.split then
     keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
 //| else
     keep(LaneSequence{levels, number, width_of(__reduce_add_sync(~0u, keys_of(number)))});
-//| end
+//|   end
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
+//| end
 
 //| if l.tma then
   __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {
 //| else
   __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p) {
 //| end
+//| if l.walks then
+    Counts n = {0, 0, 0, 0, 0, 0, 0};
+    int walked = 0, shared = 0, items = 0;
+#pragma unroll 1
+    for (int first = 0; first < p.b; first += 32) {
+      const LaneSequence x = lane_sequence(first + (int)(threadIdx.x % 32), 0, n.parts, n.places);
+      if (x.number_of_first < 0)
+        walked += x.levels.tiles;
+      else
+        shared += x.levels.tiles, items += x.levels.tiles * x.parts;
+    }
+    shared = __reduce_add_sync(~0u, shared) * heads();
+    if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(shared, 0, 0, 0);  // for the second step
+    n.walked = __reduce_add_sync(~0u, walked) * heads();
+    n.total = n.walked + __reduce_add_sync(~0u, items) * heads();
+    n.parts = n.places = 0;
+    gather(0, n);
+  }
+//| else
     int tiles = 0, most = 0;
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
@@ -175,6 +286,7 @@ struct TileOrder {
     n.per_head = gather(0);
     keep(n);
   }
+//| end
 
   // Tiles of a head from a level up.
   __device__ __forceinline__ static int from(const Levels &own, int level) { return __reduce_add_sync(~0u, own.from(level)); }
@@ -201,6 +313,17 @@ struct TileOrder {
   __device__ __forceinline__ Tile tile(int index) {
     Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
     if (index >= total()) return w;
+//| if l.walks then
+    while (index >= counts().end(heads())) {
+      Counts sums = counts();
+      const bool shared = sums.pass == 0 && index >= sums.walked;  // from here on
+      sums.begin = shared ? sums.walked : sums.end(heads());
+      if (shared) sums.pass = 1, sums.parts = sums.places = 0;
+      gather(shared ? 0 : __shfl_sync(~0u, own().number, 31) + 1, sums);
+    }
+    const Counts sums = counts();
+    index -= sums.begin;
+//| else
     while (index >= counts().end(heads())) {
       const int per_head = gather(__shfl_sync(~0u, own().number, 31) + 1);
       Counts n = counts();
@@ -209,16 +332,19 @@ struct TileOrder {
       keep(n);
     }
     const Counts sums = counts();
-//| if l.parts then
+//|   if l.parts then
     w.parts = sums.parts;
     w.number = index / sums.parts;
     w.part = index - w.number * sums.parts;
     index = w.number - sums.begin / sums.parts;
-//| else
+//|   else
     index -= sums.begin;
+//|   end
 //| end
 //| if (c.sections or 1) > 1 then
     const int widest = (own().width + $(c.sections - 1)) / $(c.sections);
+//| elseif l.walks then
+    const int widest = p.hkv;
 //| else
     const int widest = own().width;
 //| end
@@ -234,15 +360,32 @@ struct TileOrder {
     n -= s.above;
     // The sequence: the n-th of those with tiles of that level, or the one whose tiles hold it.
     const int here = levels.from(s.level) - levels.from(s.level + 1);
+//| if l.walks then
+    const int upto = upto_lane(here);
+//| else
     int upto = here;
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
       const int more = __shfl_up_sync(~0u, upto, d);
       if (threadIdx.x % 32 >= (u32)d) upto += more;
     }
+//| end
     const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
     w.batch = __shfl_sync(~0u, own().number, lane);
-//| if pr.grow then
+//| if l.walks then
+    n -= __shfl_sync(~0u, upto - here, lane);
+    const int each = __shfl_sync(~0u, levels.each, lane), tile = n / each, first = __shfl_sync(~0u, own().number_of_first, lane);
+    w.part = n - tile * each;
+    w.parts = __shfl_sync(~0u, own().parts, lane);
+//|   if pr.grow then
+    w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
+//|   else
+    w.row = tile * BR;
+//|   end
+    const int at_head = w.row / BR * p.hkv + head;
+    w.number = first < 0 ? -1 : first + at_head * w.parts;
+    w.place = __shfl_sync(~0u, own().place, lane) + at_head;
+//| elseif pr.grow then
     w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| else
     w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
