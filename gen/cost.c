@@ -11,7 +11,7 @@
 typedef struct job {
     const fa_family *family;
     const fa_config *c;
-    fa_pricing on;
+    const fa_pricing *on;
     int32_t budget;
     fa_point point;
     bool supported, has_work;
@@ -20,8 +20,8 @@ typedef struct job {
     int works; /* one for each step, or one for all of them */
 } job;
 
-/* Asks steps and work of the config in fr->c, whose layout is at the top. */
-static void ask_work(lua_State *L, job *j, const fa_lua_args *fr, const fa_lua_args *shaped)
+/* Asks the steps of the config in fr->c, whose layout is at the top. */
+static void ask_steps(lua_State *L, job *j, const fa_lua_args *fr)
 {
     int layout = lua_gettop(L);
     j->source = (fa_source){ 0 };
@@ -31,7 +31,12 @@ static void ask_work(lua_State *L, job *j, const fa_lua_args *fr, const fa_lua_a
             fa_family_workspace(L, fr, j->family, layout, &j->source);
             break;
         }
-    j->works = fa_work_ask(L, fr, shaped->p, j->family, j->on.problem, layout, j->source.steps, j->work);
+}
+
+/* Asks the work of these steps for the problem with its shape, whose table is at index shaped. */
+static void ask_work(lua_State *L, job *j, const fa_lua_args *fr, int shaped)
+{
+    j->works = fa_work_ask(L, fr, shaped, j->family, j->on->problem, lua_gettop(L), j->source.steps, j->work);
 }
 
 static int run(lua_State *L)
@@ -39,8 +44,8 @@ static int run(lua_State *L)
     job *j = lua_touserdata(L, 1);
     fa_lua_args fr, shaped;
     bool size_only;
-    fa_lua_args_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
-    fa_lua_args_push(L, &fr, j->family, j->on.problem, j->on.arch, j->budget, false);
+    fa_lua_args_push(L, &shaped, j->family, j->on->problem, j->on->arch, 0, true);
+    fa_lua_args_push(L, &fr, j->family, j->on->problem, j->on->arch, j->budget, false);
     j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
     if (!j->supported)
         return 0;
@@ -49,15 +54,16 @@ static int run(lua_State *L)
     fa_family_judge(L, &fr, j->family, FA_NAMED, &j->point, &size_only);
     if (!j->point.fits || j->family->work == LUA_NOREF)
         return 0;
-    ask_work(L, j, &fr, &shaped);
+    ask_steps(L, j, &fr);
+    ask_work(L, j, &fr, shaped.p);
     j->has_work = true;
     return 0;
 }
 
-static void set_problem(job *j, const fa_problem *p, const fa_arch *a)
+static fa_pricing pricing_of(const fa_problem *p, const fa_arch *a)
 {
     fa_band band = fa_band_of_problem(p);
-    j->on = (fa_pricing){ .problem = p, .arch = a, .band = band, .flops = fa_model_matrix_flops(p, band) + fa_model_other_flops(p, band) };
+    return (fa_pricing){ .problem = p, .arch = a, .band = band, .flops = fa_model_matrix_flops(p, band) + fa_model_other_flops(p, band) };
 }
 
 /* Adds one step to the sum. */
@@ -96,7 +102,7 @@ static const char *bound(const fa_cost *c)
 static fa_repeats repeats_of(const job *j, const fa_step *s)
 {
     fa_repeats repeats = { .units = 1, .members = 1, .launches = j->works > 1 ? 1 : j->source.steps };
-    fa_sizes sizes = fa_sizes_of(j->on.problem, j->on.arch->sm_count);
+    fa_sizes sizes = fa_sizes_of(j->on->problem, j->on->arch->sm_count);
     int64_t units = sizes.of[FA_EXTENT_UNITS], members = sizes.of[FA_EXTENT_MEMBERS];
     if (!fa_step_chunked(s) || units < 1 || members < 1)
         return repeats;
@@ -115,13 +121,13 @@ static fa_status price(const job *j, int regs, fa_cost *out)
         const fa_work *w = &j->work[i];
         fa_cost step;
         int per_thread = regs > 0 ? regs : w->regs > 0 ? (int)w->regs : j->source.min_regs;
-        fa_status st = fa_price_step(&j->on, j->family->name, &j->source.step[i], w, per_thread, repeats_of(j, &j->source.step[i]), &step);
+        fa_status st = fa_price_step(j->on, j->family->name, &j->source.step[i], w, per_thread, repeats_of(j, &j->source.step[i]), &step);
         if (st != FA_OK)
             return st;
         add(out, &step, &longest);
     }
     out->bound = bound(out);
-    out->flops = j->on.flops;
+    out->flops = j->on->flops;
     out->bytes = fa_traffic_total(&out->traffic);
     return FA_OK;
 }
@@ -148,8 +154,8 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
         return FA_INVALID;
-    job j = { .family = f, .c = &config, .budget = budget };
-    set_problem(&j, &p, a);
+    fa_pricing on = pricing_of(&p, a);
+    job j = { .family = f, .c = &config, .on = &on, .budget = budget };
     if ((st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
         return fa_template_fail(&g->files, st, f->name, error);
     if (!j.supported || !j.point.fits)
@@ -167,32 +173,61 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
 typedef struct sweep {
     fa_gen *g;
     const fa_space *space;
+    fa_problem problem[FA_MODEL_SHAPES];
+    fa_pricing on[FA_MODEL_SHAPES];
+    size_t shapes;
     job j;
     size_t at, end, told;
     fa_status st; /* of the last point without a price */
-    fa_model_tell *tell;
+    fa_model_tell_shape *tell;
     void *user;
 } sweep;
 
-#define SWEEP 2048 /* points of a run, whose instructions and memory are limited */
+#define SWEEP 2048 /* prices of a run, whose instructions and memory are limited */
+
+/* Prices the point under every shape; its layout is at the top, the tables of the shapes from index shaped on, `apart` from each other. */
+static void price_point(lua_State *L, sweep *s, const fa_lua_args *fr, int shaped, int apart)
+{
+    job *j = &s->j;
+    j->on = &s->on[0];
+    ask_steps(L, j, fr);
+    for (size_t k = 0; k < s->shapes; k++) {
+        fa_cost cost;
+        j->on = &s->on[k];
+        ask_work(L, j, fr, shaped + (int)k * apart);
+        fa_status st = price(j, 0, &cost);
+        if (st != FA_OK) {
+            s->st = st;
+            continue;
+        }
+        s->tell(s->user, k, s->at, &cost);
+        s->g->priced++;
+        s->told++;
+    }
+}
 
 static int run_sweep(lua_State *L)
 {
     sweep *s = lua_touserdata(L, 1);
     job *j = &s->j;
+    const fa_arch *a = s->on[0].arch;
     fa_lua_args fr, shaped;
     const fa_config *set = NULL; /* what fr.c holds */
+    int first = 0, apart = 0;
     j->family = NULL;
     for (; s->at < s->end; s->at++) {
         const fa_point *pt = &s->space->points[s->at];
-        fa_cost cost;
         if (!pt->fits)
             continue;
         if (!j->family || strcmp(j->family->name, pt->config.family)) {
             lua_settop(L, 1);
             j->family = fa_family_find(s->g, pt->config.family);
-            fa_lua_args_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
-            fa_lua_args_push(L, &fr, j->family, j->on.problem, j->on.arch, 0, false);
+            for (size_t k = 0; k < s->shapes; k++) {
+                fa_lua_args_push(L, &shaped, j->family, s->on[k].problem, a, 0, true);
+                first = k ? first : shaped.p;
+                apart = k == 1 ? shaped.p - first : apart;
+            }
+            fa_lua_args_push(L, &fr, j->family, s->on[0].problem, a, 0, false);
             set = NULL;
         }
         if (j->family->work == LUA_NOREF) {
@@ -206,38 +241,55 @@ static int run_sweep(lua_State *L)
                 fa_lua_args_set(L, &fr, pt->config.tunable[i].name, pt->config.tunable[i].value);
         set = &pt->config;
         fa_family_layout(L, &fr, j->family, &j->point);
-        ask_work(L, j, &fr, &shaped);
+        price_point(L, s, &fr, first, apart);
         lua_settop(L, top);
-        fa_status st = price(j, 0, &cost);
-        if (st != FA_OK) {
-            s->st = st;
-            continue;
-        }
-        s->tell(s->user, s->at, &cost);
-        s->g->priced++;
-        s->told++;
     }
     return 0;
 }
 
-fa_status fa_model_space(fa_gen *g, const fa_problem *in, const fa_space *space, const fa_arch *a, fa_model_tell *tell, void *user)
+fa_status fa_model_shapes(fa_gen *g, const fa_problem *in, size_t n, const fa_space *space, const fa_arch *a, fa_model_tell_shape *tell,
+                          void *user)
 {
-    fa_problem p;
     const char *error;
-    sweep s = { .g = g, .space = space, .tell = tell, .user = user };
-    fa_status st = fa_problem_normalize(&p, in);
-    if (st != FA_OK)
-        return st;
-    fa_problem_fill_shape(&p);
-    set_problem(&s.j, &p, a);
+    sweep s = { .g = g, .space = space, .shapes = n, .tell = tell, .user = user };
+    size_t points = SWEEP / n;
+    for (size_t k = 0; k < n; k++) {
+        fa_status st = fa_problem_normalize(&s.problem[k], &in[k]);
+        if (st != FA_OK)
+            return st;
+        fa_problem_fill_shape(&s.problem[k]);
+        s.on[k] = pricing_of(&s.problem[k], a);
+    }
     s.st = fa_fail(FA_NO_FIT, "none of %zu configs fits %s", space->n, a->name);
-    if (!(s.j.on.known = calloc(FA_TILE_COUNTS, sizeof *s.j.on.known)))
+    fa_tile_counts *known = calloc(n * FA_TILE_COUNTS, sizeof *known);
+    if (!known)
         return fa_fail(FA_NOMEM, "no memory for the tiles of the model");
+    for (size_t k = 0; k < n; k++)
+        s.on[k].known = known + k * FA_TILE_COUNTS;
+    fa_status st = FA_OK;
     while (s.at < space->n && st == FA_OK) {
-        s.end = space->n - s.at < SWEEP ? space->n : s.at + SWEEP;
+        s.end = space->n - s.at < points ? space->n : s.at + points;
         if ((st = fa_sandbox_run(g->sb, run_sweep, &s, &error)) != FA_OK)
             fa_template_fail(&g->files, st, "pricing the configs", error);
     }
-    free(s.j.on.known);
+    free(known);
     return st != FA_OK ? st : s.told ? FA_OK : s.st;
+}
+
+typedef struct one_shape {
+    fa_model_tell *tell;
+    void *user;
+} one_shape;
+
+static void tell_one(void *user, size_t shape, size_t point, const fa_cost *cost)
+{
+    const one_shape *to = user;
+    (void)shape;
+    to->tell(to->user, point, cost);
+}
+
+fa_status fa_model_space(fa_gen *g, const fa_problem *in, const fa_space *space, const fa_arch *a, fa_model_tell *tell, void *user)
+{
+    one_shape to = { tell, user };
+    return fa_model_shapes(g, in, 1, space, a, tell_one, &to);
 }

@@ -83,6 +83,13 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
 typedef void fa_model_tell(void *user, size_t point, const fa_cost *cost);
 fa_status fa_model_space(fa_gen *g, const fa_problem *in, const struct fa_space *s, const fa_arch *a, fa_model_tell *tell, void *user);
 
+/* The same under each of n shapes of one class, 1 to FA_MODEL_SHAPES: a point is told under every shape before the next point is. What a
+ * family says without the shape, its layout and its steps, it is asked once for each point. */
+#define FA_MODEL_SHAPES 32
+typedef void fa_model_tell_shape(void *user, size_t shape, size_t point, const fa_cost *cost);
+fa_status fa_model_shapes(fa_gen *g, const fa_problem *in, size_t n, const struct fa_space *s, const fa_arch *a, fa_model_tell_shape *tell,
+                          void *user);
+
 /* The tiles of a step, of all heads and batches; the runtime and the model share it. 0: there is nothing to do. -1: more than 2^31 - 1. */
 int64_t fa_step_total(const fa_step *s, const fa_sizes *sizes);
 /* The blocks that are launched for total tiles: a cluster per tile, of a persistent grid no more of them than the SMs

@@ -423,6 +423,47 @@ Test(cost, of_a_space)
     fa_gen_close(g);
 }
 
+typedef struct told_shapes {
+    double *seconds; /* by shape and point */
+    size_t points, n;
+} told_shapes;
+
+static void note_shape(void *user, size_t shape, size_t point, const fa_cost *c)
+{
+    told_shapes *t = user;
+    t->seconds[shape * t->points + point] = c->seconds;
+    t->n++;
+}
+
+/* Shapes that are priced at once cost what each costs by itself. */
+Test(cost, of_a_space_under_many_shapes)
+{
+    static const int32_t lengths[] = { 256, 1000, 65536 };
+    enum { SHAPES = sizeof lengths / sizeof *lengths };
+    fa_problem p[SHAPES];
+    const fa_arch *a = fa_arch_find("sm_90a");
+    fa_gen *g;
+    fa_space s;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (int k = 0; k < SHAPES; k++) {
+        p[k] = shaped_problem("bf16,d=128,mask=causal,hq=8,hkv=2");
+        p[k].sq = p[k].sk = lengths[k];
+    }
+    cr_assert_eq(fa_space_list(g, &p[0], a, 0, NULL, &s), FA_OK, "%s", fa_last_error());
+    told_shapes all = { .seconds = calloc(SHAPES * s.n, sizeof(double)), .points = s.n };
+    cr_assert_eq(fa_model_shapes(g, p, SHAPES, &s, a, note_shape, &all), FA_OK, "%s", fa_last_error());
+    for (size_t k = 0; k < SHAPES; k++) {
+        told one = { .space = &s, .seconds = calloc(s.n, sizeof(double)) };
+        cr_assert_eq(fa_model_space(g, &p[k], &s, a, note, &one), FA_OK, "%s", fa_last_error());
+        cr_expect(one.n > 1000 && all.n == SHAPES * one.n, "%zu of %zu", one.n, all.n);
+        cr_expect_eq(memcmp(one.seconds, all.seconds + k * s.n, s.n * sizeof(double)), 0, "%d keys", lengths[k]);
+        free(one.seconds);
+    }
+    free(all.seconds);
+    fa_space_free(&s);
+    fa_gen_close(g);
+}
+
 Test(cost, of_a_space_without_a_price)
 {
     static const char one[] =

@@ -8,6 +8,17 @@
 #include "verify/operands/tensors.h"
 #include <math.h>
 
+/* Kernels lie in the suite's cache, so that a test finds those of the tests before it. Records do not: each test begins without. */
+static void begin(void)
+{
+    const char *cache = getenv("FAGEN_CACHE_DIR");
+    char records[512];
+    cr_assert(cache && cache[0], "FAGEN_CACHE_DIR is not set: run me through ctest");
+    snprintf(records, sizeof records, "%s/v1/records", cache);
+    nftw(records, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    scratch_make();
+}
+
 static fa_problem problem(void)
 {
     fa_problem p;
@@ -18,10 +29,10 @@ static fa_problem problem(void)
 static fa_context *context(const char *templates)
 {
     test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
-    return test_context(templates, below("cache"));
+    return test_context(templates, NULL);
 }
 
-Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, the_winner_is_used_and_resumed, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     fa_context *ctx = context(NULL);
     fa_problem p = problem();
@@ -61,7 +72,7 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
 }
 
 /* Lengths and pages: verified with lengths at borders, and simulated on tensors that have a table. By default the first and the last. */
-Test(tune_sim, sequences_of_their_own_lengths, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, sequences_of_their_own_lengths, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     static const char *const problems[] = { "bf16,d=128,features=lengths+pages,page=16,b=4,hq=8,hkv=2,sq=1,sk=512",
                                             "fp16,d=64,mask=causal,features=lengths+pages+lse-strides,page=1,b=2,hq=8,hkv=1,sq=4,sk=256",
@@ -103,7 +114,7 @@ static void put(const char *name, const char *text)
 }
 
 /* A family whose tunables no other has: listed, ranked, compiled, verified, used. */
-Test(tune_sim, a_family_of_two_files, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, a_family_of_two_files, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     char dir[256];
     fa_problem p;
@@ -129,7 +140,7 @@ Test(tune_sim, a_family_of_two_files, .init = scratch_make, .fini = scratch_remo
 
 /* What ships for another chip was measured there: a guess, however good by the model, does not run in its place. */
 /* A guess that was asked for is on record, marked, and is a candidate like others: what it decides it decides in every process. */
-Test(tune_sim, a_guess_is_a_candidate, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, a_guess_is_a_candidate, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     fa_context *ctx = context(NULL);
     fa_problem p;
@@ -162,7 +173,7 @@ static int stop_at_once(void *user, const char *line, double done)
     return 1;
 }
 
-Test(tune_sim, it_stops_when_told, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, it_stops_when_told, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     fa_context *ctx = context(NULL);
     fa_problem p = problem();
@@ -213,7 +224,7 @@ static void none_wins(fa_problem p)
     fa_destroy(ctx);
 }
 
-Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, a_wrong_kernel_never_wins, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     changed("softmax.cu", "  row.l *= keep;\n", "");
     none_wins(problem());
@@ -221,7 +232,7 @@ Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_
 
 #define GRADIENTS "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1,sq=48,sk=48"
 
-Test(tune_sim, wrong_gradients_never_win, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, wrong_gradients_never_win, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     fa_problem p;
     cr_assert_eq(fa_problem_parse(&p, GRADIENTS), FA_OK, "%s", fa_last_error());
@@ -272,30 +283,30 @@ static void tune_with_times(const char *problem, char *const *argv)
 
 #define FEW "bf16,d=32,b=1,hq=1,hkv=1,sq=32,sk=32"
 
-Test(tune_sim, verified_timed_and_recorded, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, verified_timed_and_recorded, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     tune_with_times(FEW, NULL);
 }
 
-Test(tune_sim, the_same_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, the_same_in_a_child, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", "--timed", NULL };
     tune_with_times(FEW, candidate_process);
 }
 
-Test(tune_sim, where_no_child_gets_ready_this_process_does_it, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, where_no_child_gets_ready_this_process_does_it, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "cuda:1000000", NULL };
     tune_with_times(FEW, candidate_process);
 }
 
 /* The backward pass, whose candidates get O and LSE of a forward; the record is its own operation's. */
-Test(tune_sim, gradients, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, gradients, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     tune_with_times(GRADIENTS, NULL);
 }
 
-Test(tune_sim, gradients_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+Test(tune_sim, gradients_in_a_child, .init = begin, .fini = scratch_remove, .timeout = 300)
 {
     char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", "--timed", NULL };
     tune_with_times(GRADIENTS ",features=deterministic", candidate_process);

@@ -19,10 +19,11 @@ int explore_system_of(const explore *e, const fa_config *c)
 #define LONGEST 65536
 #define LAUNCH_SECONDS 3e-6 /* as the model counts one */
 
+_Static_assert(EXPLORE_LENGTHS <= FA_MODEL_SHAPES, "all lengths are priced at once");
+
 typedef struct fastest {
-    const explore *e;
+    explore *e;
     const fa_space *space;
-    explore_length *length;
 } fastest;
 
 /* Whether a record of the problem's own shape has a failure of the config. */
@@ -36,10 +37,10 @@ static bool rejected(const explore *e, const fa_config *c, const fa_problem *p)
     return false;
 }
 
-static void take(void *user, size_t point, const fa_cost *cost)
+static void take(void *user, size_t length, size_t point, const fa_cost *cost)
 {
     fastest *f = user;
-    explore_length *l = f->length;
+    explore_length *l = &f->e->length[length];
     if ((l->seconds > 0 && l->seconds <= cost->seconds) || rejected(f->e, &f->space->points[point].config, &l->problem))
         return;
     l->seconds = cost->seconds;
@@ -151,24 +152,30 @@ static double held(const explore *e, const explore_length *l)
     return bytes;
 }
 
-static void take_system(void *user, size_t point, const fa_cost *cost)
+typedef struct system_of {
+    explore *e;
+    int number;
+} system_of;
+
+static void take_system(void *user, size_t length, size_t point, const fa_cost *cost)
 {
-    explore_system *s = user;
+    const system_of *of = user;
+    explore_system *s = &of->e->length[length].system[of->number];
     (void)point;
     if (s->seconds <= 0 || cost->seconds < s->seconds)
         *s = (explore_system){ .seconds = cost->seconds, .bytes = cost->bytes, .held = cost->traffic.held };
 }
 
 /* The system's column of the lengths; where it has no kernel, all zeros. */
-static void add_system(explore *e, int system)
+static void add_system(explore *e, const fa_problem *problem, int system)
 {
     fa_space space = { 0 };
-    if (fa_space_list(e->gen, &e->problem, e->arch, e->budget, e->systems.name[system], &space) == FA_OK)
-        for (int i = 0; i < e->lengths; i++) {
-            explore_length *l = &e->length[i];
-            fa_model_space(e->gen, &l->problem, &space, e->arch, take_system, &l->system[system]);
-            l->system[system].measured = on_record(e, &l->problem, system);
-        }
+    system_of of = { e, system };
+    if (fa_space_list(e->gen, &e->problem, e->arch, e->budget, e->systems.name[system], &space) == FA_OK) {
+        fa_model_shapes(e->gen, problem, (size_t)e->lengths, &space, e->arch, take_system, &of);
+        for (int i = 0; i < e->lengths; i++)
+            e->length[i].system[system].measured = on_record(e, &problem[i], system);
+    }
     fa_space_free(&space);
 }
 
@@ -187,11 +194,14 @@ void explore_lengths_fill(explore *e, const fa_space *space)
             add(e, &p);
     }
     qsort(e->length, (size_t)e->lengths, sizeof *e->length, by_length);
+    fa_problem problem[EXPLORE_LENGTHS];
+    fastest f = { e, space };
+    for (int i = 0; i < e->lengths; i++)
+        problem[i] = e->length[i].problem;
+    fa_model_shapes(e->gen, problem, (size_t)e->lengths, space, e->arch, take, &f);
     for (int i = 0; i < e->lengths; i++) {
         explore_length *l = &e->length[i];
-        fastest f = { e, space, l };
         fa_traffic t = fa_literature_naive(&l->problem);
-        fa_model_space(e->gen, &l->problem, space, e->arch, take, &f);
         l->tensors = explore_tensor_bytes(e, &l->problem);
         l->held = held(e, l);
         l->naive = explore_naive(e->arch, &l->problem);
@@ -201,5 +211,5 @@ void explore_lengths_fill(explore *e, const fa_space *space)
         l->measured_naive = e->systems.n ? on_record(e, &l->problem, 0) : 0; /* the reference is the first */
     }
     for (int i = 0; i < e->systems.n; i++)
-        add_system(e, i);
+        add_system(e, problem, i);
 }
