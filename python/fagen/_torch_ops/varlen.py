@@ -55,7 +55,8 @@ def attention_lse(q: Any, k: Any, v: Any, *rest: Any) -> Any:
 
 
 def attention_dropout(q: Any, k: Any, v: Any, *rest: Any) -> Any:
-    return call(q, k, v, rest[:7], None, None, True, *rest[9:], drop=(rest[7], float(rest[8])))
+    scale, numbers, options = rest[9:]
+    return call(q, k, v, rest[:7], None, None, True, scale, numbers, options, (rest[7], float(rest[8])))
 
 
 def attention_out(q: Any, k: Any, v: Any, *rest: Any) -> None:
