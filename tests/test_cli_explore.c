@@ -302,8 +302,8 @@ Test(cli_explore, reference_times)
         { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200", false }, /* another shape */
         { "-d 128 --causal -n 4100 --arch h200", false },
         { "-d 128 --causal --arch sm_80", false }, /* another chip */
-        { "-d 128 --causal --arch h200 --chip 'Some other chip'", false },
-        { "-d 128 --causal --arch h200 --chip 'NVIDIA H200'", true },
+        { "-d 128 --causal --arch h200 --chip 'Some other chip' -q", false },
+        { "-d 128 -t bfloat16 -n 4k --causal --device sim:h200 --chip h200", true }, /* a part of its name */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char words[256];

@@ -29,8 +29,8 @@ static const cli_option options[] = {
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME",
       .help = "only this kernel family (default: those that serve the problem)" },
     { .name = "chip", .type = &cli_text, FIELD(chip), .value = "NAME",
-      .help = "whose measured times are shown, as `fagen cache ls` names it (default: the device, else the one with most records, else the "
-              "one whose times ship with fagen)" },
+      .help = "whose measured times are shown: its name, as `fagen cache ls` has it, or a part of that, as h200 (default: the device, else "
+              "the one with most records, else the one whose times ship with fagen)" },
     { .name = "simulate", .type = &cli_int, FIELD(simulate), .value = "N",
       .help = "tiles whose best config the simulator runs and counts", .preset = "3",
       .min = 0, .max = 1000 },
@@ -183,6 +183,14 @@ static fa_status write_csv(const explore *e, const char *path)
     return st;
 }
 
+static bool has_times(const explore *e)
+{
+    for (size_t i = 0; i < e->records.n; i++)
+        if (explore_is_time(e, &e->records.r[i]))
+            return true;
+    return false;
+}
+
 static int run(cli *c, const void *args, int n, char **words)
 {
     const explore_args *a = args;
@@ -208,6 +216,9 @@ static int run(cli *c, const void *args, int n, char **words)
         st = cli_gen_open(&g);
     if (st == FA_OK)
         st = explore_open(&e, g, &p, at.arch, at.budget, a->family, at.store, at.chip);
+    if (st == FA_OK && a->chip && !has_times(&e))
+        cli_note(c, "--chip is \"%s\": no times of it are on record for this problem on %s; without --chip the one with most is shown",
+                 a->chip, e.arch->name);
     if (st == FA_OK) {
         explore_simulate(&e, c, a->simulate);
         cli_interrupt_unwatch(); /* a FIFO may have no reader */

@@ -169,12 +169,30 @@ static bool has_times(const explore *e, const fa_problem *shape)
     return false;
 }
 
-/* Reference times stand in for each shape that was not tuned here, before what was. */
-static void add_reference(explore *e, const char *chip)
+/* The chip with times for the arch whose name this is, or else is a part of, in letters of either case: "h200"; else the name itself. */
+static const char *chip_named(const explore *e, const fa_records *reference, const char *name)
 {
-    fa_records own = e->records, all = cli_reference_load(&e->problem, e->arch);
+    const fa_records *all[] = { &e->records, reference };
+    const char *part = NULL;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < all[k]->n; i++) {
+            const fa_record *r = &all[k]->r[i];
+            if (r->how != FA_MEASURED || strcmp(r->arch, e->arch->name) || !strcasestr(r->chip, name))
+                continue;
+            if (!strcmp(r->chip, name))
+                return name;
+            if (!part)
+                part = r->chip;
+        }
+    return part ? part : name;
+}
+
+/* The reference times, which it takes, stand in for each shape that was not tuned here, before what was. */
+static void add_reference(explore *e, fa_records all)
+{
+    fa_records own = e->records;
     size_t n = 0;
-    if (!all.n || (e->chip[0] && strcmp(e->chip, all.r[0].chip)) || (chip && strcmp(chip, all.r[0].chip))) {
+    if (!all.n || (e->chip[0] && strcmp(e->chip, all.r[0].chip))) {
         fa_records_free(&all);
         return;
     }
@@ -201,10 +219,11 @@ static void add_reference(explore *e, const char *chip)
 static void load_records(explore *e, fa_store *store, const char *chip)
 {
     size_t n = 0;
+    fa_records reference = cli_reference_load(&e->problem, e->arch);
     if (store)
         e->records = fa_records_load(store, NULL, &e->problem);
     if (chip)
-        snprintf(e->chip, sizeof e->chip, "%s", chip);
+        snprintf(e->chip, sizeof e->chip, "%s", chip_named(e, &reference, chip));
     else
         choose_chip(e, &e->records);
     for (size_t i = 0; i < e->records.n; i++) {
@@ -214,7 +233,7 @@ static void load_records(explore *e, fa_store *store, const char *chip)
             e->records.r[n++] = *r;
     }
     e->records.n = n;
-    add_reference(e, chip);
+    add_reference(e, reference);
 }
 
 static explore_config *find(explore *e, const fa_config *c)

@@ -7,7 +7,8 @@ from typing import Any, List, NamedTuple, Optional, Union
 from . import _abi
 from ._context import Context
 from ._library import check, lib
-from ._problem import Problem, default_context, problem_of
+from ._problem import Fields, Problem, default_context, problem_of
+from ._typing import Unpack
 from .errors import invalid
 
 SOURCES = {_abi.FA_FROM_START: "start", _abi.FA_FROM_GUESS: "guess", _abi.FA_FROM_SHIPPED: "shipped", _abi.FA_FROM_IMPORT: "import",
@@ -50,7 +51,8 @@ class Choice(NamedTuple):
 _Tell = C.CFUNCTYPE(C.c_int, C.c_void_p, C.POINTER(_abi.CandidateInfo))
 
 
-def candidates(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Any) -> List[Candidate]:
+def candidates(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None,
+               **fields: Unpack[Fields]) -> List[Candidate]:
     """What fa_launch() would choose among for a problem, or for its fields by name: the config that runs first, then the cheapest; at the
     end, with `why`, what is refused here and what is known to fail. Compiles nothing. Raises as fagen.explain does."""
     rows: List[Candidate] = []
@@ -75,7 +77,7 @@ def candidates(problem: Optional[Problem] = None, /, *, device: Union[None, str,
     return rows
 
 
-def choice(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Any) -> Choice:
+def choice(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> Choice:
     """The candidates of a problem, and which of them runs. Raises as fagen.explain does."""
     rows = candidates(problem, device=device, **fields)
     found = next((c.config for c in rows if c.runs), "")
@@ -83,7 +85,7 @@ def choice(problem: Optional[Problem] = None, /, *, device: Union[None, str, Con
 
 
 def pin(problem: Optional[Problem] = None, /, *, config: Union[str, Candidate], device: Union[None, str, Context] = None,
-        **fields: Any) -> None:
+        **fields: Unpack[Fields]) -> None:
     """From now on calls of the problem's class and shape bucket run this config on the device, whatever is on record, and it is prepared
     at once. It holds until unpin() or another pin, as long as the context is open, and is not kept on disk; graphs that were captured keep
     their kernels.
@@ -103,7 +105,7 @@ def pin(problem: Optional[Problem] = None, /, *, config: Union[str, Candidate], 
             lib.fa_unpin(handle, C.byref(p))
 
 
-def unpin(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Any) -> None:
+def unpin(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> None:
     """Takes back the pin of the problem's class and shape bucket, and prepares what runs instead. Without a problem: all pins of the
     device; what they prepared runs on until fagen.prepare() is called for it."""
     handle = default_context(device).handle

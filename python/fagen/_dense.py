@@ -7,8 +7,9 @@ from . import _abi
 from . import _shapes as shapes
 from ._mask import Mask
 from ._plan import Plan
-from ._view import View
+from ._view import View, packed
 from ._context import Context
+from .errors import invalid
 
 LAYOUT_Q, LAYOUT_K, LAYOUT_V = "[b, sq, hq, d]", "[b, sk, hkv, d]", "[b, sk, hkv, dv]"
 
@@ -25,9 +26,9 @@ def checked(q: View, k: View, v: View) -> int:
     shapes.head_dim("q", d)
     shapes.head_dim("v", v.shape[3])
     if k.shape[0] != b or k.shape[3] != d:
-        raise shapes.invalid("k.shape", tuple(k.shape), f"({b}, sk, hkv, {d}), with the b and d of q")
+        raise invalid("k.shape", tuple(k.shape), f"({b}, sk, hkv, {d}), with the b and d of q")
     if v.shape[:3] != k.shape[:3]:
-        raise shapes.invalid("v.shape", tuple(v.shape), f"({k.shape[0]}, {k.shape[1]}, {k.shape[2]}, dv), with the b, sk and hkv of k")
+        raise invalid("v.shape", tuple(v.shape), f"({k.shape[0]}, {k.shape[1]}, {k.shape[2]}, dv), with the b, sk and hkv of k")
     shapes.heads(hq, k.shape[2], 2)
     return dtype
 
@@ -70,7 +71,7 @@ def lse_strides(args: _abi.Args, lse: Optional[View]) -> None:
     """Those of [b, hq, sq], or of [hq, total_q], where they are not packed."""
     if lse is None or 0 in lse.shape:
         return
-    own = shapes.packed(lse.shape)
+    own = packed(lse.shape)
     steps = tuple(usual if n == 1 else s for n, s, usual in zip(lse.shape, lse.strides, own))
     if steps != own:
         args.lse_sh, args.lse_ss = steps[-2:]

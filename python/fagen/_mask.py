@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, Optional, Tuple, Union
+import re
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from .errors import invalid
@@ -13,6 +14,7 @@ MOST_SCALE = 2.358e38
 Window = Union[None, int, Tuple[Optional[int], Optional[int]]]
 DIAGONALS = {"bottom-right": _abi.FA_BOTTOM_RIGHT, "top-left": _abi.FA_TOP_LEFT}
 INT32_MAX = 2**31 - 1
+_NUMBERS = re.compile(r"-?\d+(,-?\d+)?")
 
 
 class Mask(NamedTuple):
@@ -44,6 +46,11 @@ def _side(name: str, value: Any) -> int:
     return -1 if value is None else integer(name, value, -1)
 
 
+def check_pair(window: Sequence[Any]) -> None:
+    if len(window) != 2:
+        raise invalid("window", repr(window), "(left, right): keys before and after the diagonal, -1 or None for unbounded; or one number")
+
+
 def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     """causal and a window together hide what either hides. Raises InvalidArgument."""
     if not isinstance(causal, bool):
@@ -60,8 +67,7 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     if not isinstance(window, (tuple, list)):
         width = _side("window", window)
         window = (width, width)
-    if len(window) != 2:
-        raise invalid("window", repr(window), "(left, right): keys before and after the diagonal, -1 or None for unbounded; or one number")
+    check_pair(window)
     left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
     if causal:
         right = 0
@@ -88,7 +94,7 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, dete
     type of what is written: of a backward, of the gradients."""
     if mask == ALL and out_dtype is None and not tf32 and not device and not deterministic and not batch_invariant:
         return ""
-    words = []
+    words: List[str] = []
     if mask.mask == _abi.FA_MASK_CAUSAL:
         words.append("causal")
     if mask.mask == _abi.FA_MASK_WINDOW:
@@ -97,6 +103,12 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, dete
         words.append("top-left")
     if mask.diagonal == _abi.FA_OFFSET:
         words.append(f"offset={mask.offset}")
+    return text_of(words, out_dtype, tf32, device, deterministic, batch_invariant)
+
+
+def text_of(mask: List[str], out_dtype: Optional[str], tf32: bool, device: str, deterministic: bool, batch_invariant: bool) -> str:
+    """The words of a mask, and what else is asked."""
+    words = list(mask)
     if out_dtype is not None:
         words.append(f"out={out_dtype}")
     if tf32:
@@ -113,19 +125,18 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, dete
 @functools.lru_cache(maxsize=1024)
 def options_of(text: str) -> Options:
     """The inverse of words_of. Raises InvalidArgument."""
-    kind, left, right, diagonal, offset = ALL
+    causal, window, diagonal = False, None, "bottom-right"  # type: bool, Window, Union[str, int]
     out_dtype, tf32, device, deterministic, invariant = None, False, "", False, False
     for part in text.split(";") if text else []:
         name, _, value = part.partition("=")
         if part == "causal":
-            kind = _abi.FA_MASK_CAUSAL
-        elif name == "window":
-            kind = _abi.FA_MASK_WINDOW
-            left, right = (int(n) for n in value.split(","))
+            causal = True
+        elif name == "window" and _NUMBERS.fullmatch(value):
+            window = tuple(int(n) for n in value.split(","))  # type: ignore[assignment]
         elif part == "top-left":
-            diagonal = _abi.FA_TOP_LEFT
-        elif name == "offset":
-            diagonal, offset = _abi.FA_OFFSET, int(value)
+            diagonal = part
+        elif name == "offset" and _NUMBERS.fullmatch(value):
+            diagonal = int(value)
         elif name == "out":
             out_dtype = value
         elif part == "tf32":
@@ -139,7 +150,7 @@ def options_of(text: str) -> Options:
         else:
             raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, deterministic, "
                           "batch-invariant, device=NAME, between semicolons")
-    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic, invariant)
+    return Options(mask_of(causal, window, diagonal), out_dtype, tf32, device, deterministic, invariant)
 
 
 def scale_of(scale: Any) -> float:
@@ -152,5 +163,6 @@ def scale_of(scale: Any) -> float:
         except (AttributeError, TypeError, ValueError):
             raise invalid("scale", repr(scale), "a number above 0, or None for 1/sqrt(d)") from None
     if not 2.0**-150 < scale <= MOST_SCALE:  # else it would be 0 in fp32, which stands for 1/sqrt(d)
-        raise invalid("scale", scale, "a number above 0 from 1.41e-45 to 2.358e38, or None for 1/sqrt(d); for a negative scale negate q or k")
+        raise invalid("scale", scale, "a number above 0 from 1.41e-45 to 2.358e38, or None for 1/sqrt(d); for a negative scale negate q or "
+                      "k")
     return float(scale)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes as C
 import dataclasses
-from typing import Any, Callable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, List, NamedTuple, Optional, TypedDict, TypeVar, Union, cast, overload
 
 from . import _abi
 from ._attention import context_of, dtype_name
@@ -12,6 +12,7 @@ from ._library import check, error_of, lib
 from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
 from ._shapes import D_MAX, NAMES
+from ._typing import Unpack
 from ._view import fresh, torch_module, view
 from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
@@ -19,6 +20,40 @@ from .errors import InvalidArgument, NoFit, Unsupported, invalid
 DTYPES = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "tf32": _abi.FA_TF32, "float32": _abi.FA_F32}
 OPS = {"forward": _abi.FA_FORWARD, "backward": _abi.FA_BACKWARD, "merge": _abi.FA_MERGE}
 LENGTH_MAX = 2**31 - 1
+T = TypeVar("T")  # a tensor of any library
+
+
+class Fields(TypedDict, total=False):
+    """Those of a Problem, as keywords."""
+    dtype: str
+    d: int
+    dv: int
+    causal: bool
+    window: Window
+    out_dtype: Optional[str]
+    b: int
+    hq: int
+    hkv: int
+    sq: int
+    sk: int
+    align: int
+    lengths: bool
+    page_size: int
+    op: str
+    grad_dtype: Optional[str]
+    deterministic: bool
+    dropout: bool
+    batch_invariant: bool
+
+
+class CallOptions(TypedDict, total=False):
+    """What explain() and problem_text() take of a call."""
+    causal: bool
+    window: Window
+    diagonal: Union[str, int]
+    scale: object  # a number, or a tensor of one element
+    out_dtype: object  # "float32", or a type of the library
+    tf32: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +126,7 @@ class Support(NamedTuple):
         return self.supported
 
 
-def problem_of(problem: Optional[Problem], fields: Any) -> Problem:
+def problem_of(problem: Optional[Problem], fields: Fields) -> Problem:
     if problem is None:
         try:
             return Problem(**fields)
@@ -113,7 +148,7 @@ def default_context(device: Union[None, str, Context]) -> Context:
     return context(device)
 
 
-def supported(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Any) -> Support:
+def supported(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> Support:
     """Whether a kernel computes the problem on the device; compiles nothing. Fields of Problem by name, or a Problem.
     Raises InvalidArgument where the problem is none, NoDriver."""
     p = problem_of(problem, fields).abi()
@@ -125,7 +160,7 @@ def supported(problem: Optional[Problem] = None, /, *, device: Union[None, str, 
 
 
 def prepare(problem: Optional[Problem] = None, /, *, to: Optional[Problem] = None, device: Union[None, str, Context] = None,
-            **fields: Any) -> int:
+            **fields: Unpack[Fields]) -> int:
     """Compiles, or loads from the cache, the kernels of a problem now, so that no later call of it compiles; needed before a capture.
 
     to: a second problem of the same class: every shape between the two is prepared; b, sq, sk and the window may differ.
@@ -164,7 +199,7 @@ class Tuning(NamedTuple):
 
 def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int = 0, threads: int = 0,
          progress: Optional[Callable[[str, float], Optional[bool]]] = None, device: Union[None, str, Context] = None,
-         **fields: Any) -> Tuning:
+         **fields: Unpack[Fields]) -> Tuning:
     """Searches the configs of the problem: compiles, verifies and times them on the device. Every outcome is kept on disk, so that a search
     resumes where it was stopped, and every later call of this and other processes uses the winner.
 
@@ -204,6 +239,10 @@ def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int
     return Tuning(last.config, prices[0], first.config, prices[1], len(tried - {b""}), not out_of_time)
 
 
+@overload
+def explain(problem: Optional[Problem] = None, /, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> str: ...
+@overload
+def explain(q: T, k: T, v: T, /, *, device: Union[None, str, Context] = None, **options: Unpack[CallOptions]) -> str: ...
 def explain(*what: Any, device: Union[None, str, Context] = None, **options: Any) -> str:
     """Which kernel runs, where it comes from and why, as lines of text; compiles nothing.
 
@@ -215,13 +254,13 @@ def explain(*what: Any, device: Union[None, str, Context] = None, **options: Any
         return _text(plan.context, None, plan.reference)
     if len(what) > 1:
         raise InvalidArgument(f"{len(what)} positional arguments; accepted: a fagen.Problem, or q, k and v")
-    p = problem_of(what[0] if what else None, options).abi()
+    p = problem_of(what[0] if what else None, cast(Fields, options)).abi()
     return _text(default_context(device), C.addressof(p), None)
 
 
-def problem_text(q: Any, k: Any, v: Any, **options: Any) -> str:
+def problem_text(q: T, k: T, v: T, *, device: Union[None, str, Context] = None, **options: Unpack[CallOptions]) -> str:
     """The problem that a call has, in the words of the command, such as "bf16,d=128,mask=causal,...": for `fagen tune --problem`."""
-    plan = _plan_of(q, k, v, **options)
+    plan = _plan_of(q, k, v, device=device, **options)
     out = _abi.Problem(size=C.sizeof(_abi.Problem))
     check(lib.fa_problem_of(plan.reference, C.byref(out)))
     names = {_abi.FA_F16: "fp16", _abi.FA_BF16: "bf16", _abi.FA_TF32: "tf32", _abi.FA_F32: "fp32"}
@@ -232,7 +271,7 @@ def problem_text(q: Any, k: Any, v: Any, **options: Any) -> str:
 
 
 def _plan_of(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
-             scale: Optional[float] = None, out_dtype: Optional[str] = None, tf32: bool = False,
+             scale: Any = None, out_dtype: Any = None, tf32: bool = False,
              device: Union[None, str, Context] = None) -> Any:
     inputs = view("q", q), view("k", k), view("v", v)
     ctx = context_of(inputs[0], device)

@@ -38,7 +38,7 @@ def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **
 
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
-                    causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
+                    causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
                     deterministic: bool = False, return_attn_probs: bool = False) -> Any:
     """q [b, sq, hq, d], k and v [b, sk, hkv, d]. out [b, sq, hq, d], or (out, lse [b, hq, sq], None)."""
     options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes)
@@ -46,20 +46,28 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     return (*found, None) if return_attn_probs else found
 
 
-def flash_attn_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, *args: Any, **options: Any) -> Any:
+def flash_attn_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+                             causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0,
+                             alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
+                             return_attn_probs: bool = False) -> Any:
     """kv [b, sk, 2, hkv, d]; the rest as in flash_attn_func."""
-    return flash_attn_func(q, kv[:, :, 0], kv[:, :, 1], *args, **options)
+    return flash_attn_func(q, kv[:, :, 0], kv[:, :, 1], dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic,
+                           return_attn_probs)
 
 
-def flash_attn_qkvpacked_func(qkv: torch.Tensor, *args: Any, **options: Any) -> Any:
+def flash_attn_qkvpacked_func(qkv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: Optional[float] = None, causal: bool = False,
+                              window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
+                              deterministic: bool = False, return_attn_probs: bool = False) -> Any:
     """qkv [b, s, 3, h, d]; the rest as in flash_attn_func."""
-    return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], *args, **options)
+    return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes,
+                           deterministic, return_attn_probs)
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
                            cu_seqlens_k: Optional[torch.Tensor], max_seqlen_q: Count, max_seqlen_k: Count,
                            dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
-                           causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
+                           causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0,
+                           alibi_slopes: Optional[torch.Tensor] = None,
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None,
                            seqused_q: Optional[torch.Tensor] = None, seqused_k: Optional[torch.Tensor] = None) -> Any:
     """q [total_q, hq, d], k and v [total_k, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages], where cu_seqlens_k tells
@@ -78,22 +86,34 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     return (*found, None) if return_attn_probs else found
 
 
-def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, *args: Any, **options: Any) -> Any:
+def flash_attn_varlen_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+                                    max_seqlen_q: Count, max_seqlen_k: Count, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+                                    causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0,
+                                    alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
+                                    return_attn_probs: bool = False, seqused_q: Optional[torch.Tensor] = None,
+                                    seqused_k: Optional[torch.Tensor] = None) -> Any:
     """kv [total_k, 2, hkv, d]; the rest as in flash_attn_varlen_func."""
-    return flash_attn_varlen_func(q, kv[:, 0], kv[:, 1], *args, **options)
+    return flash_attn_varlen_func(q, kv[:, 0], kv[:, 1], cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p, softmax_scale,
+                                  causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, None, seqused_q, seqused_k)
 
 
-def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: Count, *args: Any, **options: Any) -> Any:
+def flash_attn_varlen_qkvpacked_func(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: Count, dropout_p: float = 0.0,
+                                     softmax_scale: Optional[float] = None, causal: bool = False, window_size: Pair = (-1, -1),
+                                     softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
+                                     return_attn_probs: bool = False, seqused_q: Optional[torch.Tensor] = None,
+                                     seqused_k: Optional[torch.Tensor] = None) -> Any:
     """qkv [total, 3, h, d]; the rest as in flash_attn_varlen_func."""
-    return flash_attn_varlen_func(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, *args, **options)
+    return flash_attn_varlen_func(qkv[:, 0], qkv[:, 1], qkv[:, 2], cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, dropout_p, softmax_scale,
+                                  causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, None, seqused_q, seqused_k)
 
 
-def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: Any = None, v: Any = None,
-                            rotary_cos: Any = None, rotary_sin: Any = None, cache_seqlens: Union[None, int, torch.Tensor] = None,
+def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: Optional[torch.Tensor] = None,
+                            v: Optional[torch.Tensor] = None, rotary_cos: Optional[torch.Tensor] = None,
+                            rotary_sin: Optional[torch.Tensor] = None, cache_seqlens: Union[None, int, torch.Tensor] = None,
                             cache_batch_idx: Optional[torch.Tensor] = None, cache_leftpad: Optional[torch.Tensor] = None,
                             block_table: Optional[torch.Tensor] = None, softmax_scale: Optional[float] = None, causal: bool = False,
-                            window_size: Pair = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True, alibi_slopes: Any = None,
-                            num_splits: int = 0, return_softmax_lse: bool = False) -> Any:
+                            window_size: Pair = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True,
+                            alibi_slopes: Optional[torch.Tensor] = None, num_splits: int = 0, return_softmax_lse: bool = False) -> Any:
     """q [b, sq, hq, d]; k_cache and v_cache [b, s, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages].
 
     cache_seqlens: keys of each sequence, int32 [b] or one int; None: all. The caller writes new keys into the cache beforehand and counts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 import torch
 
@@ -80,12 +80,12 @@ def install(otherwise: str = "raise", *, device: Union[None, str, Context] = Non
         except Unsupported:
             if otherwise == "raise":
                 raise
-        return own(*arguments, **options)  # type: ignore[no-any-return]
+        return own(*arguments, **options)
     patch._of_torch = own  # type: ignore[attr-defined]
     _functional.scaled_dot_product_attention = patch  # type: ignore[assignment]
 
 
-def original() -> Any:
+def original() -> Callable[..., torch.Tensor]:
     """PyTorch's own function."""
     found = _functional.scaled_dot_product_attention
     return getattr(found, "_of_torch", found)

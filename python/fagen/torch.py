@@ -13,8 +13,8 @@ from . import _shapes as shapes
 from ._attention import dtype_name
 from ._context import Context
 from ._dropout import probability
-from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
-from ._torch_ops import dense, dispatch, functions, no_gradient, transforms  # defines torch.ops.fagen
+from ._mask import ALL, Mask, Window, mask_of, scale_of, text_of, words_of
+from ._torch_ops import dense, dispatch, functions, no_gradient, symbols, transforms  # defines torch.ops.fagen
 from ._varlen import ARRAYS
 from .errors import InvalidArgument, Unsupported, invalid
 
@@ -32,8 +32,8 @@ def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
 
 
 def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any, deterministic: bool,
-             name: str = "out_dtype", invariant: bool = False) -> str:
-    """The text of an operator's options. Raises InvalidArgument."""
+             name: str = "out_dtype", invariant: bool = False) -> Tuple[Tuple[Any, ...], str]:
+    """The numbers and the text of an operator's options. Raises InvalidArgument."""
     if tf32 is not False and tf32 is not True:
         shapes.precision(0, tf32)
     if deterministic is not False and deterministic is not True:
@@ -46,7 +46,11 @@ def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype:
     if device is not None and not isinstance(device, (str, Context)):
         raise invalid("device", repr(device), "a fagen.Context, its name, or None")
     where = "" if device is None else device if isinstance(device, str) else device.name
-    return words_of(_mask(causal, window, diagonal), dtype, tf32, where, deterministic, invariant)
+    if window is not None or not isinstance(diagonal, str):
+        found = symbols.mask_of(causal, window, diagonal)
+        if found is not None:
+            return tuple(found[1]), text_of(found[0], dtype, tf32, where, deterministic, invariant)
+    return (), words_of(_mask(causal, window, diagonal), dtype, tf32, where, deterministic, invariant)
 
 
 def _tensors(**named: Any) -> None:
@@ -62,7 +66,7 @@ def _tensors(**named: Any) -> None:
 def _outputs(out: torch.Tensor, lse: Optional[torch.Tensor], **inputs: Any) -> None:
     """Raises for what kernels cannot write to, and for a derivative that would be lost."""
     for name, x in (("out", out), ("lse", lse)):
-        if x is not None and x.is_neg():
+        if x is not None and not _compiling() and x.is_neg():
             raise InvalidArgument(f"{name} is a lazy negative, whose sign is not in its memory; accepted: {name}.resolve_neg()")
     no_gradient.refuse(no_gradient.OUT, **inputs, out=out, lse=lse)
 
@@ -81,9 +85,10 @@ def _cast(*inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
     return tuple(x.to(to) if x.dtype in (torch.float16, torch.bfloat16, torch.float32) else x for x in inputs)
 
 
-def _scaled(q: torch.Tensor, scale: Any) -> Tuple[torch.Tensor, float]:
-    """q and the scale as a number. Where a derivative by the scale is wanted, q is a product with a factor of exactly 1 that has it: the
-    sum over dq * q / scale is the sum over dS * S / scale. Elements that are NaN or infinite, as rows past a length may be, count as 0."""
+def _scaled(q: torch.Tensor, scale: Any) -> Tuple[torch.Tensor, Any]:
+    """q and the scale as a number; a tensor of it in a program that is compiled, which reads it when it runs. Where a derivative by the
+    scale is wanted, q is a product with a factor of exactly 1 that has it: the sum over dq * q / scale is the sum over dS * S / scale.
+    Elements that are NaN or infinite, as rows past a length may be, count as 0."""
     if scale is None:
         return q, 0.0
     if not isinstance(scale, torch.Tensor):
@@ -91,10 +96,10 @@ def _scaled(q: torch.Tensor, scale: Any) -> Tuple[torch.Tensor, float]:
     if scale.dim():
         raise invalid("scale.shape", tuple(scale.shape), "(): one number")
     try:
-        factor = scale_of(scale.detach())
+        factor = symbols.held(scale.detach()) if _compiling() else scale_of(scale.detach())
     except RuntimeError as e:
         raise Unsupported(f"scale has no one value here ({e}); accepted within torch.func.vmap: the same for all") from e
-    if torch.is_grad_enabled() and scale.requires_grad or dispatch.transformed():
+    if torch.is_grad_enabled() and scale.requires_grad or _transformed():
         finite = q.isfinite()
         q = torch.where(finite, (torch.where(finite, q, 0).float() * (scale / factor)).to(q.dtype), q)
     return q, factor
@@ -142,9 +147,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
     if window is out_dtype is device is None and tf32 is deterministic is batch_invariant is False and type(causal) is bool \
             and diagonal == "bottom-right":
-        options = "causal" if causal else ""
+        numbers, options = (), "causal" if causal else ""  # type: Tuple[Any, ...], str
     else:
-        options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
+        numbers, options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
     if scale is None:
         factor = 0.0
     elif type(scale) is float:
@@ -158,15 +163,15 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
     if dropout_p or rng is not None:
         _tensors(q=q, k=k, v=v)
         drop = _drop(dropout_p, rng, q, out, lse)
-        dropped = transforms.AttentionDropout.apply if _transformed() else ops.attention_dropout.default
-        found = dropped(*_cast(q, k, v), *drop, factor, options)
+        dropped = transforms.AttentionDropout.apply if _transformed() else symbols.call("attention_dropout")
+        found = dropped(*_cast(q, k, v), *drop, factor, numbers, options)
         return found if return_lse else found[0]
     if out is None and lse is None:
         if type(q) is type(k) is type(v) is torch.Tensor:
             if not _compiling() and _plain() and not (q.is_neg() or k.is_neg() or v.is_neg()):
                 try:
                     if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
-                        found = functions.Attention.apply(q, k, v, factor, options)
+                        found = functions.Attention.apply(q, k, v, factor, numbers, options)
                     else:
                         found = dense.call(q, k, v, None, None, return_lse, factor, options)
                 except RuntimeError:  # of a nested tensor, which has no shape
@@ -176,15 +181,15 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
         else:
             _tensors(q=q, k=k, v=v)
         if _transformed():
-            found = transforms.Attention.apply(*_cast(q, k, v), factor, options)
+            found = transforms.Attention.apply(*_cast(q, k, v), factor, numbers, options)
             return found if return_lse else found[0]
-        return (ops.attention_lse if return_lse else ops.attention).default(q, k, v, factor, options)
+        return symbols.call("attention_lse" if return_lse else "attention")(q, k, v, factor, numbers, options)
     _tensors(q=q, k=k, v=v, out=out, lse=lse)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
     _outputs(q=q, k=k, v=v, out=out, lse=lse)
-    ops.attention_out.default(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), out, lse, factor, options)
+    symbols.call("attention_out")(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), out, lse, factor, numbers, options)
     return (out, lse) if return_lse else out
 
 
@@ -197,7 +202,7 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0,
                      rng: Optional[torch.Tensor] = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
-    options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
+    numbers, options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic, invariant=batch_invariant)
     _tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
              page_table=page_table, out=out, lse=lse)
     _no_stream(stream)
@@ -207,20 +212,21 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
     if dropout_p or rng is not None:
         drop = _drop(dropout_p, rng, q, out, lse)
-        dropped = transforms.varlen_dropout if _transformed() else ops.varlen_attention_dropout.default
-        found = dropped(*_cast(q, k, v), *arrays, *maxima, *drop, factor, options)
+        dropped = transforms.varlen_dropout if _transformed() else symbols.call("varlen_attention_dropout")
+        found = dropped(*_cast(q, k, v), *arrays, *maxima, *drop, factor, numbers, options)
         return found if return_lse else found[0]
     if out is None and lse is None:
         if _transformed():
-            found = transforms.varlen(*_cast(q, k, v), *arrays, *maxima, factor, options)
+            found = transforms.varlen(*_cast(q, k, v), *arrays, *maxima, factor, numbers, options)
             return found if return_lse else found[0]
-        op = ops.varlen_attention_lse.default if return_lse else ops.varlen_attention.default
-        return op(q, k, v, *arrays, *maxima, factor, options)
+        op = symbols.call("varlen_attention_lse" if return_lse else "varlen_attention")
+        return op(q, k, v, *arrays, *maxima, factor, numbers, options)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
     _outputs(q=q, k=k, v=v, out=out, lse=lse)
-    ops.varlen_attention_out.default(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), *arrays, *maxima, out, lse, factor, options)
+    symbols.call("varlen_attention_out")(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), *arrays, *maxima, out, lse, factor, numbers,
+                                           options)
     return (out, lse) if return_lse else out
 
 
@@ -250,11 +256,12 @@ def attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor,
                        device: Union[None, str, Context] = None) -> Any:
     """fagen.attention_backward for PyTorch. Autograd of fagen.attention makes this call."""
     _tensors(grad_out=grad_out, q=q, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse)
-    options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
+    numbers, options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
     _, factor = _scaled(q, scale)
     if dropout_p or rng is not None:
-        return ops.attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *_saved(dropout_p, rng, q), factor, options)
-    return ops.attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, factor, options)
+        saved = _saved(dropout_p, rng, q)
+        return symbols.call("attention_dropout_backward")(grad_out, q, k, v, out, lse, grad_lse, *saved, factor, numbers, options)
+    return symbols.call("attention_backward")(grad_out, q, k, v, out, lse, grad_lse, factor, numbers, options)
 
 
 def _saved(dropout_p: Any, rng: Any, q: torch.Tensor) -> Any:
@@ -275,14 +282,15 @@ def varlen_attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.
     """fagen.varlen_attention_backward for PyTorch. Autograd of fagen.varlen_attention makes this call."""
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k)
     _tensors(grad_out=grad_out, q=q, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse, **dict(zip(ARRAYS, arrays)))
-    options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
+    numbers, options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
     maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, None))
     _, factor = _scaled(q, scale)
     if dropout_p or rng is not None:
-        return ops.varlen_attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima,
-                                                             *_saved(dropout_p, rng, q), factor, options)
-    return ops.varlen_attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima, factor, options)
+        saved = _saved(dropout_p, rng, q)
+        return symbols.call("varlen_attention_dropout_backward")(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima, *saved, factor,
+                                                                   numbers, options)
+    return symbols.call("varlen_attention_backward")(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima, factor, numbers, options)
 
 
 def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, out: Optional[torch.Tensor] = None,
@@ -292,7 +300,7 @@ def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, 
     _tensors(parts=parts, lses=lses, out=out, lse=lse)
     no_gradient.refuse(no_gradient.MERGE, parts=parts, lses=lses)
     _no_stream(stream)
-    options = _options(False, None, "bottom-right", out_dtype, False, device, False)
+    _, options = _options(False, None, "bottom-right", out_dtype, False, device, False)
     if out is None and lse is None:
         op = ops.merge_lse.default if return_lse else ops.merge.default
         return op(parts, lses, options)

@@ -12,7 +12,8 @@ from typing import Any, Callable, List, NamedTuple, Optional, Union
 from . import _abi
 from ._context import Context
 from ._library import check, lib
-from ._problem import Problem, default_context, problem_of
+from ._problem import Fields, Problem, default_context, problem_of
+from ._typing import Unpack
 from .errors import invalid
 
 Path = Union[str, "os.PathLike[str]"]
@@ -38,16 +39,16 @@ def _path(path: Path) -> bytes:
     return os.fsencode(path)
 
 
-def _problem(problem: Optional[Problem], fields: Any) -> Any:
+def _problem(problem: Optional[Problem], fields: Fields) -> Any:
     return C.byref(problem_of(problem, fields).abi()) if problem is not None or fields else None
 
 
-def export(path: Path, problem: Optional[Problem] = None, *, device: Union[None, str, Context] = None, **fields: Any) -> None:
+def export(path: Path, problem: Optional[Problem] = None, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> None:
     """Writes the records of the problem's class, whatever its shape, or of all, to a file that is whole or as it was. Raises FileError."""
     check(lib.fa_records_export(default_context(device).handle, _problem(problem, fields), _path(path)))
 
 
-def dumps(problem: Optional[Problem] = None, *, device: Union[None, str, Context] = None, **fields: Any) -> bytes:
+def dumps(problem: Optional[Problem] = None, *, device: Union[None, str, Context] = None, **fields: Unpack[Fields]) -> bytes:
     """The text that export() would write."""
     handle, of, n = default_context(device).handle, _problem(problem, fields), C.c_size_t()
     while True:
@@ -102,7 +103,8 @@ def loads(text: bytes, *, progress: Optional[Progress] = None, device: Union[Non
     return _import(lambda options, count: int(lib.fa_records_import_text(handle, text, len(text), options, count)), progress)
 
 
-def forget(problem: Optional[Problem] = None, *, everything: bool = False, device: Union[None, str, Context] = None, **fields: Any) -> int:
+def forget(problem: Optional[Problem] = None, *, everything: bool = False, device: Union[None, str, Context] = None,
+           **fields: Unpack[Fields]) -> int:
     """Takes imported records of the device's chip out of the cache; everything: what was measured here, too. Of the problem's class,
     whatever its shape, or of all. Returns how many went. Later choices see it."""
     lines = C.c_int64()

@@ -58,7 +58,7 @@ def by_torch(of_c: float) -> None:
     operator = torch.ops.fagen.attention.default
     for name, call in (("attention, PyTorch", lambda: fagen.attention(q, k, v)),
                        ("attention, PyTorch, causal and a scale", lambda: fagen.attention(q, k, v, causal=True, scale=0.1)),
-                       ("torch.ops.fagen.attention", lambda: operator(q, k, v, 0.0, ""))):
+                       ("torch.ops.fagen.attention", lambda: operator(q, k, v, 0.0, (), ""))):
         print(f"{name:42s} {cost(call) - of_c:6.2f} us more")
     print(f"    of it torch.empty_like(q)              {cost(lambda: torch.empty_like(q)):6.2f} us")
 

@@ -134,7 +134,7 @@ def test_tensors_of_pytorch():
         q, k, v = (torch.zeros(2, 512, 8, 128).half() for _ in range(3))
         fagen.attention(q, k, v)
         print(fake.fagen_fake_query() == q.data_ptr(), fake.fagen_fake_stream(), entered)
-        torch.ops.fagen.attention(k, q, v, 0.0, "")
+        torch.ops.fagen.attention(k, q, v, 0.0, (), "")
         print(fake.fagen_fake_query() == k.data_ptr(), fake.fagen_fake_stream(), entered)
         print(list(fagen._context._contexts))
         """)

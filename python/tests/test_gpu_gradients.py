@@ -315,9 +315,9 @@ OPTIONS = "causal;deterministic"
 
 def test_operators_keep_the_rules_of_pytorch():
     x, given = inputs(b=1, hq=2, hkv=1, d=64)
-    torch.library.opcheck(torch.ops.fagen.attention_lse.default, (*x, 0.0, OPTIONS))
+    torch.library.opcheck(torch.ops.fagen.attention_lse.default, (*x, 0.0, (), OPTIONS))
     out, lse = (t.detach() for t in fagen.attention(*x, causal=True, return_lse=True))
-    torch.library.opcheck(torch.ops.fagen.attention_backward.default, (given, *(t.detach() for t in x), out, lse, None, 0.0, OPTIONS))
+    torch.library.opcheck(torch.ops.fagen.attention_backward.default, (given, *(t.detach() for t in x), out, lse, None, 0.0, (), OPTIONS))
 
 
 def warm(call):

@@ -74,7 +74,7 @@ def test_in_its_place(chip):
 
 
 def test_what_is_not_computed(chip):
-    with pytest.raises(fagen.InvalidArgument, match="dimensions in front of the last three that broadcast"):
+    with pytest.raises(fagen.InvalidArgument, match="dimensions before the last three that broadcast"):
         fagen.sdpa.scaled_dot_product_attention(Q, K[:1].expand(3, -1, -1, -1), V)
     with pytest.raises(fagen.InvalidArgument, match=r"^query.shape is \(32,\)"):
         fagen.sdpa.scaled_dot_product_attention(Q[0, 0, 0], K, V)

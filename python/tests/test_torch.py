@@ -59,7 +59,7 @@ def test_strides(chip):
 
 def test_plain_calls_and_operators_give_the_same_bits(chip):
     out = fagen.attention(Q, K, V, causal=True)
-    assert torch.ops.fagen.attention(Q, K, V, 0.0, "causal").equal(out)
+    assert torch.ops.fagen.attention(Q, K, V, 0.0, (), "causal").equal(out)
 
     class Sees(torch.overrides.TorchFunctionMode):
         calls = 0
@@ -101,18 +101,18 @@ ROWS = [x[0] for x in F]
 BOUNDS = torch.tensor([0, 4, 9], dtype=INT)
 STATE = torch.tensor([5, 7])
 OPERATORS = [
-    ("attention", (Q, K, V, 0.0, "causal")),
-    ("attention_lse", (Q, K, V, 0.5, "window=3,0")),
-    ("attention_out", (Q, K, V, torch.zeros_like(Q), torch.zeros(2, 4, 24), 0.0, "")),
-    ("varlen_attention", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, 0.0, "")),
-    ("varlen_attention_lse", (Q[0], K[0, :24], V[0, :24], STARTS, STARTS, None, None, None, 14, 14, 0.0, "causal")),
-    ("varlen_attention_out", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, torch.zeros_like(Q), None, 0.0, "")),
-    ("attention_backward", (F_OUT, *F, F_OUT, F_LSE, F_LSE, 0.0, "causal;deterministic")),
-    ("varlen_attention_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, 0.0, "")),
-    ("attention_dropout", (Q, K, V, STATE, 0.2, 0.0, "causal")),
-    ("varlen_attention_dropout", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, STATE, 0.2, 0.0, "")),
-    ("attention_dropout_backward", (F_OUT, *F, F_OUT, F_LSE, None, STATE, 0.2, 0.0, "causal")),
-    ("varlen_attention_dropout_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, STATE, 0.2, 0.0,
+    ("attention", (Q, K, V, 0.0, (), "causal")),
+    ("attention_lse", (Q, K, V, 0.5, (3, -2), "window=?,0;offset=?")),
+    ("attention_out", (Q, K, V, torch.zeros_like(Q), torch.zeros(2, 4, 24), 0.0, (), "")),
+    ("varlen_attention", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, 0.0, (), "")),
+    ("varlen_attention_lse", (Q[0], K[0, :24], V[0, :24], STARTS, STARTS, None, None, None, 14, 14, 0.0, (), "causal")),
+    ("varlen_attention_out", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, torch.zeros_like(Q), None, 0.0, (), "")),
+    ("attention_backward", (F_OUT, *F, F_OUT, F_LSE, F_LSE, 0.0, (), "causal;deterministic")),
+    ("varlen_attention_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, 0.0, (), "")),
+    ("attention_dropout", (Q, K, V, STATE, 0.2, 0.0, (), "causal")),
+    ("varlen_attention_dropout", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, STATE, 0.2, 0.0, (), "")),
+    ("attention_dropout_backward", (F_OUT, *F, F_OUT, F_LSE, None, STATE, 0.2, 0.0, (), "causal")),
+    ("varlen_attention_dropout_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, STATE, 0.2, 0.0, (),
                                            "")),
     ("merge", (normal(1, 3, 2, 8, 4, 64, dtype=torch.float32), normal(2, 3, 2, 4, 8, dtype=torch.float32), "out=float16")),
     ("merge_lse", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), "")),
@@ -120,8 +120,9 @@ OPERATORS = [
 ]
 
 
-OPERATORS += [(f"{name}_scaled", (*arguments[:-2], torch.tensor(0.25, dtype=torch.float64), arguments[-1]))
-              for name, arguments in OPERATORS if not name.startswith("merge") and not name.endswith("_out")]
+OPERATORS += [(f"{name}_dynamic", (*(x if type(x) is not float else torch.tensor(0.25, dtype=torch.float64) for x in arguments[:-2]), (5,),
+                                   "window=?,-1"))
+              for name, arguments in OPERATORS if not name.startswith("merge")]
 
 
 @pytest.mark.parametrize("name, arguments", OPERATORS, ids=[row[0] for row in OPERATORS])
@@ -148,24 +149,87 @@ def test_compile(chip):
     assert short.equal(block(Q[:, :7], K, V)[0])
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("learns", [False, True])
-def test_one_graph_serves_every_scale(chip, backend, learns):
-    """Twelve scales: the compiler gives up at the ninth graph."""
+PACKED = dict(cu_seqlens_q=BOUNDS, cu_seqlens_k=BOUNDS, max_seqlen_q=5)
+NINE = torch.tensor([5, 9], dtype=INT)
+# Of a function of q, k, v and a number n, which is 2 at least: each argument that may be a number that the compiler does not fix.
+NUMBERS = [
+    ("scale", lambda q, k, v, n: fagen.attention(q, k, v, causal=True, scale=n / 7)),
+    ("an integer as scale", lambda q, k, v, n: fagen.attention(q, k, v, scale=n)),
+    ("scale of a shape", lambda q, k, v, n: fagen.attention(q, k, v, scale=(n * q.shape[1]) ** -0.5)),
+    ("a tensor as scale", lambda q, k, v, n: fagen.attention(q, k, v, scale=torch.ones(()) * (n / 7), dropout_p=n / 20, rng=STATE)),
+    ("scale with LSE", lambda q, k, v, n: fagen.attention(q, k, v, scale=n / 14, return_lse=True)[1]),
+    ("scale and lengths", lambda q, k, v, n: fagen.varlen_attention(q, k, v, seqlens_k=NINE, scale=n / 7)),
+    ("the left side", lambda q, k, v, n: fagen.attention(q, k, v, window=(n, 0))),
+    ("the right side", lambda q, k, v, n: fagen.attention(q, k, v, window=(None, n))),
+    ("a window", lambda q, k, v, n: fagen.attention(q, k, v, causal=True, window=n, return_lse=True)[1]),
+    ("the diagonal", lambda q, k, v, n: fagen.attention(q, k, v, causal=True, diagonal=n - 3)),
+    ("a mask and lengths", lambda q, k, v, n: fagen.varlen_attention(q, k, v, seqlens_k=NINE, window=(n, n + 1), diagonal=n - 3)),
+    ("the longest", lambda q, k, v, n: fagen.varlen_attention(q[0], k[0], v[0], max_seqlen_k=n + 4, **PACKED)),
+    ("dropout_p", lambda q, k, v, n: fagen.attention(q, k, v, dropout_p=n / 20, rng=STATE)),
+    ("all", lambda q, k, v, n: fagen.attention(q, k, v, scale=n / 7, window=(n, n + 1), diagonal=n - 3, dropout_p=n / 20, rng=STATE)),
+    ("all, and lengths", lambda q, k, v, n: fagen.varlen_attention(q.half(), k.half(), v.half(), seqlens_k=NINE, scale=n / 7, window=n,
+                                                                   diagonal=n, dropout_p=n / 20, rng=STATE)),
+    ("flash_attn_func", lambda q, k, v, n: fagen.flash_attn.flash_attn_func(q, k, v, 0.0, n / 7, window_size=(n, 0))),
+    ("sdpa", lambda q, k, v, n: fagen.sdpa.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), scale=n / 7,
+                                                                        enable_gqa=True)),
+]
+CONSTANT = [
+    ("out", lambda q, k, v, n: fagen.attention(q, k, v, scale=n / 7, window=n, out=torch.empty_like(q))),
+    ("out and lengths", lambda q, k, v, n: fagen.varlen_attention(q, k, v, seqlens_k=NINE, scale=n / 7, window=n, out=torch.empty_like(q))),
+    ("gradients", lambda q, k, v, n: fagen.attention_backward(q, q, k, v, q, F_LSE.expand(2, -1, -1), scale=n / 7, window=(n, 3),
+                                                              dropout_p=n / 20, rng=STATE)[1]),
+    ("gradients and lengths", lambda q, k, v, n: fagen.varlen_attention_backward(q, q, k, v, q, F_LSE.expand(2, -1, -1), seqlens_k=NINE,
+                                                                                 scale=n / 7, causal=True, diagonal=n)[1]),
+    ("a cache", lambda q, k, v, n: fagen.flash_attn.flash_attn_with_kvcache(q[:, :1], k, v, cache_seqlens=n, num_splits=n, window_size=n)),
+]
+
+
+@pytest.mark.parametrize("name, call, learns", [(name, call, True) for name, call in NUMBERS] + [(*row, False) for row in CONSTANT],
+                         ids=[name for name, _ in NUMBERS + CONSTANT])
+def test_one_graph_serves_every_number(chip, name, call, learns):
+    """Of what autograd differentiates its gradients too."""
     x = [t[:, :9].float().requires_grad_(learns) for t in (Q, K, V)]
-    calls = [lambda s: fagen.attention(*x, causal=True, scale=s), lambda s: fagen.attention(*x, scale=s / 2, return_lse=True)[0],
-             lambda s: fagen.varlen_attention(*x, seqlens_k=torch.tensor([5, 9], dtype=INT), scale=s)]
-    for call in calls:
-        torch._dynamo.reset()
-        torch._dynamo.utils.counters.clear()
-        compiled = torch.compile(call, fullgraph=True, backend=backend, dynamic=True)
-        for i in range(12):
-            out, wanted = compiled(0.05 + 0.1 * i), call(0.05 + 0.1 * i)
-            assert out.equal(wanted)
-            if learns:
-                for have, want in zip(*(torch.autograd.grad(y.sin().sum(), x) for y in (out, wanted))):
-                    assert have.equal(want)
-        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(lambda n: call(*x, n), fullgraph=True, backend="aot_eager", dynamic=True)
+    for n in (2, 3, 5):
+        out, wanted = compiled(n), call(*x, n)
+        assert out.equal(wanted)
+        if learns:
+            gradients = [torch.autograd.grad(y.sin().sum(), x, allow_unused=True) for y in (out, wanted)]
+            assert all(have is want is None or have.equal(want) for have, want in zip(*gradients))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_a_graph_serves_more_numbers_than_there_may_be_graphs(chip):
+    """Of what dynamo alone has traced; without dynamic=True, where the second number makes a symbol. The ninth graph would raise."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    x = [t[:, :9] for t in (Q, K, V)]
+    compiled = torch.compile(lambda s, n: fagen.attention(*x, scale=s, window=(n, 0)), fullgraph=True, backend="eager")
+    for i in range(2, 14):
+        assert compiled(i / 20, i).equal(fagen.attention(*x, scale=i / 20, window=(i, 0)))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2
+
+
+def test_numbers_of_a_compiled_program_are_checked_when_it_runs(chip):
+    torch._dynamo.reset()
+    call = lambda n, s: fagen.attention(Q, K, V, window=(n, 0), scale=s)  # noqa: E731
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=True)
+    assert compiled(4, torch.tensor(0.5)).equal(fagen.attention(Q, K, V, window=(4, 0), scale=0.5))
+    for n, s, word in ((-3, 0.5, r"window\[0\] is -3"), (3, -0.5, "scale is -0.5"), (3, 0.0, "scale is nan")):
+        with pytest.raises(fagen.InvalidArgument, match=word):
+            compiled(n, torch.tensor(s))
+
+
+def test_a_compiled_gradient_by_the_scale(chip):
+    x = [t[:, :9].float() for t in (Q, K, V)]
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda s: fagen.attention(*x, scale=s), fullgraph=True, backend="aot_eager")
+    for value in (0.2, 0.4):
+        s = torch.tensor(value, requires_grad=True)
+        have, want = (torch.autograd.grad(call(s).sin().sum(), s)[0] for call in (compiled, lambda s: fagen.attention(*x, scale=s)))
+        assert have.equal(want) and want != 0
 
 
 def test_export(chip):
@@ -241,7 +305,11 @@ REFUSED = [
     ("lengths of int64", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS.long()), ["seqlens_k.dtype is int64"]),
     ("no lengths", lambda: fagen.varlen_attention(Q, K, V), ["are all None"]),
     ("scale", lambda: fagen.attention(Q, K, V, scale=-2), ["scale is -2"]),
-    ("options of an operator", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, "cousal"), ['options is "cousal"']),
+    ("options of an operator", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, (), "cousal"), ['options is "cousal"']),
+    ("a word for a number", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, (), "window=a,b"), ['options is "window=a,b"']),
+    ("a number too many", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, (3, 4), "window=?,0"), ["numbers is (3, 4)", "1 for"]),
+    ("a number that is no side", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, (-2,), "window=?,0"), ["window[0] is -2"]),
+    ("a tensor that is no scale", lambda: torch.ops.fagen.attention_dynamic(Q, K, V, torch.tensor(-1.0), (), ""), ["scale is -1.0"]),
 ]
 
 

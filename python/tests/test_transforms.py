@@ -153,7 +153,7 @@ def test_what_has_no_tangent_says_so(chip):
     with pytest.raises(fagen.GradientUnsupported, match="vectorize"):
         torch.autograd.functional.jacobian(lambda q: fagen.attention(q, k, v), q, strategy="forward-mode", vectorize=True)
     with pytest.raises(fagen.GradientUnsupported, match="torch.ops.fagen.attention"):
-        torch.func.jvp(lambda q: torch.ops.fagen.attention(q, k, v, 0.0, ""), (q,), (q,))
+        torch.func.jvp(lambda q: torch.ops.fagen.attention(q, k, v, 0.0, (), ""), (q,), (q,))
 
 
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
@@ -181,7 +181,7 @@ def test_lazy_negatives_as_inputs(chip, which):
     rng = torch.tensor([3, 4])
     for call in (lambda *x: fagen.attention(*x, causal=True), lambda *x: fagen.attention(*x, dropout_p=0.5, rng=rng),
                  lambda *x: fagen.attention(*x, out=torch.empty(2, 24, 4, 32)), lambda *x: flash_attn_func(*x),
-                 lambda *x: torch.ops.fagen.attention(*x, 0.0, ""),
+                 lambda *x: torch.ops.fagen.attention(*x, 0.0, (), ""),
                  lambda *x: fagen.varlen_attention(*x, out=torch.zeros(2, 24, 4, 32), **LENGTHS),
                  lambda *x: fagen.varlen_attention(*x, **LENGTHS)[:1]):
         assert call(*lazy).equal(call(*real))

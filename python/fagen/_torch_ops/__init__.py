@@ -1,16 +1,17 @@
 """The operators torch.ops.fagen.*: what torch.compile, torch.export, autocast and CUDA graphs see of fagen.
 
 They are defined by Library.define and impl, which cost a call less than half of what torch.library.custom_op costs. `scale` 0 stands for
-1/sqrt(d); `options` is a text, as "causal" or "window=255,0;tf32", which _mask.words_of makes. fagen.torch has the functions for people.
+1/sqrt(d); `options` is a text, as "causal" or "window=255,0;tf32", which _mask.words_of makes; `numbers` is empty, or has a number for
+each question mark of it. fagen.torch has the functions for people.
 
-Imports of this folder go one way: dispatch, no_gradient, launch; plans, outputs, dropout, fake, vmap; dense, varlen, merge, backward;
-functions, tangents; transforms; autograd; library; this file.
+Imports of this folder go one way: symbols, dispatch, no_gradient, launch; plans, outputs, dropout, fake, vmap; dense, varlen, merge,
+backward; functions, tangents; transforms; autograd; library; this file.
 """
 from __future__ import annotations
 
 from typing import Any, Tuple
 
-from . import autograd, backward, dense, dispatch, fake, merge, transforms, varlen
+from . import autograd, backward, dense, fake, merge, symbols, transforms, varlen
 from .autograd import Kernel, out_of
 from .functions import Attention, AttentionDropout, VarlenAttention, VarlenAttentionDropout
 from .library import define
@@ -24,8 +25,7 @@ VARLEN = f"{DENSE}, {LENGTHS}, Tensor? page_table, {MAXIMA}"
 MERGE = "Tensor parts, Tensor lses"
 TO = "Tensor(a!) out, Tensor(b!)? lse"
 GRADIENTS = "Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor? grad_lse"
-OPTIONS, SCALED_OPTIONS = "Scalar scale, str options", "Tensor scale, str options"
-DROPOUT = "Tensor rng, float dropout_p"
+OPTIONS, DROPOUT = "Scalar scale, SymInt[] numbers, str options", "Tensor rng, Scalar dropout_p"
 NONE, ONE, TWO, THREE = "()", "Tensor", "(Tensor, Tensor)", "(Tensor, Tensor, Tensor)"
 
 # Operators that follow autocast. The last two of a row: what autograd sees where it wants gradients, and what torch.func.* sees.
@@ -48,10 +48,13 @@ _BACKWARD: Tuple[Tuple[str, str, Kernel], ...] = (
     ("varlen_attention_backward", f"{GRADIENTS}, {LENGTHS}, {MAXIMA}, {OPTIONS}", backward.varlen_attention),
     ("varlen_attention_dropout_backward", f"{GRADIENTS}, {LENGTHS}, {MAXIMA}, {DROPOUT}, {OPTIONS}", backward.varlen_attention_dropout))
 
-# Operators without gradients.
+# Operators that write to out.
+_WRITE: Tuple[Tuple[str, str, Kernel], ...] = (
+    ("attention_out", f"{DENSE}, {TO}, {OPTIONS}", dense.attention_out),
+    ("varlen_attention_out", f"{VARLEN}, {TO}, {OPTIONS}", varlen.attention_out))
+
+# Operators without a mask, and without gradients.
 _CONSTANT: Tuple[Tuple[str, str, str, Kernel, Kernel], ...] = (
-    ("attention_out", f"{DENSE}, {TO}, {OPTIONS}", NONE, dense.attention_out, fake.written),
-    ("varlen_attention_out", f"{VARLEN}, {TO}, {OPTIONS}", NONE, varlen.attention_out, fake.written),
     ("merge", f"{MERGE}, str options", ONE, merge.merge, merge.fake_merge),
     ("merge_lse", f"{MERGE}, str options", TWO, merge.merge_lse, merge.fake_merge_lse),
     ("merge_out", f"{MERGE}, {TO}, str options", NONE, merge.merge_out, fake.written))
@@ -59,9 +62,9 @@ _CONSTANT: Tuple[Tuple[str, str, str, Kernel, Kernel], ...] = (
 
 
 def _both(name: str, arguments: str, *rest: Any) -> None:
-    """An operator, and the one whose scale is a tensor, which a compiled program holds where its scale is no constant."""
+    """An operator, and the one whose floats are tensors, which a compiled program holds where they are no constants."""
     define(name, arguments, *rest)
-    define(name + dispatch.SCALED, arguments.replace(OPTIONS, SCALED_OPTIONS), *rest)
+    define(name + symbols.DYNAMIC, arguments.replace("Scalar", "Tensor"), *rest)
 
 
 _both("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_attention, True, autograd.attention,
@@ -70,5 +73,7 @@ for _name, _arguments, _results, _kernel, _fake, *_differentiable in _FORWARD:
     _both(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, *_differentiable), rule(_name))
 for _name, _arguments, _kernel in _BACKWARD:
     _both(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel), rule(_name))
+for _name, _arguments, _kernel in _WRITE:
+    _both(_name, _arguments, NONE, _kernel, fake.written, False, autograd.constant(_name))
 for _name, _arguments, _results, _kernel, _fake in _CONSTANT:
     define(_name, _arguments, _results, _kernel, _fake, False, None, rule(_name) if _results != NONE else None)

@@ -7,8 +7,9 @@ import torch
 
 from ..errors import GradientUnsupported
 from . import dense, transforms
-from .dispatch import below, functorch, ops, plain, resolved, traced, transformed
+from .dispatch import below, functorch, ops, plain, resolved, transformed
 from .functions import Attention, Backward
+from .symbols import operator, traced
 
 Kernel = Callable[..., Any]
 _grad = torch.is_grad_enabled
@@ -27,29 +28,40 @@ def wanted(q: Any, k: Any, v: Any) -> bool:
     return _grad() and (q.requires_grad or k.requires_grad or v.requires_grad)
 
 
-def attention(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-    scale = traced(scale)
+def attention(*arguments: Any) -> Any:
+    q, k, v = arguments[:3]
     if transformed():
         _outside("attention")
-        return transforms.Attention.apply(q, k, v, scale, options)[0]
+        return transforms.Attention.apply(*arguments)[0]
     if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        return Attention.apply(q, k, v, scale, options)[0]
+        return Attention.apply(*traced(arguments, False))[0]
     if type(q) is type(k) is type(v) is _Tensor and plain():
-        return dense.attention(*resolved((q, k, v, scale, options)))
-    return below(ops.attention, dense.attention, q, k, v, scale, options)
+        return dense.attention(*resolved(arguments))
+    return below(ops.attention, dense.attention, *traced(arguments, False))
 
 
 def forward(name: str, kernel: Kernel, differentiable: Kernel, of_transforms: Kernel) -> Kernel:
     """Of an operator and its kernel; differentiable: what autograd sees instead where it wants gradients; of_transforms: what torch.func
     and forward-mode differentiation see."""
-    def call(q: Any, k: Any, v: Any, *rest: Any) -> Any:
-        rest = (*rest[:-2], traced(rest[-2]), rest[-1])
+    dropout = "dropout" in name
+
+    def call(*arguments: Any) -> Any:
+        arguments = tuple(traced(arguments, dropout))
         if transformed():
             _outside(name)
-            return of_transforms(q, k, v, *rest)
-        if wanted(q, k, v):
-            return differentiable(q, k, v, *rest)
-        return below(getattr(ops, name), kernel, q, k, v, *rest)
+            return of_transforms(*arguments)
+        if wanted(*arguments[:3]):
+            return differentiable(*arguments)
+        return below(getattr(ops, name), kernel, *arguments)
+    return call
+
+
+def constant(name: str) -> Kernel:
+    """Of an operator without gradients, which refuses tensors that want one itself."""
+    def call(*arguments: Any) -> Any:
+        arguments = tuple(traced(arguments, False))
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(getattr(ops, name), arguments).default(*arguments)
     return call
 
 
@@ -61,7 +73,7 @@ def out_of(differentiable: Kernel) -> Kernel:
 def backward(name: str, kernel: Kernel) -> Kernel:
     """Of an operator of gradients."""
     def call(*arguments: Any) -> Any:
-        op = getattr(ops, name)
+        op, arguments = getattr(ops, name), tuple(traced(arguments, "dropout" in name))
         if transformed() or _grad() and any(x is not None and x.requires_grad for x in arguments[:7]):
             _outside(name)
             return Backward.apply(op, kernel, *arguments)

@@ -1,7 +1,7 @@
 """The operators of gradients: of dense batches and of sequences with lengths."""
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import torch
 
@@ -10,9 +10,9 @@ from .._attention import context_of
 from .._mask import Options, options_of
 from .._plan import K, LSE, O, Plan, Q, V
 from . import dropout, fake, plans
-from .dispatch import number
 from .dropout import Drop
 from .launch import launch
+from .symbols import filled, number
 
 
 def _usable(grad_out: Any) -> Any:
@@ -21,11 +21,12 @@ def _usable(grad_out: Any) -> Any:
     return grad_out if plain and any(s for n, s in zip(grad_out.shape[:-1], grad_out.stride()) if n > 1) else grad_out.contiguous()
 
 
-def call(given: Tuple[Any, ...], rest: Optional[Tuple[Any, ...]], drop: Drop, scale: float, options: str) -> Tuple[Any, ...]:
+def call(given: Tuple[Any, ...], rest: Optional[Tuple[Any, ...]], drop: Drop, scale: Any, numbers: Sequence[int],
+         options: str) -> Tuple[Any, ...]:
     """The gradients of q, k and v. given: grad_out, q, k, v, out, lse, grad_lse. rest: the arrays of _varlen.ARRAYS less pages, then the
     two maxima; None of dense batches."""
     grad_out, q, k, v, out, lse, grad_lse = given
-    scale = number(scale)
+    scale, options = number(scale), filled(options, numbers)
     grad_out, index = _usable(grad_out), q.get_device()
     lse, grad_lse = lse.contiguous(), None if grad_lse is None else grad_lse.contiguous()
     asked = options_of(options)
@@ -70,11 +71,11 @@ def varlen_attention(*arguments: Any) -> Any:
 
 
 def attention_dropout(*arguments: Any) -> Any:
-    return call(arguments[:7], None, (arguments[7], arguments[8]), *arguments[9:])
+    return call(arguments[:7], None, (arguments[7], float(arguments[8])), *arguments[9:])
 
 
 def varlen_attention_dropout(*arguments: Any) -> Any:
-    return call(arguments[:7], arguments[7:13], (arguments[13], arguments[14]), *arguments[15:])
+    return call(arguments[:7], arguments[7:13], (arguments[13], float(arguments[14])), *arguments[15:])
 
 
 def fake_gradients(grad_out: Any, q: Any, k: Any, v: Any, *rest: Any) -> Any:

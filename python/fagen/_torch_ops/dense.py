@@ -1,7 +1,7 @@
 """The operators of dense batches. A call of them is what its host cost is measured on: calls, copies and checks are as few as can be."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 
@@ -13,10 +13,10 @@ from .._mask import options_of
 from .._plan import K, LSE, O, Plan, Q, V
 from .._view import packed, view
 from . import dropout, fake, no_gradient, outputs, plans
-from .dispatch import number
 from .dropout import Drop
 from .launch import launch, on_device
 from .outputs import Made
+from .symbols import filled, number
 
 _find = plans.find
 
@@ -67,21 +67,21 @@ def _plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, 
     return plan
 
 
-def attention(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-    return call(q, k, v, None, None, False, scale, options)[0]
+def attention(q: Any, k: Any, v: Any, scale: Any, numbers: Sequence[int], options: str) -> Any:
+    return call(q, k, v, None, None, False, scale, filled(options, numbers))[0]
 
 
-def attention_lse(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-    return call(q, k, v, None, None, True, scale, options)
+def attention_lse(q: Any, k: Any, v: Any, scale: Any, numbers: Sequence[int], options: str) -> Any:
+    return call(q, k, v, None, None, True, scale, filled(options, numbers))
 
 
-def attention_dropout(q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
-    return call(q, k, v, None, None, True, scale, options, (rng, p))
+def attention_dropout(q: Any, k: Any, v: Any, rng: Any, p: Any, scale: Any, numbers: Sequence[int], options: str) -> Any:
+    return call(q, k, v, None, None, True, scale, filled(options, numbers), (rng, float(p)))
 
 
-def attention_out(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: float, options: str) -> None:
+def attention_out(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: Any, numbers: Sequence[int], options: str) -> None:
     no_gradient.refuse(no_gradient.OUT, q=q, k=k, v=v, out=out)
-    call(q, k, v, out, lse, lse is not None, scale, options)
+    call(q, k, v, out, lse, lse is not None, scale, filled(options, numbers))
 
 
 def fake_attention(q: Any, k: Any, v: Any, *rest: Any) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, Callable, Sequence
 import torch
 from torch.autograd import forward_ad
 
+from .symbols import operator
+
 ops = torch.ops.fagen
 _C = torch._C
 _WATCHERS = ("_len_torch_dispatch_stack", "_is_torch_function_mode_enabled", "_is_any_autocast_enabled")
@@ -35,24 +37,6 @@ def resolved(arguments: Sequence[Any]) -> Sequence[Any]:
         if type(x) is _Tensor and x.is_neg():
             return [y.resolve_neg() if isinstance(y, _Tensor) else y for y in arguments]
     return arguments
-
-
-SCALED = "_scaled"  # behind the name of an operator whose scale is a tensor, float64 [] on the CPU
-
-
-def traced(scale: Any) -> Any:
-    """A scale that a compiled program does not fix becomes a tensor, by a product that the compiler can keep as one."""
-    return torch.ones((), dtype=torch.float64) * scale if isinstance(scale, torch.SymFloat) else scale
-
-
-def number(scale: Any) -> float:
-    """The scale of an operator as a number."""
-    return float(scale.item() if isinstance(scale, _Tensor) else scale)
-
-
-def operator(op: Any, arguments: Sequence[Any]) -> Any:
-    """The operator, or the one that takes the tensor that the scale is, the last argument but one."""
-    return getattr(ops, op._qualified_op_name.rpartition("::")[2] + SCALED) if isinstance(arguments[-2], _Tensor) else op
 
 
 def below(op: Any, kernel: Callable[..., Any], *arguments: Any) -> Any:

@@ -12,7 +12,7 @@ from . import no_gradient
 
 
 def out_type(options: str, of: torch.dtype) -> torch.dtype:
-    name = options_of(options).out_dtype
+    name = options_of(options.replace("?", "0")).out_dtype
     return of if name is None else getattr(torch, name)
 
 

@@ -7,21 +7,21 @@ from typing import Any, Callable, Sequence, Tuple
 import torch
 
 from .. import _context as contexts
-from .._mask import options_of, words_of
 from ..errors import GradientUnsupported
 from . import backward, dense, varlen
-from .dispatch import below, functorch, operator, ops
+from .dispatch import below, functorch, ops
+from .symbols import of_gradients, operator
 from .vmap import rule
 
 SECOND = ("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with tensors that do not "
           "depend on it")
 
 
-def save(ctx: Any, tensors: Tuple[Any, ...], scale: float, options: str) -> None:
+def save(ctx: Any, tensors: Tuple[Any, ...], scale: Any, numbers: Sequence[Any], options: str) -> None:
     """What the backward reads, and the simulated chip that it runs on, too."""
     ctx.save_for_backward(*tensors)
     ctx.set_materialize_grads(False)
-    ctx.rest, ctx.chip = (scale, options), contexts.simulator_named()
+    ctx.rest, ctx.chip = (scale, numbers, options), contexts.simulator_named()
 
 
 def save_dropout(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, Any]) -> None:
@@ -47,48 +47,42 @@ def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, 
         return None, None, None
     if grad_out is None:
         grad_out = torch.zeros_like(saved[3])
-    scale, options = ctx.rest
+    scale, numbers, options = ctx.rest
     call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() \
-        else operator(op, (ctx.rest[0], "")).default
+        else operator(op, ctx.rest).default
     with contexts.within(ctx.chip):
-        found = call(grad_out, *saved, grad_lse, *more, scale, _deterministic(options))
+        found = call(grad_out, *saved, grad_lse, *more, scale, numbers, of_gradients(options, torch.are_deterministic_algorithms_enabled()))
     return tuple(x if needs else None for x, needs in zip(found, ctx.needs_input_grad))
-
-
-def _deterministic(options: str) -> str:
-    """Options of a backward: deterministic where the call or PyTorch says so, and without what speaks of the forward's output."""
-    asked = options_of(options)
-    return words_of(asked.mask, None, False, asked.device, asked.deterministic or torch.are_deterministic_algorithms_enabled())
 
 
 class Attention(torch.autograd.Function):
     """attention_lse with its gradients."""
 
     @staticmethod
-    def forward(ctx: Any, q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-        out, lse = below(ops.attention_lse, dense.attention_lse, q, k, v, scale, options)
-        save(ctx, (q, k, v, out, lse), scale, options)
+    def forward(ctx: Any, q: Any, k: Any, v: Any, *rest: Any) -> Any:
+        out, lse = below(ops.attention_lse, dense.attention_lse, q, k, v, *rest)
+        save(ctx, (q, k, v, out, lse), *rest)
         return out, lse
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
-        return (*_gradients(ctx, ops.attention_backward, backward.attention, ctx.saved_tensors, grad_out, grad_lse, ()), *[None] * 2)
+        return (*_gradients(ctx, ops.attention_backward, backward.attention, ctx.saved_tensors, grad_out, grad_lse, ()), *[None] * 3)
 
 
 class AttentionDropout(torch.autograd.Function):
     """attention_dropout with its gradients."""
 
     @staticmethod
-    def forward(ctx: Any, q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
-        found = below(ops.attention_dropout, dense.attention_dropout, q, k, v, rng, p, scale, options)
-        save_dropout(ctx, (q, k, v, rng, p, scale, options), found)
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        found = below(ops.attention_dropout, dense.attention_dropout, *inputs)
+        save_dropout(ctx, inputs, found)
         return found
 
     @staticmethod
     def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
         *saved, rng = ctx.saved_tensors
         found = _gradients(ctx, ops.attention_dropout_backward, backward.attention_dropout, tuple(saved), grad_out, grad_lse, (rng, ctx.p))
-        return (*found, *[None] * 4)
+        return (*found, *[None] * 5)
 
 
 class VarlenAttention(torch.autograd.Function):
@@ -105,7 +99,7 @@ class VarlenAttention(torch.autograd.Function):
         q, k, v, out, lse, *arrays = ctx.saved_tensors
         found = _gradients(ctx, ops.varlen_attention_backward, backward.varlen_attention, (q, k, v, out, lse), grad_out, grad_lse,
                            (*arrays, *ctx.maxima))
-        return (*found, *[None] * 9)
+        return (*found, *[None] * 10)
 
 
 class VarlenAttentionDropout(torch.autograd.Function):
@@ -123,7 +117,7 @@ class VarlenAttentionDropout(torch.autograd.Function):
         more = (*arrays, *ctx.maxima, rng, ctx.p)
         found = _gradients(ctx, ops.varlen_attention_dropout_backward, backward.varlen_attention_dropout, (q, k, v, out, lse), grad_out,
                            grad_lse, more)
-        return (*found, *[None] * 11)
+        return (*found, *[None] * 12)
 
 
 class Backward(torch.autograd.Function):

@@ -1,12 +1,13 @@
 """Forward-mode derivatives of dense attention, by PyTorch's own operations: plain, of the size of the score matrix, differentiable."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 
 from .. import _abi
 from .._mask import Mask, options_of
+from .symbols import filled
 
 
 def seen(mask: Mask, sq: int, sk: int, device: torch.device) -> torch.Tensor:
@@ -22,10 +23,11 @@ def seen(mask: Mask, sq: int, sk: int, device: torch.device) -> torch.Tensor:
     return found
 
 
-def attention(inputs: Tuple[Any, Any, Any], tangents: Tuple[Any, Any, Any], scale: float, options: str) -> Tuple[Any, Any]:
+def attention(inputs: Tuple[Any, Any, Any], tangents: Tuple[Any, Any, Any], scale: float, numbers: Sequence[int],
+              options: str) -> Tuple[Any, Any]:
     """The tangents of out and LSE. A tangent that is None is 0."""
     q, k, v = inputs
-    asked, factor, group = options_of(options), scale or q.shape[3] ** -0.5, q.shape[2] // k.shape[2]
+    asked, factor, group = options_of(filled(options, numbers)), scale or q.shape[3] ** -0.5, q.shape[2] // k.shape[2]
     known = seen(asked.mask, q.shape[1], k.shape[1], q.device)
     of_some = known.any(0)[:, None, None]  # NaN in keys that no query sees reaches nothing
 

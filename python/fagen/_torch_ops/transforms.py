@@ -25,14 +25,13 @@ class Attention(_Forward):
     """attention_lse, with its gradients and its tangents."""
 
     @staticmethod
-    def forward(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-        return below(ops.attention_lse, dense.attention_lse, q, k, v, scale, options)
+    def forward(*arguments: Any) -> Any:
+        return below(ops.attention_lse, dense.attention_lse, *arguments)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
-        q, k, v, scale, options = inputs
-        functions.save(ctx, (q, k, v, *output), scale, options)
-        ctx.save_for_forward(q, k, v)
+        functions.save(ctx, (*inputs[:3], *output), *inputs[3:])
+        ctx.save_for_forward(*inputs[:3])
 
     backward = functions.Attention.backward
 

@@ -1,7 +1,7 @@
 """The operators of sequences of different lengths. `rest`: the five arrays of _varlen.ARRAYS, then the two maxima."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 
@@ -10,16 +10,16 @@ from .._attention import context_of
 from .._mask import options_of
 from .._plan import K, Plan, Q, V
 from . import dropout, fake, no_gradient, outputs, plans
-from .dispatch import number
 from .dropout import Drop
 from .launch import launch
 from .outputs import Made
+from .symbols import filled, number
 
 
-def call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str,
-         drop: Drop = None) -> Tuple[Any, Any]:
+def call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: Any, numbers: Sequence[int],
+         options: str, drop: Drop = None) -> Tuple[Any, Any]:
     """(out, lse); want: a new LSE, where the caller gives none."""
-    scale, index = number(scale), q.get_device()
+    scale, options, index = number(scale), filled(options, numbers), q.get_device()
     tensors = [(Q, q), (K, k), (V, v)] + [(w, x) for w, x in zip(_varlen.WORDS.values(), rest) if x is not None] + dropout.tensors_of(drop)
     key = (plans.described(tensors + outputs.given(out, lse)), rest[5:], want, scale, options, plans.where(index), drop and drop[1])
     plan: Any = plans.find(key) or plans.keep(key, _plan(q, k, v, rest, out, lse, want, scale, options, drop))
@@ -55,7 +55,8 @@ def attention_lse(q: Any, k: Any, v: Any, *rest: Any) -> Any:
 
 
 def attention_dropout(q: Any, k: Any, v: Any, *rest: Any) -> Any:
-    return call(q, k, v, rest[:7], None, None, True, rest[9], rest[10], (rest[7], rest[8]))
+    scale, numbers, options = rest[9:]
+    return call(q, k, v, rest[:7], None, None, True, scale, numbers, options, (rest[7], float(rest[8])))
 
 
 def attention_out(q: Any, k: Any, v: Any, *rest: Any) -> None:

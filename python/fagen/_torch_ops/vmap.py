@@ -32,7 +32,8 @@ def one_by_one(apply: Callable[..., Any]) -> Rule:
     def found(info: Any, in_dims: Tuple[Optional[int], ...], *arguments: Any) -> Any:
         if not info.batch_size:
             raise Unsupported("vmap over 0 elements; accepted: 1 or more")
-        results = [apply(*(x if dim is None else x.select(dim, i) for x, dim in zip(arguments, in_dims))) for i in range(info.batch_size)]
+        results = [apply(*(x.select(dim, i) if isinstance(dim, int) else x for x, dim in zip(arguments, in_dims)))  # a list has a list
+                   for i in range(info.batch_size)]
         if not isinstance(results[0], tuple):
             return torch.stack(results), 0
         return tuple(torch.stack(x) for x in zip(*results)), (0,) * len(results[0])

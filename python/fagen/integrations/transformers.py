@@ -11,7 +11,7 @@ autograd's. Dropout's seed is drawn from PyTorch's generator.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, MutableMapping, Optional, Tuple, TypedDict, Union
 
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -34,6 +34,20 @@ HARMLESS = {"position_ids", "cache_position", "use_cache", "past_key_values", "p
 FEW = 16  # queries, up to which keys of left-padded sequences are read row by row instead of being copied
 
 
+Function = Callable[..., object]  # of a mask
+Number = Union[int, torch.Tensor]
+
+
+class Options(TypedDict, total=False):
+    """Keywords of fagen.torch's functions."""
+    causal: bool
+    window: Optional[Tuple[int, int]]
+    scale: Optional[float]
+    dropout_p: float
+    deterministic: bool
+    out: Optional[torch.Tensor]
+
+
 def register(name: str = NAME) -> str:
     """Makes `attn_implementation=name` known to transformers. Idempotent. Gives the name back. Raises ImportError without transformers."""
     from transformers import AttentionInterface
@@ -43,9 +57,9 @@ def register(name: str = NAME) -> str:
     return name
 
 
-def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: Any = 0,
-                   mask_function: Optional[Callable[..., Any]] = None, attention_mask: Optional[torch.Tensor] = None,
-                   device: Any = None, **_: Any) -> Optional[torch.Tensor]:
+def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Number = 0, kv_offset: Number = 0,
+                   mask_function: Optional[Function] = None, attention_mask: Optional[torch.Tensor] = None,
+                   device: Union[None, str, torch.device] = None, **_: object) -> Optional[torch.Tensor]:
     """What the layers get as their mask: None where causal or window says it all, else int32 [b, 1, 1, 3] with, for each sequence, the
     first key, the number of keys and the number of query rows; without the first where every sequence begins at row 0. Of packed rows int32
     [1, 1, 2, n + 1], twice the first rows of the sequences."""
@@ -80,14 +94,14 @@ def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Any
     return torch.stack((start, keys, rows), -1).to(torch.int32)[:, None, None]
 
 
-def plain(mask_function: Optional[Callable[..., Any]]) -> None:
+def plain(mask_function: Optional[Function]) -> None:
     """Raises Unsupported for a mask that is more than causal, window and padding."""
     for name in leaves(mask_function):
         if name not in PLAIN:
             raise Unsupported(f"mask_function is made of {name}; accepted: causal and sliding-window masks, with padding")
 
 
-def packed_rows(mask_function: Optional[Callable[..., Any]]) -> Optional[torch.Tensor]:
+def packed_rows(mask_function: Optional[Function]) -> Optional[torch.Tensor]:
     """cu_seqlens of a causal or bidirectional mask of packed rows; None of any other. Raises Unsupported while a program is traced."""
     functions = functions_of(mask_function, ("and_masks.<locals>", REMAPPED))
     names = [getattr(f, "__qualname__", "") for f in functions]
@@ -96,7 +110,7 @@ def packed_rows(mask_function: Optional[Callable[..., Any]]) -> Optional[torch.T
     if torch.compiler.is_compiling():
         raise Unsupported("packed position_ids are not looked for in a program that is traced; accepted there: cu_seq_lens_q, "
                           "cu_seq_lens_k, max_length_q and max_length_k, with a cache")
-    held = functions[names.index(PACKED)].__closure__[0].cell_contents  # [b, s], a number for each sequence
+    held: torch.Tensor = getattr(functions[names.index(PACKED)], "__closure__")[0].cell_contents  # [b, s], a number for each sequence
     return first_rows(torch.cat((torch.ones_like(held[:, :1], dtype=torch.bool), held[:, 1:] != held[:, :-1]), 1))
 
 
@@ -106,10 +120,11 @@ def first_rows(begins: torch.Tensor) -> torch.Tensor:
     return torch.cat((rows, rows.new_tensor([begins.numel()]))).to(torch.int32)
 
 
-_packings: Any = WeakTensorKeyDictionary()  # of position_ids, which all layers are given
+# Of position_ids, which all layers are given.
+_packings: MutableMapping[torch.Tensor, Tuple[int, Optional[torch.Tensor]]] = WeakTensorKeyDictionary()
 
 
-def packing(position_ids: Any) -> Optional[torch.Tensor]:
+def packing(position_ids: object) -> Optional[torch.Tensor]:
     """cu_seqlens of rows whose positions begin at 0 again; None where they do not. Looks at the device once for each tensor; a program that
     is traced asserts on the device that there is none."""
     if not isinstance(position_ids, torch.Tensor) or position_ids.dim() != 2 or position_ids.shape[1] < 2:
@@ -125,23 +140,23 @@ def packing(position_ids: Any) -> Optional[torch.Tensor]:
     if version != position_ids._version:
         del _packings[position_ids]
         return packing(position_ids)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
-def functions_of(function: Optional[Callable[..., Any]], around: Tuple[str, ...] = ("and_masks.<locals>",)) -> List[Any]:
+def functions_of(function: Optional[Function], around: Tuple[str, ...] = ("and_masks.<locals>",)) -> List[Function]:
     """The functions that a mask is combined of. around: the names of functions that combine, or wrap, others."""
     if function is None:
         return []
     if not getattr(function, "__qualname__", "").startswith(around):
         return [function]
-    inner: List[Any] = []
+    inner: List[object] = []
     for cell in getattr(function, "__closure__", None) or ():
         held = cell.cell_contents
         inner += held if isinstance(held, (tuple, list)) else [held]
     return [leaf for f in inner if callable(f) for leaf in functions_of(f, around)]
 
 
-def leaves(function: Optional[Callable[..., Any]]) -> List[str]:
+def leaves(function: Optional[Function]) -> List[str]:
     """The names of those functions."""
     return [getattr(f, "__qualname__", repr(f)) for f in functions_of(function)]
 
@@ -149,7 +164,7 @@ def leaves(function: Optional[Callable[..., Any]]) -> List[str]:
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                       attention_mask: Optional[torch.Tensor], dropout: float = 0.0, scaling: Optional[float] = None,
                       sliding_window: Optional[int] = None, softcap: Optional[float] = None, is_causal: Optional[bool] = None,
-                      **others: Any) -> Tuple[torch.Tensor, None]:
+                      **others: object) -> Tuple[torch.Tensor, None]:
     """query [b, hq, sq, d], key and value [b, hkv, sk, d]; (out [b, sq, hq, dv], None)."""
     unused({"softcap": softcap, "s_aux": others.get("s_aux"), "sinks": others.get("sinks"), "position_bias": others.get("position_bias")},
            [None], "it is not computed; attn_implementation=\"eager\" does")
@@ -160,8 +175,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
            "it is not known whether it changes the result")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
-    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout),
-                               "deterministic": deterministic}
+    options: Options = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout), "deterministic": deterministic}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
     if any(x is not None for x in lengths.values()):
         return of_lengths(q, k, v, attention_mask, lengths, options), None
@@ -200,32 +214,33 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
 LENGTHS = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")
 
 
-def of_rows(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: torch.Tensor, options: Dict[str, Any]) -> torch.Tensor:
+def of_rows(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: torch.Tensor, options: Options) -> torch.Tensor:
     """Packed rows of [b, s, h, d], whose keys are the same rows."""
     return packed(q, k, v, (rows, rows, q.shape[0] * q.shape[1], q.shape[0] * q.shape[1]), options)
 
 
-def of_lengths(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attention_mask: Optional[torch.Tensor], given: Dict[str, Any],
-               options: Dict[str, Any]) -> torch.Tensor:
+def of_lengths(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attention_mask: Optional[torch.Tensor], given: Dict[str, object],
+               options: Options) -> torch.Tensor:
     """Packed rows by what the caller says of them. Raises InvalidArgument for a part of it, or beside a mask of padding."""
     missing = [name for name, x in given.items() if x is None]
     if missing:
         raise InvalidArgument(f"{' and '.join(missing)} is None; accepted: all of {', '.join(LENGTHS)}, or none")
     if attention_mask is not None and attention_mask.shape[:3] != (1, 1, 2):
         raise InvalidArgument("attention_mask is set beside cu_seq_lens_q; accepted: one of them")
-    return packed(q, k, v, tuple(given[name] for name in LENGTHS), options)
+    return packed(q, k, v, tuple(given[name] for name in LENGTHS), options)  # type: ignore[arg-type]
 
 
-def packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Tuple[Any, ...], options: Dict[str, Any]) -> torch.Tensor:
+def packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Tuple[torch.Tensor, torch.Tensor, Number, Number],
+           options: Options) -> torch.Tensor:
     b, s = q.shape[:2]
     cu_q, cu_k, most_q, most_k = lengths
     out = _torch.varlen_attention(*(x.flatten(0, 1) for x in (q, k, v)), cu_seqlens_q=cu_q.to(torch.int32),
                                   cu_seqlens_k=cu_k.to(torch.int32), max_seqlen_q=most_q, max_seqlen_k=most_k, **options)
-    return out.unflatten(0, (b, s))  # type: ignore[no-any-return]
+    return out.view(b, s, *out.shape[1:])
 
 
 def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torch.Tensor, keys: torch.Tensor, rows: torch.Tensor,
-                  learns: bool, options: Dict[str, Any]) -> torch.Tensor:
+                  learns: bool, options: Options) -> torch.Tensor:
     """Sequences whose keys begin at a row of their own: as packed rows with gaps, or, of few queries that want no gradient, as pages of
     one row."""
     b, s, heads, d = k.shape
