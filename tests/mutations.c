@@ -165,7 +165,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 8, false },
-    { hopper_scenes, hopper_mutations, 2, 8, false },
+    { scenes, mutations, 0, 0, false },
+    { hopper_scenes, hopper_mutations, 2, 0, false },
     { NULL, NULL, 0, 0, false },
 };

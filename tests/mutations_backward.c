@@ -326,8 +326,8 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 10, false },
-    { hopper_scenes, hopper_mutations, 2, 13, false },
-    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 13, false },
+    { scenes, mutations, 0, 0, false },
+    { hopper_scenes, hopper_mutations, 2, 0, false },
+    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 0, false },
     { NULL, NULL, 0, 0, false },
 };

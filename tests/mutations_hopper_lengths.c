@@ -237,6 +237,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 7, false },
+    { scenes, mutations, 2, 0, false },
     { NULL, NULL, 0, 0, false },
 };

@@ -161,6 +161,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 7, false },
+    { scenes, mutations, 3, 0, false },
     { NULL, NULL, 0, 0, false },
 };

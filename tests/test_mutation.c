@@ -149,10 +149,37 @@ static fa_context *context_for(const mutation_list *l, const char *template_dir,
     return l->sm_count ? test_hopper_context(template_dir, cache_dir, l->sm_count) : test_context(template_dir, cache_dir);
 }
 
-/* One in `l->every` is run, all with FAGEN_TEST_FULL. */
+/* How many rows of the list name the row's scene first. */
+static int rows_of_scene(const mutation *m, const mutation_list *l)
+{
+    size_t n = strcspn(m->scenes, " ");
+    int rows = 0;
+    for (const mutation *other = l->mutations; other->name; other++)
+        rows += strcspn(other->scenes, " ") == n && !strncmp(other->scenes, m->scenes, n);
+    return rows;
+}
+
+/* Whether it stands for its template: of those of the scene that most rows name the first, so that few scenes are compiled. A template of
+ * an earlier list on the same chip has its row there. */
+static bool stands_for_template(const mutation *m, const mutation_list *l)
+{
+    int rows = rows_of_scene(m, l);
+    for (const mutation_list *before = mutation_lists; before < l; before++)
+        for (const mutation *other = before->mutations; before->sm_count == l->sm_count && other->name; other++)
+            if (!strcmp(other->file, m->file))
+                return false;
+    for (const mutation *other = l->mutations; other->name; other++) {
+        int others = other == m || strcmp(other->file, m->file) != 0 ? 0 : rows_of_scene(other, l);
+        if (others > rows || (others == rows && other < m))
+            return false;
+    }
+    return true;
+}
+
+/* One in `l->every` is run, or one of each template, all with FAGEN_TEST_FULL. */
 static bool is_run(const mutation *m, const mutation_list *l)
 {
-    return l->every <= 1 || (m - l->mutations) % l->every == 0 || full();
+    return full() || (l->every ? (m - l->mutations) % l->every == 0 : stands_for_template(m, l));
 }
 
 /* The scenes of a row that are run; returns how many. */
