@@ -203,10 +203,11 @@ ParameterizedTest(int *kernel, exact_rows, against_fp64, .timeout = 600)
 {
     char how[400];
     test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
-    for (size_t m = 0; m < COUNT(masks); m++) /* by default one mask */
-        for (size_t s = 0; s < COUNT(scenes) && (full() || m == (size_t)*kernel % 2); s++)
-            cr_expect(right(*kernel, masks[m], scenes[s].in, how), "%s, %s, %s: %s", kernels[*kernel].config, masks[m], scenes[s].name,
-                      how);
+    for (size_t m = 0; m < COUNT(masks); m++) /* by default one mask, and two scenes of three */
+        for (size_t s = 0; s < COUNT(scenes); s++)
+            if (full() || (m == (size_t)*kernel % 2 && (s + (size_t)*kernel) % 3 != 2))
+                cr_expect(right(*kernel, masks[m], scenes[s].in, how), "%s, %s, %s: %s", kernels[*kernel].config, masks[m], scenes[s].name,
+                          how);
 }
 
 /* Rows that are not far have the bits that they have beside rows that are not. */
@@ -283,12 +284,12 @@ ParameterizedTestParameters(exact_rows, faults_are_noticed)
     static int numbers[COUNT(faults)];
     for (size_t i = 0; i < COUNT(faults); i++)
         numbers[i] = (int)i;
-    return cr_make_param_array(int, numbers, full() ? COUNT(faults) : 6);
+    return cr_make_param_array(int, numbers, full() ? COUNT(faults) : 4);
 }
 ParameterizedTest(int *turn, exact_rows, faults_are_noticed, .timeout = 600, .init = scratch_make, .fini = scratch_remove)
 {
     char how[400];
-    const int i = full() ? *turn : *turn * 3;
+    const int i = full() ? *turn : *turn * 4;
     test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
     sim_options o = { .max_steps = 200000000 };
     sim_set_options(&o);

@@ -9,7 +9,7 @@
 
 #define FAMILY "flash_fwd_wgmma"
 #define SMS 3                     /* a block walks several tiles */
-#define CASES (full() ? 60 : 6)   /* of a class */
+#define CASES (full() ? 60 : 4)   /* of a class */
 #define CONFIGS (full() ? 20 : 1) /* that they share: compiling costs more than running */
 #define SIX_EVERY 6               /* of these cases all six combinations are run and compared */
 #define ALONE_EVERY 2             /* of these each sequence is run beside NaN in all others */

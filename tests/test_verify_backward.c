@@ -16,7 +16,7 @@
 static const struct family {
     const char *name;
     int dense, lengths, least;
-} families[] = { { "naive_bwd", 8, 4, 3 }, { "flash_bwd_ffma", 28, 10, 1 }, { "flash_bwd_mma", 28, 10, 2 } };
+} families[] = { { "naive_bwd", 8, 4, 3 }, { "flash_bwd_ffma", 20, 10, 1 }, { "flash_bwd_mma", 20, 10, 2 } };
 #define DENSE_FULL 400
 #define LENGTHS_FULL 120
 #define FAMILIES (int)(sizeof families / sizeof *families)
@@ -114,7 +114,7 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
 
 /* ---- flash_bwd_wgmma ---- */
 
-#define KERNELS (full() ? 250 : 15)
+#define KERNELS (full() ? 250 : 11)
 #define CASES (full() ? 4 : 6) /* of a kernel */
 #define SMS 2
 
@@ -204,7 +204,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
 
 /* ---- flash_bwd_wgmma with lengths ---- */
 
-#define LENGTHS_KERNELS (full() ? 100 : 6)
+#define LENGTHS_KERNELS (full() ? 100 : 5)
 #define LENGTHS_CASES (full() ? 4 : 3) /* of a kernel */
 
 /* Every two of mask, type and type of gradients, every head_dim in one of the masks; determinism, dropout and strides of LSE beside them.

@@ -1,5 +1,5 @@
 /* Every config that ships has passed the simulator: each distinct one at three lengths, eager in order, lazy reversed, lazy at random. By
- * default one in three kernels of gradients runs and one in sixteen of the others. Each length goes one of these ways, and the longest all
+ * default one in four kernels of gradients runs and one in twenty of the others. Each length goes one of these ways, and the longest all
  * three, of one in four that run. In full form all run, all ways. */
 #include "gen/problem.h"
 #include "sim/sim.h"
@@ -9,8 +9,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define GRADIENTS_EVERY 3 /* runs by default */
-#define FORWARD_EVERY 16
+#define GRADIENTS_EVERY 4 /* runs by default */
+#define FORWARD_EVERY 20
 #define ALL_WAYS_EVERY 4 /* of these */
 
 static const sim_options how[] = { { .async = SIM_EAGER },
@@ -75,10 +75,10 @@ static size_t run_kernels(bool gradients, size_t every)
 
 Test(verify_defaults, shipped_kernels_of_the_forward_pass, .timeout = 3600)
 {
-    cr_expect_geq(run_kernels(false, full() ? 1 : FORWARD_EVERY), 12);
+    cr_expect_geq(run_kernels(false, full() ? 1 : FORWARD_EVERY), 10);
 }
 
 Test(verify_defaults, shipped_kernels_of_gradients, .timeout = 3600)
 {
-    cr_expect_geq(run_kernels(true, full() ? 1 : GRADIENTS_EVERY), 10);
+    cr_expect_geq(run_kernels(true, full() ? 1 : GRADIENTS_EVERY), 8);
 }
