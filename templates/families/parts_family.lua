@@ -2,7 +2,6 @@
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
 local decode = include "families/decode_family.lua"
-local round_up = include "families/round_up.lua"
 local edges = include "pairs/edges.lua"
 local split = include "families/split_family.lua"
 
@@ -17,8 +16,8 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 
 -- Tiles of so many rows, and more columns of V. Where their keys come from HBM once, one buffer of V beside two of K was the fastest of
 -- tunings on an H100, by 3 to 14 % for dv of 144 to 240 and 1 to 3 % for 256, with about so many values of V in a buffer. Where tiles of a
--- head share keys in the L2, two were, and 80 keys were faster than 64 by 4 to 11 % for dv of 208 to 256. Beside: bytes of a block's own.
-local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDE_BESIDE = 128, 128, 16384, 1536
+-- head share keys in the L2 two were, and above so many columns 80 keys were 4 to 11 % faster than 64.
+local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -139,8 +138,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           list[#list + 1] = last
         end
       end
-      -- Wide rows: blocks of keys that fill shared memory, two buffers of K and of V; and where one tile reads them alone one buffer of V, with
-      -- blocks as high as such winners have, and either way of adding up.
+      -- Rows of more columns: of the most blocks of keys that fill shared memory; and where one tile reads its keys alone one buffer of V,
+      -- with blocks as high as such winners have, and either way of adding up.
       local function add_wide(at, with)
         if p.dv <= WIDE_COLUMNS or p.has_lengths then return end
         local function add_wider(bc, stages_v, combine)
@@ -151,8 +150,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
           if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
         end
-        local q, kv = at.br * round_up(p.d, at.box) * 2, (round_up(p.d, at.box) + round_up(p.dv, at.box)) * 2
-        add_wider((a.smem_block - q - WIDE_BESIDE) // (2 * kv * 16) * 16, 2, "second_kernel")
+        local spills = edges.left(p) and p.dv > 240 -- eight bytes of 256 columns
+        if p.dv > WIDEST_COLUMNS and not spills then add_wider(WIDEST_KEYS, 2, "second_kernel") end
         if rows > WIDE_ROWS then return end
         local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
         for _, bc in ipairs({ most, most - 16 }) do
@@ -215,7 +214,10 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
       first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- fitted as those numbers were: rows are copied, not boxes
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
-      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then first.latency = first.latency - 770 end
+      -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
+      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
+        first.latency = first.latency - 770
+      end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas)
