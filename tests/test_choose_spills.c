@@ -34,6 +34,10 @@ static const struct {
     { -1, "bf16,d=48,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "bf16,d=40,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "bf16,d=32,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
+    { 0, "fp32,d=128,b=1,hq=16,hkv=16,sq=4096,sk=4096" }, /* ptxas, told no number of blocks, spills 8 + 24 bytes */
+    { -1, "fp32,d=128,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
+    { -1, "fp32,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
+    { -1, "fp32,d=256,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "tf32,d=128,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "tf32,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096" },
     { -1, "fp16,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096" },

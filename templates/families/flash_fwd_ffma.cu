@@ -64,7 +64,7 @@ __device__ __forceinline__ void fma4(float4 &sum, float x, const float4 &y) {
   sum.w = fmaf(x, y.w, sum.w);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tile = shared_address(smem) + SMEM_K;
   const u32 v_tile = shared_address(smem) + SMEM_V, p_tile = shared_address(smem) + SMEM_P;
