@@ -106,10 +106,20 @@ def flex(name, values, q, k, v):
         return "flex has no sink"
     torch._dynamo.reset()
     mask = create_block_mask(lambda b, h, i, j: j <= i, None, None, n, n, device="cuda")
-    run = torch.compile(flex_attention, dynamic=False)
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
-    run(q, k, v, score_mod=lambda s, b, h, i, j: score(s, h, i, j, n, values), block_mask=mask)
-    return lambda _: run(q, k, v, score_mod=lambda s, b, h, i, j: score(s, h, i, j, n, values), block_mask=mask)
+
+    def mod(s, b, h, i, j):
+        return score(s, h, i, j, n, values)
+    why = ""
+    for options in ({}, {"num_stages": 2}, {"num_stages": 1}):  # its own choice may not fit into shared memory
+        run = torch.compile(flex_attention, dynamic=False)
+        try:
+            run(q, k, v, score_mod=mod, block_mask=mask, kernel_options=options)
+            return lambda _: run(q, k, v, score_mod=mod, block_mask=mask, kernel_options=options)
+        except Exception as e:  # whatever the compiler raises
+            why = str(e).strip().splitlines()[0][:200]
+            torch._dynamo.reset()
+    return why
 
 
 def cell(fa, fagen, d, s, names, o):
