@@ -182,7 +182,7 @@ static int tell(cli *c, verdict *v, size_t n, size_t unmeasured)
     qsort(v, n, sizeof *v, worse_first);
     cli_table_open(&table, ">regret >place problem chosen best");
     for (size_t i = 0; i < n; i++) {
-        char problem[256], config[512], best[512];
+        char problem[FA_PROBLEM_TEXT], config[512], best[512];
         sum += v[i].regret;
         json_array_append_new(list, verdict_json(&v[i]));
         fa_problem_print(problem, sizeof problem, v[i].problem);

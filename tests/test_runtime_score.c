@@ -143,7 +143,7 @@ Test(runtime_score, every_later_field_is_refused_by_name)
 
 Test(runtime_score, every_later_class_is_refused_by_name)
 {
-    for (int i = FA_FIELD_q_dtype; i < FA_PROBLEM_FIELD_COUNT; i++) {
+    for (int i = FA_FIELD_q_dtype; i < FA_FIELD_score_id0; i++) {
         fa_problem p = FA_PROBLEM_INIT;
         p.dtype = FA_BF16;
         p.d = 64;
@@ -154,8 +154,7 @@ Test(runtime_score, every_later_class_is_refused_by_name)
     static const struct {
         int32_t feature;
         const char *word;
-    } rows[] = { { FA_FEATURE_SCORE, "score" },
-                 { FA_FEATURE_ORIGINS, "origins" },
+    } rows[] = { { FA_FEATURE_ORIGINS, "origins" },
                  { FA_FEATURE_ACCUMULATE, "accumulate" },
                  { FA_FEATURE_V_IN_K, "v-in-k" },
                  { FA_FEATURE_V_COLUMNS, "v-columns" } };

@@ -136,7 +136,7 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json) {
-        char problem[200], text[512], hash[40];
+        char problem[FA_PROBLEM_TEXT], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
         cli_config_text(text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);

@@ -80,6 +80,9 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     fa_score_tree_free(&tree);
     if (st == FA_OK)
         st = canonical(p);
+    p->source = st == FA_OK ? strndup(text, n) : NULL;
+    if (st == FA_OK && !p->source)
+        st = fa_fail(FA_NOMEM, "%s: %zu bytes of host memory", name, n);
     if (st != FA_OK) {
         fa_program_free(p);
         return st;
@@ -90,8 +93,10 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
 
 void fa_program_free(fa_program *p)
 {
-    if (p)
+    if (p) {
+        free(p->source);
         free(p->canonical);
+    }
     free(p);
 }
 

@@ -187,7 +187,7 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
                                                                                                          "tiny",   "wide",  "beyond",
                                                                                                          "seen" },
                              *const hidden[] = { "values", "nan", "inf" };
-    char problem[160], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
+    char problem[FA_PROBLEM_TEXT], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
     const fa_operation *op = fa_operation_find(p->op);
     for (int i = 0, at = 0; i < op->n; i++)
