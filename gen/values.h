@@ -43,6 +43,7 @@
     X(int32_t, int, relative, NAMED, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                           \
     X(int32_t, int, shift_lo, NAMED, "of a sequence with relative: key j is visible to query i when")                             \
     X(int32_t, int, shift_hi, NAMED, "i + off + shift_lo <= j <= i + off + shift_hi")                                             \
+    X(int32_t, int, off, NAMED, "of a sequence without relative: query i lies at key i + off")                                    \
     X(int32_t, int, parts, NAMED, "partial results")                                                                              \
     X(int32_t, int, accumulate, NAMED, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, NAMED, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \

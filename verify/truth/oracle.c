@@ -106,21 +106,21 @@ static void exact_row(job *j, const operands *at, double *s)
     j->lse[at->lse] = at->last < at->first ? -INFINITY : m + log(l);
 }
 
-fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
+fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
 {
     double x = 0, size = 0;
     for (int32_t i = 0; i < d; i++) {
         x += (double)q[i] * k[i];
         size += fabs((double)q[i] * k[i]);
     }
-    fa_score s = { x * (double)scale, size * (double)scale, 0, 0 };
+    fa_dot s = { x * (double)scale, size * (double)scale, 0, 0 };
     bool rises = size - x < BEYOND; /* no sum of some products passes fp32 downwards, where it would stay */
     s.beyond = isnan(x) || (x > 2 * BEYOND && rises) ? NAN : size < BEYOND / 2 ? 0 : INFINITY;
     s.beyond_scaled = isnan(x) || (s.value > 2 * BEYOND && rises) ? NAN : s.size < BEYOND / 4 ? 0 : INFINITY;
     return s;
 }
 
-double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted)
+double fa_oracle_score_error(const fa_dot *s, int32_t d, double subtracted)
 {
     return (d + 8) * 0x1p-24 * s->size + 0x1p-23 * fabs(subtracted) + 0x1p-20;
 }
@@ -148,7 +148,7 @@ static void bounds_row(job *j, const operands *at, double *x)
     if (at->last < at->first)
         return;
     for (int64_t key = at->first; key <= at->last; key++) {
-        fa_score s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
+        fa_dot s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
         beyond = worse(beyond, s.beyond);
         scaled = worse(scaled, s.beyond_scaled);
         x[key] = s.value;
@@ -160,7 +160,7 @@ static void bounds_row(job *j, const operands *at, double *x)
     for (int64_t key = at->first; key <= at->last && all == 0; key++)
         l += exp(x[key] - m);
     for (int64_t key = at->first; key <= at->last && all == 0; key++) {
-        error[key] = fa_oracle_score_error(&(fa_score){ .size = error[key] }, a->d, m);
+        error[key] = fa_oracle_score_error(&(fa_dot){ .size = error[key] }, a->d, m);
         x[key] -= m + log(l);
         up += exp(x[key] + error[key]);
         down += exp(x[key] - error[key]);

@@ -41,14 +41,14 @@ fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double
 
 /* Of the score of a query and a key: the sum of |q k|, and whether fp32 holds all that is computed of it: 0 yes, INFINITY perhaps not, NAN
  * no sum of its products does, or it is NaN. */
-typedef struct fa_score {
+typedef struct fa_dot {
     double value, size; /* scaled */
     double beyond, beyond_scaled;
-} fa_score;
-fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
+} fa_dot;
+fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
 #define FA_LEAST_P 0x1p-126 /* below it exponentials are 0 */
 /* What a score may be off by: the sum, its scaling, and what is subtracted from it. */
-double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted);
+double fa_oracle_score_error(const fa_dot *s, int32_t d, double subtracted);
 
 /* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the type
  * (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, rounded to the type, then dropped or scaled, O accumulated in
