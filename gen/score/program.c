@@ -91,6 +91,14 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     return FA_OK;
 }
 
+fa_score_scalars fa_score_scalars_of(const fa_program *program)
+{
+    fa_score_scalars s;
+    for (int k = 0; k < FA_SCORE_OPERANDS_MAX; k++)
+        s.of[k] = program && k < program->ir.operands ? program->ir.operand[k].value : 0;
+    return s;
+}
+
 void fa_program_free(fa_program *p)
 {
     if (p) {

@@ -16,6 +16,12 @@ typedef struct fa_program {
     fa_score_ir ir;
 } fa_program;
 
+/* The numbers that a launch gives for scalars. */
+typedef struct fa_score_scalars {
+    double of[FA_SCORE_OPERANDS_MAX];
+} fa_score_scalars;
+fa_score_scalars fa_score_scalars_of(const fa_program *program); /* of the text; NULL is fine */
+
 /* name: of the text, in messages: "score". FA_INVALID with line and column, FA_NOMEM; *out is NULL then. text: n bytes. */
 fa_status fa_program_read(fa_program **out, const char *name, const char *text, size_t n);
 void fa_program_free(fa_program *p); /* NULL is fine */

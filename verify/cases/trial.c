@@ -100,6 +100,10 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .bounds = fa_case_bounded(&t->in.c) };
     memcpy(call.in, t->in.dense, sizeof call.in);
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
+    call.score = &t->in.score;
+    call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;
+    call.off = fa_offset_of(t->in.c.diagonal, t->in.c.offset);
+    call.approximate = !fa_device_is_simulated(fa_context_device(t->in.ctx));
     fa_status st = fa_expected_open(&t->expected, &call);
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++) {
         if (!t->in.op->operand[i].output)
@@ -203,6 +207,19 @@ static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
     return false;
 }
 
+static bool score_unchanged(const fa_trial *t, fa_verdict *v)
+{
+    bool same;
+    int which;
+    if (fa_score_operands_unchanged(&t->in.score, &same, &which) == FA_OK && same)
+        return true;
+    v->rule = "bytes outside the outputs";
+    v->at = -1;
+    snprintf(v->text, sizeof v->text, "%s was changed: an operand of the score program",
+             same ? "memory" : t->in.score.program->ir.operand[which].name);
+    return false;
+}
+
 static int64_t unwritten(const fa_trial *t, int operand)
 {
     static const uint8_t poison[4] = { FA_POISON, FA_POISON, FA_POISON, FA_POISON };
@@ -250,6 +267,8 @@ static bool judge(fa_trial *t, fa_verdict *v)
     for (int i = 0; i < t->in.op->n; i++)
         if (fa_case_has(&t->in.c, i) && !unchanged(t, i, v))
             return false;
+    if (!score_unchanged(t, v))
+        return false;
     for (int i = 0; i < t->in.op->n; i++)
         if (is_written(t, i)) {
             if (!is_whole(t, i, v))
