@@ -237,8 +237,8 @@ typedef struct fa_tensor {
 /* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
  *     cap = scalar(50)
  *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
- * fa_score_create() reads one, see there and docs/scores.md. This version has no kernels of them yet: a launch that names one is
- * FA_UNSUPPORTED. */
+ * fa_score_create() reads one, see there and docs/scores.md. This version computes score and sink of the forward pass: a launch whose
+ * program has a mask is FA_UNSUPPORTED. */
 typedef struct fa_score fa_score;
 
 /* What a launch gives for one operand of its program. */

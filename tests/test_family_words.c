@@ -24,6 +24,7 @@ static const struct {
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "gen/score/names.c", "exp", "a function of score programs" },
+    { "gen/score/kernel.c", "row", "a pair's, in the functions that it prints" },
     { "gen/work.c", "rows", "a field of work()" },
     { "gen/traffic.c", "naive", "an algorithm of the model" },
     { "gen/literature.c", "naive", "an algorithm of the literature" },

@@ -85,7 +85,7 @@ static const char *leaf_word(const fa_score_words *w, int op)
 }
 
 /* Whether an index is inside its extent by what it is: a query of sq, a key/value head of hkv. */
-static bool inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
+bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
 {
     static const int length[] = { [FA_SCORE_B] = FA_SCORE_LENGTH_B,
                                   [FA_SCORE_H] = FA_SCORE_LENGTH_HQ,
@@ -117,7 +117,7 @@ static void print_lookup(fa_text *out, const fa_score_printer *p, const fa_score
 {
     fa_text_fmt(out, "score_read%d(%s", a->operand, p->words.params);
     for (int k = 0; k < a->n; k++) {
-        bool in = inside(p->ir, a, k);
+        bool in = fa_score_index_inside(p->ir, a, k);
         fa_text_str(out, in ? ", " : ", score_clamp(");
         fa_score_print_value(out, p, a->arg[k]);
         if (!in)
@@ -157,7 +157,7 @@ static const char *form_of(const fa_score_ir *ir, const fa_score_node *a, char b
     }
 }
 
-static void print_expression(fa_text *out, const fa_score_printer *p, int node)
+void fa_score_print_expression(fa_text *out, const fa_score_printer *p, int node)
 {
     const fa_score_node *a = &p->ir->node[node];
     char buf[64];
@@ -183,20 +183,35 @@ static void print_expression(fa_text *out, const fa_score_printer *p, int node)
 
 void fa_score_print_value(fa_text *out, const fa_score_printer *p, int node)
 {
+    const char *variable = p->variable ? p->variable : "score_v", *member = p->member ? p->member : "";
     if (p->named[node])
-        fa_text_fmt(out, "score_v%d", node);
+        fa_text_fmt(out, "%s%d", p->named[node] == FA_SCORE_MEMBER ? member : variable, node);
     else
-        print_expression(out, p, node);
+        fa_score_print_expression(out, p, node);
+}
+
+const char *fa_score_cuda_type(int type)
+{
+    static const char *const types[] = { "bool", "int", "float" };
+    return types[type];
+}
+
+/* As fa_score_ir_reach(), but of what has a name nothing below it. */
+static void reach(const fa_score_printer *p, int node, bool reached[FA_SCORE_ROOM])
+{
+    reached[node] = true;
+    for (int i = node; i >= 0; i--)
+        for (int k = 0; reached[i] && !p->named[i] && k < p->ir->node[i].n; k++)
+            reached[p->ir->node[i].arg[k]] = true;
 }
 
 void fa_score_print_variables(fa_text *out, fa_score_printer *p, int node, int depends, const char *indent)
 {
-    static const char *const types[] = { "bool", "int", "float" };
     int reads[FA_SCORE_ROOM] = { 0 };
     bool reached[FA_SCORE_ROOM] = { false };
-    fa_score_ir_reach(p->ir, node, reached);
+    reach(p, node, reached);
     for (int i = 0; i <= node; i++)
-        for (int k = 0; reached[i] && k < p->ir->node[i].n; k++)
+        for (int k = 0; reached[i] && !p->named[i] && k < p->ir->node[i].n; k++)
             reads[p->ir->node[i].arg[k]] +=
                 1 + ((p->ir->node[i].depends & ~depends) != 0 && (p->ir->node[p->ir->node[i].arg[k]].depends & ~depends) == 0);
     for (int i = 0; i <= node; i++) {
@@ -204,10 +219,10 @@ void fa_score_print_variables(fa_text *out, fa_score_printer *p, int node, int d
         bool wanted = reached[i] && a->n > 0 && !p->named[i] && (a->depends & ~depends) == 0 && (reads[i] > 1 || i == node);
         if (!wanted)
             continue;
-        fa_text_fmt(out, "%sconst %s score_v%d = ", indent, types[a->type], i);
-        print_expression(out, p, i);
+        fa_text_fmt(out, "%sconst %s %s%d = ", indent, fa_score_cuda_type(a->type), p->variable ? p->variable : "score_v", i);
+        fa_score_print_expression(out, p, i);
         fa_text_str(out, ";\n");
-        p->named[i] = true;
+        p->named[i] = FA_SCORE_VARIABLE;
     }
 }
 
@@ -265,7 +280,7 @@ void fa_score_print_helpers(fa_text *out, const fa_score_ir *ir, const char *par
         half = half || (!ir->operand[k].scalar && ir->operand[k].element == FA_SCORE_ELEMENT_F16);
     for (int i = 0; i < ir->n; i++)
         for (int k = 0; ir->node[i].op == FA_SCORE_LOOKUP && k < ir->node[i].n; k++)
-            clamps = clamps || !inside(ir, &ir->node[i], k);
+            clamps = clamps || !fa_score_index_inside(ir, &ir->node[i], k);
     if (has(ir, FA_SCORE_TANH, FA_SCORE_F32))
         fa_text_str(out, "__device__ __forceinline__ float score_tanh(float x) {\n  float y;\n"
                          "  asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n  return y;\n}\n");

@@ -5,7 +5,7 @@ local values_of = include "pairs/values.lua"
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
-  features = "batch-invariant+dropout",
+  features = "batch-invariant+dropout+score",
   tile = { "br", "bc" },
 
   tunables = {

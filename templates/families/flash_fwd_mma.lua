@@ -15,7 +15,7 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
   tile = { "br", "bc" },
 
   tunables = {

@@ -123,7 +123,7 @@ local fitted = {
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },

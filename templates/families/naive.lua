@@ -5,7 +5,7 @@ local values_of = include "pairs/values.lua"
 
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
-  features = "dropout",
+  features = "dropout+score",
   default = false,
   reference = true,
 
@@ -32,7 +32,7 @@ return {
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
     local values = values_of(p)
-    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
+    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.program .. values.seen
   end,
 
   work = function(p, c, a, l)

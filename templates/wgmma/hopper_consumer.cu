@@ -134,6 +134,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
+//| indented(4, pr.begin_score, "where.head")
 //| if p.has_dropout then
     // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
     auto drop_block = [&](int block) {
@@ -175,6 +176,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
+//| indented(6, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
       if ($(pr.is_whole("keys"))) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };

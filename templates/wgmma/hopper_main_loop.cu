@@ -21,9 +21,9 @@
         release_k();
         mask(block - 1);
 //| if l.interleaved then
-        const bool moved = next_maxima(s, state, keep, p.scale_log2);
+        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
 //| else
-        const bool moved = next_softmax(s, state, keep, p.scale_log2);
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);

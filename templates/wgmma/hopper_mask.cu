@@ -10,3 +10,11 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence, int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
+//| if pr.has_score then
+
+// Before that products become scores. CUT: keys past the last may be among them.
+template <bool CUT>
+__device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t) {
+//|   indented(2, pr.apply, "wgmma", "s", "CUT")
+}
+//| end

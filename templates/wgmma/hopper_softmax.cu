@@ -137,8 +137,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                     float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
-  first_maxima(s, state, p.scale_log2);
-  const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+  first_maxima(s, state, $(pr.unit_log2));
+  const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
@@ -151,7 +151,7 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
                                                    const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
-  const float scale_log2 = p.scale_log2, shift[2] = $(next_shift);
+  const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
@@ -194,7 +194,7 @@ __device__ __forceinline__ void rescale(float (&o)[NO], const float (&keep)[2]) 
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&)[NO], RowState (&state)[2],
                                                     float (&)[2], const Params &p) {
-  first_softmax(s, state, p.scale_log2);
+  first_softmax(s, state, $(pr.unit_log2));
   to_operand(a, s);
 }
 // P of a later block, after next_softmax() and the P V before.

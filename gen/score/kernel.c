@@ -1,0 +1,456 @@
+/* kernel: nodes become lines from their arguments up; what the product and the key are linear in is taken together on the way. */
+#include "kernel.h"
+#include "normal.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool depends_on(const fa_score_ir *ir, int node, unsigned what)
+{
+    return (ir->node[node].depends & what) != 0;
+}
+
+static bool reads(const fa_score_ir *ir, int node, bool (*is)(const fa_score_node *))
+{
+    bool reached[FA_SCORE_ROOM] = { false };
+    if (node < 0)
+        return false;
+    fa_score_ir_reach(ir, node, reached);
+    for (int i = 0; i <= node; i++)
+        if (reached[i] && is(&ir->node[i]))
+            return true;
+    return false;
+}
+
+static bool is_off(const fa_score_node *a)
+{
+    return a->op == FA_SCORE_OFF;
+}
+
+static bool is_lookup(const fa_score_node *a)
+{
+    return a->op == FA_SCORE_LOOKUP;
+}
+
+static bool is_lookup_by_row(const fa_score_node *a)
+{
+    return is_lookup(a) && a->depends & FA_SCORE_OF_I;
+}
+
+static bool is_lookup_by_key(const fa_score_node *a)
+{
+    return is_lookup(a) && a->depends & FA_SCORE_OF_J;
+}
+
+static bool is_of_sequence(const fa_score_node *a)
+{
+    return a->op == FA_SCORE_OFF || a->op == FA_SCORE_SQ || a->op == FA_SCORE_SK || is_lookup(a);
+}
+
+static bool is_value(const fa_score_ir *ir, int node, double value)
+{
+    return ir->node[node].op == FA_SCORE_CONST && ir->node[node].value == value;
+}
+
+/* -1 where x is below 0, else 1. */
+static int sign_of(fa_score_ir *ir, int x)
+{
+    int zero = fa_score_ir_number(ir, FA_SCORE_F32, 0), one = fa_score_ir_number(ir, FA_SCORE_F32, 1);
+    int minus = fa_score_ir_number(ir, FA_SCORE_F32, -1);
+    return fa_score_ir_make(ir, FA_SCORE_SELECT, fa_score_ir_make(ir, FA_SCORE_LT, x, zero, -1), minus, one);
+}
+
+/* The factor as the unit of the core. One whose sign is not known goes into a core that is odd, and the unit is what is left of it, but not
+ * 0: the core's maximum is always that of the scores. False: neither can be. */
+static bool take_unit(fa_score_kernel *k, const fa_score_normal *n)
+{
+    fa_score_ir *ir = &k->ir;
+    const fa_score_node core = ir->node[n->core];
+    bool odd = core.op == FA_SCORE_TANH || core.op == FA_SCORE_TANH_EXACT;
+    if (!is_value(ir, n->offset, 0) || depends_on(ir, n->factor, ~0u) || reads(ir, n->factor, is_of_sequence) || core.op == FA_SCORE_S)
+        return false;
+    k->pair = n->core;
+    k->unit = n->factor;
+    if (fa_score_normal_rises(ir, n))
+        return true;
+    if (!odd)
+        return false;
+    k->pair =
+        fa_score_ir_make(ir, (fa_score_op)core.op, fa_score_ir_make(ir, FA_SCORE_MUL, core.arg[0], sign_of(ir, n->factor), -1), -1, -1);
+    k->unit = fa_score_ir_make(ir, FA_SCORE_MAX, fa_score_ir_make(ir, FA_SCORE_ABS, n->factor, -1, -1),
+                               fa_score_ir_number(ir, FA_SCORE_F32, 0x1p-126), -1);
+    return k->pair >= 0 && k->unit >= 0;
+}
+
+/* ---- lines ---- */
+
+/* Nodes that are found to be needed while lines are written join k->ir, which they are written of. */
+typedef struct writer {
+    fa_text *out;
+    fa_score_kernel *k;
+    fa_score_printer pair, base; /* of a pair; of the key that keys are counted from */
+    unsigned tile;               /* what the same for a tile depends on */
+    bool member[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
+    double issue, exps;
+} writer;
+
+static bool of_tile(const writer *w, int node)
+{
+    return !depends_on(&w->k->ir, node, ~w->tile);
+}
+
+/* The largest parts of a node that the tile's pairs share, and that look something up. */
+static void find_members(writer *w, int node)
+{
+    const fa_score_node *a = &w->k->ir.node[node];
+    if (w->member[node] || !reads(&w->k->ir, node, is_lookup))
+        return;
+    if (of_tile(w, node)) {
+        w->member[node] = true;
+        w->pair.named[node] = w->base.named[node] = FA_SCORE_MEMBER;
+    } else
+        for (int i = 0; i < a->n; i++)
+            find_members(w, a->arg[i]);
+}
+
+/* A row's value: its variables. */
+static void need_row(writer *w, int node)
+{
+    find_members(w, node);
+    fa_score_print_variables(w->out, &w->pair, node, ~0, "  ");
+}
+
+static double instructions(const fa_score_ir *ir, const fa_score_node *a, double *exps)
+{
+    double clamps = 0;
+    switch (a->op) {
+    case FA_SCORE_LOOKUP:
+        for (int i = 0; i < a->n; i++)
+            clamps += depends_on(ir, a->arg[i], FA_SCORE_OF_J | FA_SCORE_OF_S) && !fa_score_index_inside(ir, a, i) ? 2 : 0;
+        return 3 + clamps;
+    case FA_SCORE_TANH:
+    case FA_SCORE_SQRT:
+    case FA_SCORE_RSQRT:
+        *exps += 1;
+        return 1;
+    case FA_SCORE_EXP:
+    case FA_SCORE_EXP2:
+    case FA_SCORE_LOG:
+    case FA_SCORE_LOG2:
+        *exps += 1;
+        return 4;
+    case FA_SCORE_TANH_EXACT:
+        *exps += 2;
+        return 5;
+    case FA_SCORE_SIGMOID:
+        *exps += 2;
+        return 8;
+    case FA_SCORE_DIV:
+        *exps += 1;
+        return 9;
+    case FA_SCORE_IDIV:
+    case FA_SCORE_MOD:
+        return 12;
+    case FA_SCORE_TOFLOAT:
+    case FA_SCORE_FLOOR:
+        *exps += 1; /* conversions are as slow */
+        return 1;
+    default:
+        return a->n ? 1 : 0;
+    }
+}
+
+/* Column values are computed once for two rows or more. */
+static void count(writer *w, int node, double more)
+{
+    const fa_score_ir *ir = &w->k->ir;
+    double share = depends_on(ir, node, FA_SCORE_OF_S | FA_SCORE_OF_I) ? 1 : 0.5, exps = 0;
+    w->issue += share * (more > 0 ? more : instructions(ir, &ir->node[node], &exps));
+    w->exps += share * (more > 0 ? 0 : exps);
+}
+
+/* What j is multiplied by in a node that is linear in it, as a number of the node's type; -1: it is not, or there is no more room. */
+static int slope_of(fa_score_ir *ir, int node)
+{
+    const fa_score_node a = ir->node[node];
+    if (depends_on(ir, node, FA_SCORE_OF_S) || a.type == FA_SCORE_BOOL)
+        return -1;
+    if (!depends_on(ir, node, FA_SCORE_OF_J))
+        return fa_score_ir_number(ir, (fa_score_type)a.type, 0);
+    bool left = a.n > 0 && depends_on(ir, a.arg[0], FA_SCORE_OF_J), right = a.n > 1 && depends_on(ir, a.arg[1], FA_SCORE_OF_J);
+    switch (a.op) {
+    case FA_SCORE_J:
+        return fa_score_ir_number(ir, FA_SCORE_I32, 1);
+    case FA_SCORE_ADD:
+    case FA_SCORE_SUB:
+        return fa_score_ir_make(ir, (fa_score_op)a.op, slope_of(ir, a.arg[0]), slope_of(ir, a.arg[1]), -1);
+    case FA_SCORE_NEG:
+    case FA_SCORE_TOFLOAT:
+        return fa_score_ir_make(ir, (fa_score_op)a.op, slope_of(ir, a.arg[0]), -1, -1);
+    case FA_SCORE_MUL:
+        return left && right ? -1
+               : left        ? fa_score_ir_make(ir, FA_SCORE_MUL, slope_of(ir, a.arg[0]), a.arg[1], -1)
+                             : fa_score_ir_make(ir, FA_SCORE_MUL, a.arg[0], slope_of(ir, a.arg[1]), -1);
+    case FA_SCORE_DIV:
+        return right ? -1 : fa_score_ir_make(ir, FA_SCORE_DIV, slope_of(ir, a.arg[0]), a.arg[1], -1);
+    default:
+        return -1;
+    }
+}
+
+static void need(writer *w, int node);
+
+static void begin_line(writer *w, int node)
+{
+    fa_text_fmt(w->out, "  const %s score_v%d = ", fa_score_cuda_type(w->k->ir.node[node].type), node);
+}
+
+static void end_line(writer *w, int node)
+{
+    fa_text_str(w->out, ";\n");
+    w->pair.named[node] = FA_SCORE_VARIABLE;
+}
+
+/* factor * core + offset. A core that is the product itself takes the scale along. */
+static void write_normal(writer *w, int node, const fa_score_normal *n)
+{
+    const fa_score_ir *ir = &w->k->ir;
+    bool product = ir->node[n->core].op == FA_SCORE_S, one = is_value(ir, n->factor, 1), zero = is_value(ir, n->offset, 0);
+    if (!product)
+        need(w, n->core);
+    need_row(w, n->factor);
+    need(w, n->offset);
+    if (product && !one) {
+        fa_text_fmt(w->out, "  const float score_k%d = p.scale * ", node);
+        fa_score_print_value(w->out, &w->pair, n->factor);
+        fa_text_str(w->out, ";\n");
+    }
+    bool sum = !product && one;
+    begin_line(w, node);
+    fa_text_str(w->out, sum ? "" : zero ? "" : "fmaf(");
+    if (product)
+        fa_text_str(w->out, "x");
+    else
+        fa_score_print_value(w->out, &w->pair, n->core);
+    fa_text_str(w->out, sum ? " + " : zero ? " * " : ", ");
+    if (product && one)
+        fa_text_str(w->out, "p.scale");
+    else if (product)
+        fa_text_fmt(w->out, "score_k%d", node);
+    else if (!sum)
+        fa_score_print_value(w->out, &w->pair, n->factor);
+    if (!zero) {
+        fa_text_str(w->out, sum ? "" : ", ");
+        fa_score_print_value(w->out, &w->pair, n->offset);
+        fa_text_str(w->out, sum ? "" : ")");
+    }
+    count(w, node, 1);
+    end_line(w, node);
+}
+
+/* slope * column + what it is of the key that columns are counted from. */
+static void write_linear(writer *w, int node, int slope)
+{
+    need_row(w, slope);
+    find_members(w, node);
+    fa_score_print_variables(w->out, &w->base, node, ~0, "  ");
+    begin_line(w, node);
+    fa_text_str(w->out, "fmaf(");
+    fa_score_print_value(w->out, &w->pair, slope);
+    fa_text_str(w->out, ", (float)column, ");
+    fa_score_print_value(w->out, &w->base, node);
+    fa_text_str(w->out, ")");
+    count(w, node, 1);
+    end_line(w, node);
+}
+
+/* An integer as a number, where its larger, smaller or absolute one is that of numbers: of those that are linear in the key none is
+ * converted. -1: it is no such. */
+static int converted_first(fa_score_ir *ir, const fa_score_node *a)
+{
+    const fa_score_node of = ir->node[a->arg[0]];
+    int x[2] = { -1, -1 };
+    if (a->op != FA_SCORE_TOFLOAT || (of.op != FA_SCORE_ABS && of.op != FA_SCORE_MIN && of.op != FA_SCORE_MAX))
+        return -1;
+    for (int i = 0; i < of.n; i++)
+        if (slope_of(ir, of.arg[i]) < 0)
+            return -1;
+    for (int i = 0; i < of.n; i++)
+        x[i] = fa_score_ir_make(ir, FA_SCORE_TOFLOAT, of.arg[i], -1, -1);
+    return fa_score_ir_make(ir, (fa_score_op)of.op, x[0], x[1], -1);
+}
+
+/* The lines of a node and of all that it is made of. */
+static void need(writer *w, int node)
+{
+    fa_score_ir *ir = &w->k->ir;
+    const fa_score_node a = ir->node[node];
+    fa_score_normal n;
+    if (w->done[node] || a.op == FA_SCORE_CONST)
+        return;
+    w->done[node] = true;
+    if (!depends_on(ir, node, FA_SCORE_OF_S | FA_SCORE_OF_J)) {
+        need_row(w, node);
+        return;
+    }
+    if (a.op == FA_SCORE_S) {
+        begin_line(w, node);
+        fa_text_str(w->out, "x * p.scale");
+        count(w, node, 1);
+        end_line(w, node);
+        return;
+    }
+    if (depends_on(ir, node, FA_SCORE_OF_S) && a.type == FA_SCORE_F32 && fa_score_normal_of(ir, node, &n) && n.core != node) {
+        write_normal(w, node, &n);
+        return;
+    }
+    int slope = a.type == FA_SCORE_F32 && depends_on(ir, node, FA_SCORE_OF_J) ? slope_of(ir, node) : -1;
+    if (slope >= 0) {
+        write_linear(w, node, slope);
+        return;
+    }
+    int other = a.op == FA_SCORE_TOFLOAT ? converted_first(ir, &a) : -1;
+    if (other >= 0) {
+        need(w, other);
+        begin_line(w, node);
+        fa_score_print_value(w->out, &w->pair, other);
+        end_line(w, node);
+        return;
+    }
+    for (int i = 0; i < a.n; i++)
+        need(w, a.arg[i]);
+    if (!a.n)
+        return;
+    begin_line(w, node);
+    fa_score_print_expression(w->out, &w->pair, node);
+    count(w, node, 0);
+    end_line(w, node);
+}
+
+/* Writes the lines of a pair to `out`, of a kernel that may grow. */
+static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed)
+{
+    memset(w, 0, sizeof *w);
+    w->out = out;
+    w->k = k;
+    w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
+    w->pair = (fa_score_printer){
+        .ir = &k->ir,
+        .words = { "t.b", packed ? "head" : "t.h", "query", "j", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+        .member = "t.v",
+    };
+    w->base = w->pair;
+    w->base.words.j = "key";
+    w->base.variable = "score_w";
+    bool by_row = reads(&k->ir, k->pair, is_lookup_by_row), by_key = reads(&k->ir, k->pair, is_lookup_by_key);
+    fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
+    fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
+    w->issue += by_key ? 0.5 : 0;
+    need(w, k->pair);
+    fa_text_str(out, "  return ");
+    fa_score_print_value(out, &w->pair, k->pair);
+    fa_text_str(out, ";\n");
+}
+
+/* The same of a copy, so that k stays as it is. False: there is no memory for it. */
+static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    struct {
+        writer w;
+        fa_score_kernel k;
+    } *room = malloc(sizeof *room);
+    *w = (writer *)room;
+    out->oom = out->oom || !room;
+    if (!room)
+        return false;
+    room->k = *k;
+    write_pair(&room->w, out, &room->k, packed);
+    return true;
+}
+
+void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    if (write_copy(&w, out, k, packed))
+        free(w);
+}
+
+void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    fa_text lines = { 0 };
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed))
+        return;
+    for (int i = 0; i < w->k->ir.n; i++)
+        if (w->member[i])
+            fa_text_fmt(out, "%s v%d\n", fa_score_cuda_type(w->k->ir.node[i].type), i);
+    out->oom = out->oom || lines.oom;
+    fa_text_free(&lines);
+    free(w);
+}
+
+void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    fa_text lines = { 0 };
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed))
+        return;
+    fa_score_printer printer = {
+        .ir = &w->k->ir,
+        .words = { "t.b", packed ? NULL : "t.h", NULL, NULL, NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+    };
+    for (int i = 0; i < w->k->ir.n; i++)
+        if (w->member[i]) {
+            fa_text_fmt(out, "t.v%d = ", i);
+            fa_score_print_value(out, &printer, i);
+            fa_text_str(out, ";\n");
+        }
+    out->oom = out->oom || lines.oom;
+    fa_text_free(&lines);
+    free(w);
+}
+
+void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k)
+{
+    fa_score_printer printer = {
+        .ir = &k->ir,
+        .words = { "b", "h", "query", NULL, NULL, "off", "sq", "sk", "p.group", "p" },
+    };
+    fa_text_fmt(out, "  const int query = %s;\n", reads(&k->ir, k->sink, is_lookup_by_row) ? "max(min(row, sq - 1), 0)" : "row");
+    fa_score_print_variables(out, &printer, k->sink, ~0, "  ");
+    fa_text_str(out, "  return ");
+    fa_score_print_value(out, &printer, k->sink);
+    fa_text_str(out, ";\n");
+}
+
+void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
+{
+    fa_score_printer printer = { .ir = &k->ir, .words = { .group = "p.group", .params = "p" } };
+    if (k->unit >= 0)
+        fa_score_print_value(out, &printer, k->unit);
+}
+
+bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
+{
+    fa_score_normal n;
+    writer *w;
+    fa_text lines = { 0 };
+    int score = ir->root[FA_SCORE_ROOT_SCORE];
+    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
+    out->by_key = reads(ir, score, is_lookup_by_key);
+    out->of_off = reads(ir, score, is_off) || reads(ir, out->sink, is_off);
+    if (score < 0)
+        return true;
+    if (!fa_score_normal_of(&out->ir, score, &n))
+        return false;
+    if (!take_unit(out, &n)) {
+        out->pair = score;
+        out->unit = -1;
+    }
+    if (!write_copy(&w, &lines, out, false))
+        return false;
+    out->issue = w->issue;
+    out->exps = w->exps;
+    fa_text_free(&lines);
+    free(w);
+    return !lines.oom;
+}

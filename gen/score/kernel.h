@@ -1,0 +1,40 @@
+/* kernel: what kernels print of a program, in the order in which they come to it: what pairs of a tile share, the score of a pair out of
+ * the product of its query and key, the sink of a row.
+ *
+ * The score of a pair is `unit` times what is printed, where the factor of its normal form is the same for the whole launch: then kernels
+ * fold it into the exponent. Else the unit is 1. What is linear in the product, scale * x, becomes one multiplication or multiply-add of x.
+ * What is linear in the key becomes one multiply-add of the key's distance from one that a thread's keys of a block are counted from: of
+ * integers none is converted for each pair. */
+#ifndef FA_GEN_SCORE_KERNEL_H
+#define FA_GEN_SCORE_KERNEL_H
+#include "print_cuda.h"
+
+typedef struct fa_score_kernel {
+    fa_score_ir ir; /* of the program, and what its normal form has made */
+    int pair;       /* what is printed of a pair; -1: scores are the scaled products */
+    int unit;       /* of it, above 0; -1: 1 */
+    int sink;       /* -1: there is none */
+    bool by_key;    /* a lookup of a pair depends on the key: it must not be past the last */
+    bool of_off;    /* pair or sink reads the diagonal's offset */
+    double issue;   /* instructions of a pair, about, beside those of a score without a program */
+    double exps;    /* of them on the special-function unit */
+} fa_score_kernel;
+
+/* False: there is no more room for nodes. */
+bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir);
+
+/* The unit in names of `Params p`; unsaid: nothing. */
+void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k);
+
+/* What all pairs of a tile share and is worth a variable: lookups. Lines "float v12" for a struct; lines "t.v12 = ...;" that fill it.
+ * packed: rows of a tile are of several heads. In names of p and of t.b, t.h, t.off, t.sq, t.sk. */
+void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed);
+void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed);
+
+/* Lines that end in "return ...;", of a function with p, t, head where packed, row, key, column, x, and CUT: key + column may be after the
+ * last key. row may be after the last query. */
+void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed);
+
+/* The same of the sink, with p, b, h, row, off, sq, sk. */
+void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);
+#endif
