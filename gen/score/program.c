@@ -6,6 +6,7 @@
 #include "names.h"
 #include "shape.h"
 #include "tree.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -80,6 +81,7 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     fa_score_tree_free(&tree);
     if (st == FA_OK)
         st = canonical(p);
+    snprintf(p->name, sizeof p->name, "%s", name);
     p->source = st == FA_OK ? strndup(text, n) : NULL;
     if (st == FA_OK && !p->source)
         st = fa_fail(FA_NOMEM, "%s: %zu bytes of host memory", name, n);

@@ -10,6 +10,7 @@ typedef struct fa_program_id {
 } fa_program_id;
 
 typedef struct fa_program {
+    char name[32];   /* of the text, in messages */
     char *source;    /* the text that it was read from */
     char *canonical; /* of the IR, operand types and shapes: no names, layout of the text, or values of scalars. Equal programs have one */
     fa_program_id id;

@@ -3,9 +3,20 @@
 #include "gen/bucket.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 
 #define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
 #define PAGE_LARGE 64 /* of some others */
+
+static bool scored(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_SCORE;
+}
+
+static void drop_score(fa_problem *p)
+{
+    fa_score_known_name(p, NULL);
+}
 
 static bool few_masked(const fa_problem *p)
 {
@@ -82,6 +93,7 @@ static const struct rule {
     double apart;
 } rules[] = {
     { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
+    { 0, scored, drop_score, 0.5 },
     { 0, few_masked, drop_mask, 0.25 },
     { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
     { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 },

@@ -171,10 +171,10 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     return st;
 }
 
-/* Between half of what stands in the text and twice that, inside the bounds. */
+/* What stands in the text times a power of two from 2^-6 to 2, inside the bounds. */
 static double draw_scalar(const fa_score_operand *o, fa_random *r)
 {
-    double v = o->value * (0.5 + 1.5 * fa_random_unit(r));
+    double v = o->value * exp2(7 * fa_random_unit(r) - 6);
     v = o->type == FA_SCORE_I32 ? floor(v) : v;
     return fmin(fmax(v, o->least), o->most);
 }
@@ -192,11 +192,11 @@ void fa_case_set_score(fa_case *c, const fa_program *program, bool drawn)
 
 /* ---- what it says ---- */
 
-/* " score=1:30" and so on: the scalars of its program, by their names. */
+/* " score=softcap.lua cap=30": the program, and its scalars by their names. */
 static int print_score(char *buf, size_t n, const fa_case *c)
 {
     const fa_program *program = fa_score_known(&c->problem);
-    int at = 0;
+    int at = program ? snprintf(buf, n, " score=%s", program->name) : 0;
     for (int k = 0; program && k < program->ir.operands; k++)
         if (program->ir.operand[k].scalar)
             at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, " %s=%.9g", program->ir.operand[k].name,
