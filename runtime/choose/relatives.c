@@ -92,18 +92,12 @@ static const struct rule {
     void (*change)(fa_problem *);
     double apart;
 } rules[] = {
-    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
-    { 0, scored, drop_score, 0.5 },
-    { 0, few_masked, drop_mask, 0.25 },
-    { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
-    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 },
-    { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
-    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },
-    { 0, other_gradients, own_gradients, 0.25 },
-    { 0, other_pages, tuned_pages, 0.25 },
-    { 0, in_pages, drop_pages, 0.5 },
-    { 0, alike_lengths, drop_lengths, 0.5 },
-    { 0, window, as_causal, 1 },
+    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },  { 0, scored, drop_score, 0.5 },
+    { 0, few_masked, drop_mask, 0.25 },          { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
+    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 }, { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
+    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },     { 0, other_gradients, own_gradients, 0.25 },
+    { 0, other_pages, tuned_pages, 0.25 },       { 0, in_pages, drop_pages, 0.5 },
+    { 0, alike_lengths, drop_lengths, 0.5 },     { 0, window, as_causal, 1 },
 };
 
 #define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */

@@ -17,6 +17,7 @@ struct fa_trial {
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
     fa_scratch scratch;
+    int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
 };
 
 /* Whether operand i is an output that was asked for. */
@@ -209,14 +210,12 @@ static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
 
 static bool score_unchanged(const fa_trial *t, fa_verdict *v)
 {
-    bool same;
-    int which;
-    if (fa_score_operands_unchanged(&t->in.score, &same, &which) == FA_OK && same)
+    if (t->score_changed < 0)
         return true;
     v->rule = "bytes outside the outputs";
     v->at = -1;
     snprintf(v->text, sizeof v->text, "%s was changed: an operand of the score program",
-             same ? "memory" : t->in.score.program->ir.operand[which].name);
+             t->in.score.program->ir.operand[t->score_changed].name);
     return false;
 }
 
@@ -290,7 +289,7 @@ static fa_status launch_anew(fa_trial *t, const fa_plan *plan)
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
         if (fa_case_has(&t->in.c, i))
             st = fa_buffer_download(&t->in.tensor[i]);
-    return st;
+    return st == FA_OK ? fa_score_operands_changed(&t->in.score, &t->score_changed) : st;
 }
 
 /* The status of a verdict, or of what kept it from being one. */

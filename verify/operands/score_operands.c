@@ -194,20 +194,18 @@ void fa_score_operands_set(const fa_score_operands *o, fa_args *args)
     args->score_value_count = o->program->ir.operands;
 }
 
-fa_status fa_score_operands_unchanged(const fa_score_operands *o, bool *same, int *which)
+fa_status fa_score_operands_changed(const fa_score_operands *o, int *which)
 {
     fa_status st = FA_OK;
-    *same = true;
+    *which = -1;
     for (int k = 0; st == FA_OK && k < FA_SCORE_OPERANDS_MAX; k++) {
         if (!o->array[k].at)
             continue;
         unsigned char *back = malloc(o->array[k].bytes);
         st = back ? fa_driver_check(o->driver, o->driver->cuMemcpyDtoH(back, o->array[k].at, o->array[k].bytes), "cuMemcpyDtoH")
                   : fa_fail(FA_NOMEM, "no memory for %zu bytes of an operand", o->array[k].bytes);
-        if (st == FA_OK && *same && memcmp(back, o->array[k].image, o->array[k].bytes) != 0) {
-            *same = false;
+        if (st == FA_OK && *which < 0 && memcmp(back, o->array[k].image, o->array[k].bytes) != 0)
             *which = k;
-        }
         free(back);
     }
     return st;

@@ -30,8 +30,8 @@ fa_status fa_score_operands_draw(fa_score_operands *out, const fa_problem *p, co
 fa_status fa_score_operands_upload(fa_score_operands *o, fa_context *ctx, const cu_driver *d);
 void fa_score_operands_set(const fa_score_operands *o, fa_args *args);
 
-/* Whether the device still has what it was given. *which: the operand that it has not. */
-fa_status fa_score_operands_unchanged(const fa_score_operands *o, bool *same, int *which);
+/* The first operand of which the device has other bytes than it was given; -1: none. */
+fa_status fa_score_operands_changed(const fa_score_operands *o, int *which);
 
 void fa_score_operands_close(fa_score_operands *o); /* zeros are fine */
 #endif
