@@ -50,10 +50,11 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "sink" };
+typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, EXPONENT, SINK, WHATS } what;
+static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "exponent", "sink" };
 
-static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed)
+/* n: which of what is read ahead. */
+static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
 {
     switch (w) {
     case HELPERS:
@@ -68,6 +69,15 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed)
     case PAIR:
         fa_score_kernel_pair(out, k, packed);
         break;
+    case PAIR_AHEAD:
+        fa_score_kernel_pair_ahead(out, k, packed);
+        break;
+    case AHEAD_ROW:
+        fa_score_kernel_ahead_row(out, k, packed, n);
+        break;
+    case EXPONENT:
+        fa_score_kernel_exponent(out, k, packed);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
@@ -78,10 +88,13 @@ static int lines(lua_State *L)
 {
     const fa_score_kernel *k = lua_touserdata(L, lua_upvalueindex(1));
     what w = (what)lua_tointeger(L, lua_upvalueindex(2));
-    if ((w == PAIR && k->pair < 0) || (w == SINK && k->sink < 0))
-        return luaL_error(L, "the score program has no function %s", w == PAIR ? "score" : "sink");
+    int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
+    if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
+        return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
+    if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
+        return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
     fa_text text = { 0 };
-    write(&text, k, w, lua_toboolean(L, 1));
+    write(&text, k, w, lua_toboolean(L, 1), n);
     if (text.oom) {
         fa_text_free(&text);
         fa_sandbox_no_memory(L, "a score program");
@@ -92,13 +105,32 @@ static int lines(lua_State *L)
     s = lua_tostring(L, -1);
     fa_sandbox_charge(L, (double)lua_rawlen(L, -1));
     lua_newtable(L);
-    for (lua_Integer n = 1; *s; n++) {
+    for (lua_Integer at = 1; *s; at++) {
         size_t length = strcspn(s, "\n");
         lua_pushlstring(L, s, length);
-        lua_rawseti(L, -2, n);
+        lua_rawseti(L, -2, at);
         s += length + (s[length] == '\n');
     }
     return 1;
+}
+
+/* { { node =, operand =, rank =, bf16 = } } */
+static void push_ahead(lua_State *L, const fa_score_kernel *k)
+{
+    lua_newtable(L);
+    for (int i = 0; i < k->aheads; i++) {
+        int operand = k->ir.node[k->ahead[i]].operand;
+        lua_createtable(L, 0, 3);
+        lua_pushinteger(L, k->ahead[i]);
+        lua_setfield(L, -2, "node");
+        lua_pushinteger(L, operand);
+        lua_setfield(L, -2, "operand");
+        lua_pushboolean(L, k->ir.operand[operand].element == FA_SCORE_ELEMENT_BF16);
+        lua_setfield(L, -2, "bf16");
+        lua_pushinteger(L, k->ir.operand[operand].rank);
+        lua_setfield(L, -2, "rank");
+        lua_rawseti(L, -2, i + 1);
+    }
 }
 
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
@@ -129,6 +161,12 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_score");
     lua_pushboolean(L, k->sink >= 0);
     lua_setfield(L, -2, "has_sink");
+    push_ahead(L, k);
+    lua_setfield(L, -2, "arrays");
+    lua_pushboolean(L, k->by_key_beside);
+    lua_setfield(L, -2, "cuts_beside");
+    lua_pushboolean(L, k->slopes);
+    lua_setfield(L, -2, "slopes");
     lua_pushboolean(L, k->by_key);
     lua_setfield(L, -2, "cuts");
     lua_pushboolean(L, k->of_off);
@@ -137,4 +175,6 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "issue");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
+    lua_pushinteger(L, k->regs);
+    lua_setfield(L, -2, "regs");
 }

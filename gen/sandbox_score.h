@@ -9,9 +9,14 @@
  *   has_score, has_sink   which functions the program has
  *   off                   whether it reads the diagonal's offset
  *   cuts                  whether the function of a pair must know that a key may be past the last
+ *   cuts_beside           the same where those of `arrays` were read before
+ *   arrays                { { node =, operand =, rank =, bf16 = } } of lookups that may be read before the product is there
+ *   slopes                whether exponent() spares an instruction
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
+ *   regs                  registers of a thread, about
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
- *   members(packed), fill(packed), pair(packed), sink()   lines, as gen/score/kernel.h has them */
+ *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), exponent(packed), sink()   lines, as
+ * gen/score/kernel.h has them */
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p);
 #endif

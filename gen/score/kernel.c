@@ -90,6 +90,7 @@ typedef struct writer {
     fa_score_printer pair, base; /* of a pair; of the key that keys are counted from */
     unsigned tile;               /* what the same for a tile depends on */
     bool member[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
+    enum { PAIR, AHEAD, EXPONENT } what;
     double issue, exps;
 } writer;
 
@@ -326,9 +327,63 @@ static void need(writer *w, int node)
     end_line(w, node);
 }
 
-/* Writes the lines of a pair to `out`, of a kernel that may grow. */
-static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed)
+/* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
+enum { REGS_LOOKUP = 10, REGS_CLAMP = 4 };
+
+static int registers(const writer *w)
 {
+    const fa_score_ir *ir = &w->k->ir;
+    bool reached[FA_SCORE_ROOM] = { false };
+    int n = 0;
+    fa_score_ir_reach(ir, w->k->pair, reached);
+    for (int i = 0; i < ir->n; i++) {
+        n += w->member[i];
+        if (!reached[i] || !is_lookup_by_key(&ir->node[i]))
+            continue;
+        n += REGS_LOOKUP;
+        for (int k = 0; k < ir->node[i].n; k++)
+            n += fa_score_index_inside(ir, &ir->node[i], k) ? 0 : REGS_CLAMP;
+    }
+    return n;
+}
+
+#define LOG2E "1.44269504088896341f"
+
+/* x * scale * factor + slope * column + what is left, all times log2(e), less shift. */
+static void write_exponent(writer *w, const fa_score_normal *n, int slope)
+{
+    need_row(w, n->factor);
+    need_row(w, slope);
+    find_members(w, n->offset);
+    fa_score_print_variables(w->out, &w->base, n->offset, ~0, "  ");
+    fa_text_str(w->out, "  return fmaf(x, p.scale_log2");
+    if (!is_value(&w->k->ir, n->factor, 1)) {
+        fa_text_str(w->out, " * ");
+        fa_score_print_value(w->out, &w->pair, n->factor);
+    }
+    fa_text_str(w->out, ", fmaf(");
+    fa_score_print_value(w->out, &w->pair, slope);
+    fa_text_str(w->out, " * " LOG2E ", (float)column, fmaf(");
+    fa_score_print_value(w->out, &w->base, n->offset);
+    fa_text_str(w->out, ", " LOG2E ", -shift)));\n");
+}
+
+/* Whether the score is factor * s + what is linear in the key. */
+static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
+{
+    fa_score_ir *ir = &k->ir;
+    if (k->pair < 0 || k->unit >= 0 || !fa_score_normal_of(ir, k->pair, n) || ir->node[n->core].op != FA_SCORE_S ||
+        !depends_on(ir, n->offset, FA_SCORE_OF_J) || reads(ir, n->offset, is_lookup_by_key))
+        return false;
+    *slope = slope_of(ir, n->offset);
+    return *slope >= 0;
+}
+
+/* Writes the lines of a pair to `out`, of a kernel that may grow. */
+static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, int what)
+{
+    fa_score_normal n;
+    int slope;
     memset(w, 0, sizeof *w);
     w->out = out;
     w->k = k;
@@ -345,6 +400,14 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed)
     fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
     fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
     w->issue += by_key ? 0.5 : 0;
+    for (int i = 0; what == AHEAD && i < k->aheads; i++) {
+        w->pair.named[k->ahead[i]] = w->base.named[k->ahead[i]] = FA_SCORE_PARAMETER;
+        w->done[k->ahead[i]] = true;
+    }
+    if (what == EXPONENT && find_slope(k, &n, &slope)) {
+        write_exponent(w, &n, slope);
+        return;
+    }
     need(w, k->pair);
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &w->pair, k->pair);
@@ -352,7 +415,7 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed)
 }
 
 /* The same of a copy, so that k stays as it is. False: there is no memory for it. */
-static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed)
+static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, int what)
 {
     struct {
         writer w;
@@ -363,14 +426,50 @@ static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool 
     if (!room)
         return false;
     room->k = *k;
-    write_pair(&room->w, out, &room->k, packed);
+    write_pair(&room->w, out, &room->k, packed, what);
     return true;
 }
 
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
-    if (write_copy(&w, out, k, packed))
+    if (write_copy(&w, out, k, packed, PAIR))
+        free(w);
+}
+
+void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    if (write_copy(&w, out, k, packed, AHEAD))
+        free(w);
+}
+
+void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n)
+{
+    fa_score_printer printer = {
+        .ir = &k->ir,
+        .words = { "t.b", packed ? "head" : "t.h", "query", NULL, NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+    };
+    const fa_score_node *a = &k->ir.node[k->ahead[n]];
+    fa_text_str(out, "  const int query = min(row, t.sq - 1);\n");
+    for (int i = 0; i < a->n - 1; i++)
+        fa_score_print_variables(out, &printer, a->arg[i], ~0, "  ");
+    fa_text_fmt(out, "  return (const unsigned short *)p.score%d", a->operand);
+    for (int i = 0; i < a->n - 1; i++) {
+        bool in = fa_score_index_inside(&k->ir, a, i);
+        fa_text_str(out, in ? " + " : " + score_clamp(");
+        fa_score_print_value(out, &printer, a->arg[i]);
+        if (!in)
+            fa_text_fmt(out, ", p.score%d_extent[%d])", a->operand, i);
+        fa_text_fmt(out, " * p.score%d_stride[%d]", a->operand, i);
+    }
+    fa_text_str(out, ";\n");
+}
+
+void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    if (write_copy(&w, out, k, packed, EXPONENT))
         free(w);
 }
 
@@ -378,7 +477,7 @@ void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed
 {
     writer *w;
     fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed))
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
         return;
     for (int i = 0; i < w->k->ir.n; i++)
         if (w->member[i])
@@ -392,7 +491,7 @@ void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
     fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed))
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
         return;
     fa_score_printer printer = {
         .ir = &w->k->ir,
@@ -429,12 +528,34 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
         fa_score_print_value(out, &printer, k->unit);
 }
 
+/* Lookups that may be read ahead, of the pair. */
+static void find_ahead(fa_score_kernel *k)
+{
+    const fa_score_ir *ir = &k->ir;
+    bool reached[FA_SCORE_ROOM] = { false };
+    fa_score_ir_reach(ir, k->pair, reached);
+    for (int i = 0; i <= k->pair; i++) {
+        const fa_score_node *a = &ir->node[i];
+        if (!reached[i] || !is_lookup_by_key(a))
+            continue;
+        const fa_score_operand *o = &ir->operand[a->operand];
+        bool half = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
+        bool alone = ir->node[a->arg[a->n - 1]].op == FA_SCORE_J && fa_score_index_inside(ir, a, a->n - 1);
+        for (int n = 0; n < a->n - 1; n++)
+            alone = alone && !depends_on(ir, a->arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
+        if (half && alone && k->aheads < FA_SCORE_AHEAD_MAX)
+            k->ahead[k->aheads++] = i;
+        else
+            k->by_key_beside = true;
+    }
+}
+
 bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
 {
     fa_score_normal n;
     writer *w;
     fa_text lines = { 0 };
-    int score = ir->root[FA_SCORE_ROOT_SCORE];
+    int slope, score = ir->root[FA_SCORE_ROOT_SCORE];
     *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
     out->by_key = reads(ir, score, is_lookup_by_key);
     out->of_off = reads(ir, score, is_off) || reads(ir, out->sink, is_off);
@@ -446,10 +567,13 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         out->pair = score;
         out->unit = -1;
     }
-    if (!write_copy(&w, &lines, out, false))
+    find_ahead(out);
+    if (!write_copy(&w, &lines, out, false, PAIR))
         return false;
     out->issue = w->issue;
+    out->slopes = find_slope(w->k, &n, &slope);
     out->exps = w->exps;
+    out->regs = registers(w);
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

@@ -9,15 +9,22 @@
 #define FA_GEN_SCORE_KERNEL_H
 #include "print_cuda.h"
 
+#define FA_SCORE_AHEAD_MAX 2
+
 typedef struct fa_score_kernel {
-    fa_score_ir ir; /* of the program, and what its normal form has made */
-    int pair;       /* what is printed of a pair; -1: scores are the scaled products */
-    int unit;       /* of it, above 0; -1: 1 */
-    int sink;       /* -1: there is none */
-    bool by_key;    /* a lookup of a pair depends on the key: it must not be past the last */
-    bool of_off;    /* pair or sink reads the diagonal's offset */
-    double issue;   /* instructions of a pair, about, beside those of a score without a program */
-    double exps;    /* of them on the special-function unit */
+    fa_score_ir ir;     /* of the program, and what its normal form has made */
+    int pair;           /* what is printed of a pair; -1: scores are the scaled products */
+    int unit;           /* of it, above 0; -1: 1 */
+    int sink;           /* -1: there is none */
+    bool slopes;        /* the score is the product and what is linear in the key: fa_score_kernel_exponent() spares an instruction */
+    bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
+    bool by_key_beside; /* one that is not of those below does */
+    int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of 16-bit arrays by the key alone in their last index, which may be read before the
+                                              product is there: nodes, and how many */
+    bool of_off;                           /* pair or sink reads the diagonal's offset */
+    double issue;                          /* instructions of a pair, about, beside those of a score without a program */
+    double exps;                           /* of them on the special-function unit */
+    int regs;                              /* registers of a thread, about: members of a tile, addresses of lookups */
 } fa_score_kernel;
 
 /* False: there is no more room for nodes. */
@@ -34,6 +41,14 @@ void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed);
 /* Lines that end in "return ...;", of a function with p, t, head where packed, row, key, column, x, and CUT: key + column may be after the
  * last key. row may be after the last query. */
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed);
+
+/* The same of a function that has the values of the lookups k->ahead as well, a7 of node 7. */
+void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed);
+/* Lines of a function with p, t, head where packed, and row, that returns where key 0 of a row lies in the array of k->ahead[n]. */
+void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n);
+
+/* The same of a function that has `shift` as well: the exponent of 2 of the score, less that. Where k->slopes. */
+void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed);
 
 /* The same of the sink, with p, b, h, row, off, sq, sk. */
 void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);

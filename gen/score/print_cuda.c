@@ -185,7 +185,7 @@ void fa_score_print_value(fa_text *out, const fa_score_printer *p, int node)
 {
     const char *variable = p->variable ? p->variable : "score_v", *member = p->member ? p->member : "";
     if (p->named[node])
-        fa_text_fmt(out, "%s%d", p->named[node] == FA_SCORE_MEMBER ? member : variable, node);
+        fa_text_fmt(out, "%s%d", p->named[node] == FA_SCORE_MEMBER ? member : p->named[node] == FA_SCORE_PARAMETER ? "a" : variable, node);
     else
         fa_score_print_expression(out, p, node);
 }

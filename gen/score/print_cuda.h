@@ -11,8 +11,9 @@ typedef struct fa_score_words {
     const char *params; /* the kernel's Params: of operand 0 it has score0, of an array score0_stride[4] and score0_extent[4] */
 } fa_score_words;
 
-/* What a node is read from: an expression of its own, a variable, or a member of what a tile's pairs share. */
-typedef enum fa_score_named { FA_SCORE_UNNAMED, FA_SCORE_VARIABLE, FA_SCORE_MEMBER } fa_score_named;
+/* What a node is read from: an expression of its own, a variable, a member of what a tile's pairs share, or a parameter, "a" and its
+ * number. */
+typedef enum fa_score_named { FA_SCORE_UNNAMED, FA_SCORE_VARIABLE, FA_SCORE_MEMBER, FA_SCORE_PARAMETER } fa_score_named;
 
 typedef struct fa_score_printer {
     const fa_score_ir *ir;

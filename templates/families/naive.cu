@@ -92,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
   for (int j = lane; j < sequence.sk(); j += 32)
     s[j] = $(pr.seen("j", "lo", "hi")) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
-  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? $(pr.has_sink and "z" or "-infinity()") : $(pr.lse("m", "l"));
+//| local keyless = pr.has_sink and "z" or "-infinity()"
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? $(keyless) : $(pr.lse("m", "l"));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {

@@ -15,11 +15,14 @@
 --                       (i + 8, j + 8)
 --   at                  the elements; or their bits in `bits`, a word that says what is kept
 --
--- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all rows.
+-- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all
+-- rows.
 --
 --   loops, at      as above
 --   row            of an element: a row of the head, or of the group
 --   key, column    an element's key is their sum: key is the same for a thread, column a number once loops are unrolled
+--   word           of arrays that are read ahead, two keys to a word, of which `e` is the key
+--   shift          of a row, what its exponents are relative to, where scores become those at once
 --
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
 -- same of 16-bit elements by twos.
@@ -113,7 +116,8 @@ layouts.wgmma = {
   },
   score = {
     loops = { "int n = 0; n < NS / 4; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },
-    row = "row + 8 * h", key = "block * BC + 2 * t", column = "n * 8 + e",
+    row = "row + 8 * h", key = "block * BC + 2 * t", column = "n * 8 + e", shift = "shift[h]",
+    word = "[2 * n + h]",
     at = "[4 * n + 2 * h + e]",
   },
 }

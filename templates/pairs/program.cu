@@ -61,6 +61,28 @@ template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
 //|     print_lines(program.pair(packed()))
 }
+//|     local ahead = ""
+//|     for n, of in ipairs(program.arrays) do
+//|       ahead = ahead .. (", float a%d"):format(of.node)
+// Where key 0 of a row lies in array $(of.operand).
+__device__ __forceinline__ const unsigned short *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.ahead_row(packed(), n))
+}
+//|     end
+//|     if ahead ~= "" then
+// The score of a pair whose elements of those arrays are there.
+template <bool CUT>
+__device__ __forceinline__ float score_pair_ahead(const Params &p, const ScoreTile &t, int head, int row, int key, int column,
+                                                  float x$(ahead)) {
+//|       print_lines(program.pair_ahead(packed()))
+}
+//|     end
+//|     if not program.slopes then return end
+// Its exponent of 2, less `shift`, of a key that is none past the last.
+__device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
+                                                float shift) {
+//|     print_lines(program.exponent(packed()))
+}
 //|   end
 //|
 //|   function pr.sink_functions()
@@ -94,16 +116,36 @@ const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   -- As a parameter of functions, and as an argument.
 //|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
 //|
-//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it. Kernels without a program do not call it.
+//|   -- A row's query and head.
+//|   function pr.own_row(row)
+//|     if packed() then
+const int own = $(row), query = query_of(p, own), head = scored.h + own - query * p.group;
+//|     else
+const int query = $(row), head = scored.h;
+//|     end
+//|   end
+//|
+//|   -- Whether a kernel that can reads arrays before the product is there.
+//|   pr.reads_ahead = has_score and #program.arrays > 0
+//|   -- Whether products become exponents at once, where no pair is hidden.
+//|   pr.slopes = has_score and program.slopes
+//|
+//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it; "exponents": they become those, less the shift of
+//|   -- the layout's rows; "ahead": arrays were read, two keys to a word of the layout. Kernels without a program do not call it.
 //|   function pr.apply(layout, x, cut)
-//|     local of = layouts[layout].score
+//|     local of, ahead = layouts[layout].score, ""
+//|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
+//|       local word = ("ahead.v%d%s"):format(lookup.node, layouts[layout].score.word)
+//|       ahead = ahead .. (lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
+//|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
+//|     end
 //|     loops(of.loops, true, function()
-//|       if packed() then
-const int own = $(of.row), query = query_of(p, own), head = scored.h + own - query * p.group;
-//|       else
-const int query = $(of.row), head = scored.h;
-//|       end
-$(x)$(of.at) = score_pair<$(cut)>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at));
+//|       pr.own_row(of.row)
+//|       local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
+//|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
+//|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
+//|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
+$(x)$(of.at) = $(call);
 //|     end)
 //|   end
 //|   -- Statements of a kernel's own where scores are a program's.
@@ -112,10 +154,11 @@ $(x)$(of.at) = score_pair<$(cut)>(p, scored, head, query, $(of.key), $(of.column
 $(statement)
 //|     end
 //|   end
-//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last.
-//|   function pr.scoring_by(whole, arguments)
+//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last. beside: arrays
+//|   -- were read ahead.
+//|   function pr.scoring_by(whole, arguments, beside)
 //|     if not has_score then return end
-//|     if program.cuts then
+//|     if beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
   apply_score<false>($(arguments));
 else
@@ -124,6 +167,8 @@ else
 apply_score<false>($(arguments));
 //|     end
 //|   end
+//|   -- The same where arrays are read ahead.
+//|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
 //|   -- Of one pair: an expression.
 //|   function pr.score_of(product, head, row, key)
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
