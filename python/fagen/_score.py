@@ -12,7 +12,7 @@ from ._context import Context
 from ._library import check, lib
 from ._plan import LSE, O, Plan, Plans
 from ._stage import Staged
-from ._view import View, empty_like, fresh, is_torch, view
+from ._view import View, empty_like, is_torch, view
 from .errors import InvalidArgument, Unsupported, invalid
 
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
@@ -144,8 +144,8 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
     front = rank - len(given)
     fits = front >= 0 and all(n is None or m in (n, 1) for m, n in zip(given, words[max(front, 0):]))
     if not fits or any(n is None for n in words[:max(front, 0)]):
-        raise invalid(f"{o.name}.shape", tuple(given), f"{tuple('any' if n is None else n for n in words)}, of \"{o.shape}\"; 1, or nothing "
-                      "in front, reads the same for each index")
+        raise invalid(f"{o.name}.shape", tuple(given), f"{tuple('any' if n is None else n for n in words)}, of \"{o.shape}\"; 1, or "
+                      "nothing in front, reads the same for each index")
     value, steps = _abi.ScoreValue(size=C.sizeof(_abi.ScoreValue)), [0] * rank
     for k, n in enumerate(wanted):
         at = k - front
@@ -153,13 +153,12 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
         value.extent[k] = given[at] if n is None else n
         value.stride[k] = steps[k]
     if not any(steps) and any((n or 0) > 1 for n in words):
-        raise invalid(f"{o.name}.shape", tuple(given), f"more than one element: a scalar of the program is one number for all")
-    if v.readonly is None:
-        raise invalid(o.name, "unreadable", "a tensor")
+        raise invalid(f"{o.name}.shape", tuple(given), "more than one element: a scalar of the program is one number for all")
     return v, value
 
 
-def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int], stream: Optional[int]) -> Tuple[Any, List[Optional[View]]]:
+def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
+           stream: Optional[int]) -> Tuple[Any, List[Optional[View]]]:
     """The array of fa_score_value, and the views of tensors by operand."""
     out, views = (_abi.ScoreValue * max(len(made.operands), 1))(), []
     unknown = sorted(set(given) - {o.name for o in made.operands})
@@ -194,7 +193,8 @@ def refuse(program: Score, **inputs: Any) -> None:
             raise Unsupported(f"{name}.requires_grad is True: gradients of score programs are not computed by this version; accepted: "
                               "torch.no_grad(), or detached tensors")
     if torch.compiler.is_compiling():
-        raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the call")
+        raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the "
+                          "call")
 
 
 def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
