@@ -266,6 +266,17 @@ fa_status fa_problem_parse(fa_problem *out, const char *s)
     return fa_problem_normalize(out, &p);
 }
 
+fa_status fa_problem_parse_scored(fa_problem *out, const char *s, const char *score, size_t n)
+{
+    fa_message before;
+    const fa_program *program;
+    fa_message_keep(&before);
+    fa_status st = fa_problem_parse(out, s);
+    if (st == FA_OK || !score || !strstr(s, "score0=") || fa_score_known_read(&program, "score", score, n) != FA_OK)
+        return st;
+    return fa_message_settle(&before, fa_problem_parse(out, s));
+}
+
 void fa_problem_fill_shape(fa_problem *p)
 {
     p->b = p->b ? p->b : 1;

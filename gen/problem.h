@@ -36,6 +36,10 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
+/* The same of a text that another process wrote, with the text of its score program, n bytes, NULL: it is not told. The program is then
+ * known to this process, too. */
+fa_status fa_problem_parse_scored(fa_problem *out, const char *s, const char *score, size_t n);
+
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);

@@ -43,6 +43,7 @@ static const cli_option problem_options[] = {
       .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     CLI_FEATURE_ROWS(offsetof(emit_args, features), offsetof(emit_args, page)),
+    CLI_SCORE_ROWS(offsetof(emit_args, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
     { .name = NULL },
