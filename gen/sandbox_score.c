@@ -114,19 +114,23 @@ static int lines(lua_State *L)
     return 1;
 }
 
-/* { { node =, operand =, rank =, bf16 = } } */
+/* { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } */
 static void push_ahead(lua_State *L, const fa_score_kernel *k)
 {
     lua_newtable(L);
     for (int i = 0; i < k->aheads; i++) {
         int operand = k->ir.node[k->ahead[i]].operand;
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 6);
         lua_pushinteger(L, k->ahead[i]);
         lua_setfield(L, -2, "node");
         lua_pushinteger(L, operand);
         lua_setfield(L, -2, "operand");
         lua_pushboolean(L, k->ir.operand[operand].element == FA_SCORE_ELEMENT_BF16);
         lua_setfield(L, -2, "bf16");
+        lua_pushboolean(L, k->ir.operand[operand].element == FA_SCORE_ELEMENT_F32);
+        lua_setfield(L, -2, "wide");
+        lua_pushboolean(L, k->diagonal[i]);
+        lua_setfield(L, -2, "diagonal");
         lua_pushinteger(L, k->ir.operand[operand].rank);
         lua_setfield(L, -2, "rank");
         lua_rawseti(L, -2, i + 1);

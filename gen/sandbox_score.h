@@ -10,7 +10,8 @@
  *   off                   whether it reads the diagonal's offset
  *   cuts                  whether the function of a pair must know that a key may be past the last
  *   cuts_beside           the same where those of `arrays` were read before
- *   arrays                { { node =, operand =, rank =, bf16 = } } of lookups that may be read before the product is there
+ *   arrays                { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } of lookups that may be read before the
+ *                         product is there
  *   slopes                whether exponent() spares an instruction
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about

@@ -10,7 +10,7 @@
 #define ALIBI "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
-#define BIAS_BF16 "bias = bf16 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
+#define BIAS_F32 "bias = f32 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
 #define T5                                                                 \
     "rel = f32 'hq 32'\n"                                                  \
     "function bucket(d)\n"                                                 \
@@ -61,7 +61,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi", ALIBI, "bf16,d=64" CAUSAL, WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true, 0, 0, 260, 200, 0, 0 },
     { "wgmma_alibi_lazy", ALIBI, "bf16,d=64,mask=none", WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy,convert=early,o_path=direct"), true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_bias", BIAS, "bf16,d=64" CAUSAL, WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=moved,convert=late,o_path=direct"), true, 0, 0, 200, 200, 0, 0 },
-    { "wgmma_bias_relative", BIAS_BF16, "fp16,d=64" WINDOW, WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_bias_relative", BIAS_F32, "fp16,d=64" WINDOW, WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_relative", RELATIVE, "bf16,d=64" CAUSAL, WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0, 200, 200, 0, 0 },
     { "wgmma_exact", EXACT, "bf16,d=64,mask=none", "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct", true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_negative", NEGATIVE, "bf16,d=64" CAUSAL, WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0, 150, 200, 2, 0 },

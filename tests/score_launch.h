@@ -64,7 +64,7 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
     return at;
 }
 
-/* An array of the program, packed but for a gap after each row, or with one index that reads the same elements. */
+/* An array of the program, packed but for a gap after each row. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
 {
     const fa_score_operand *o = &l->program->ir.operand[k];
@@ -75,12 +75,12 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     }
     int64_t *extent = l->world.data.extent[k], n = 1, index[FA_SCORE_RANK_MAX] = { 0 }, elements = 1;
     bool bits = o->element == FA_SCORE_ELEMENT_BITS;
-    int gap = (int)score_below(state, 3);
+    int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     for (int r = o->rank - 1; r >= 0; r--) {
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
         n *= bits && r == o->rank - 1 ? (extent[r] + 31) / 32 : extent[r];
-        n += r == o->rank - 1 ? gap : 0;
+        n += r < o->rank - 1 ? 0 : gap == 3 ? n % 2 : gap;
         elements *= extent[r];
     }
     int size = o->element == FA_SCORE_ELEMENT_U8                                           ? 1

@@ -7,7 +7,7 @@
 #include "test_full.h"
 
 #define EVERY 3
-#define TRIES 5 /* problems of a kernel that are drawn at most */
+#define TRIES 8 /* problems of a kernel that are drawn at most */
 
 typedef struct fault {
     const char *name, *kernel, *file, *find, *replace;
@@ -40,7 +40,7 @@ static const fault faults[] = {
     { "lookups of keys past the last", "decode_keys", P, "t.sk = sequence.sk()", "t.sk = sequence.sk() + 100000000" },
     { "keys of another lane", "mma_bias", LAYOUTS, "key = \"block * BC + key_of_column(2 * at.t)\"", "key = \"block * BC\"" },
     { "keys out of order", "mma_tf32", LAYOUTS, "column = \"n * 8 + e * key_of_column(1)\"", "column = \"n * 8 + e\"" },
-    { "the key beside", "wgmma_relative", LAYOUTS, "column = \"n * 8 + e\", shift", "column = \"n * 8\", shift" },
+    { "the key beside", "wgmma_alibi_lazy", LAYOUTS, "column = \"n * 8 + e\", shift", "column = \"n * 8\", shift" },
     { "the row eight above", "wgmma_alibi_lazy", LAYOUTS, "row = \"row + 8 * h\", key = \"block * BC + 2 * t\"", "row = \"row\", key = \"block * BC + 2 * t\"" },
     { "columns of another pitch", "ffma", LAYOUTS, "column = \"16 * j\"", "column = \"j\"" },
     { "the factor twice", "wgmma_cap", P, "(\"(%s * 1.44269504088896341f)\"):format(unit)", "(\"(%s * %s * 1.44269504088896341f)\"):format(unit, unit)" },
@@ -55,7 +55,10 @@ static const fault faults[] = {
     { "arrays of the block before", "wgmma_bias", "hopper_main_loop.cu", "\"read(block - 1);\"", "\"read(block);\"" },
     { "arrays of the row eight above", "wgmma_bias", LAYOUTS, "word = \"[2 * n + h]\"", "word = \"[2 * n]\"" },
     { "arrays of the key beside", "wgmma_bias_relative", "hopper_ahead.cu", "next = min(first + 8 * n + 1,", "next = min(first + 8 * n,"},
-    { "pairs of another column", "wgmma_lengths", "hopper_ahead.cu", "= two[4 * n];", "= two[n];" },
+    { "pairs of another column", "wgmma_bias", "hopper_ahead.cu", "+ h] = pairs[4 * n];", "+ h] = pairs[n];" },
+    { "a diagonal of the row beside", "wgmma_relative", "hopper_ahead.cu", "\"at[8 * n]\", \"at[8 * n + 1]\"", "\"at[8 * n + 1]\", \"at[8 * n + 2]\"" },
+    { "a diagonal that is none", "wgmma_relative", "hopper_ahead.cu", "= $(to)[2 * n - 2];", "= $(to)[2 * n];" },
+    { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
     { "no sink", "mma_pages", P, "$(l) += sink_weight(", "$(l) += 0.f * sink_weight(" },
     { "no sink where warpgroups store boxes", "wgmma_lengths", "hopper_store.cu", "    inverse[h] = reciprocal(l[h])$(pr.out_scale);\n  }", "    inverse[h] = reciprocal(quad_sum(state[h].l))$(pr.out_scale);\n  }" },
     { "the sink of the row eight above", "wgmma_lengths", "hopper_store.cu", "\"first + lane / 4 + 8 * h\"", "\"first + lane / 4\"" },

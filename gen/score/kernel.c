@@ -169,33 +169,40 @@ static void count(writer *w, int node, double more)
     w->exps += share * (more > 0 ? 0 : exps);
 }
 
-/* What j is multiplied by in a node that is linear in it, as a number of the node's type; -1: it is not, or there is no more room. */
-static int slope_of(fa_score_ir *ir, int node)
+/* What the leaf j, or i, is multiplied by in a node that is linear in it, as a number of the node's type; -1: it is not, or there is no
+ * more room. of: what the leaf is for those that depend on it. */
+static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
 {
     const fa_score_node a = ir->node[node];
     if (depends_on(ir, node, FA_SCORE_OF_S) || a.type == FA_SCORE_BOOL)
         return -1;
-    if (!depends_on(ir, node, FA_SCORE_OF_J))
+    if (!depends_on(ir, node, of))
         return fa_score_ir_number(ir, (fa_score_type)a.type, 0);
-    bool left = a.n > 0 && depends_on(ir, a.arg[0], FA_SCORE_OF_J), right = a.n > 1 && depends_on(ir, a.arg[1], FA_SCORE_OF_J);
-    switch (a.op) {
-    case FA_SCORE_J:
+    if (a.op == leaf)
         return fa_score_ir_number(ir, FA_SCORE_I32, 1);
+    bool left = a.n > 0 && depends_on(ir, a.arg[0], of), right = a.n > 1 && depends_on(ir, a.arg[1], of);
+    int x = left ? slope_by(ir, a.arg[0], of, leaf) : -1, y = right ? slope_by(ir, a.arg[1], of, leaf) : -1;
+    switch (a.op) {
     case FA_SCORE_ADD:
     case FA_SCORE_SUB:
-        return fa_score_ir_make(ir, (fa_score_op)a.op, slope_of(ir, a.arg[0]), slope_of(ir, a.arg[1]), -1);
+        x = left ? x : fa_score_ir_number(ir, (fa_score_type)a.type, 0);
+        y = right ? y : fa_score_ir_number(ir, (fa_score_type)a.type, 0);
+        return fa_score_ir_make(ir, (fa_score_op)a.op, x, y, -1);
     case FA_SCORE_NEG:
     case FA_SCORE_TOFLOAT:
-        return fa_score_ir_make(ir, (fa_score_op)a.op, slope_of(ir, a.arg[0]), -1, -1);
+        return fa_score_ir_make(ir, (fa_score_op)a.op, x, -1, -1);
     case FA_SCORE_MUL:
-        return left && right ? -1
-               : left        ? fa_score_ir_make(ir, FA_SCORE_MUL, slope_of(ir, a.arg[0]), a.arg[1], -1)
-                             : fa_score_ir_make(ir, FA_SCORE_MUL, a.arg[0], slope_of(ir, a.arg[1]), -1);
+        return left && right ? -1 : fa_score_ir_make(ir, FA_SCORE_MUL, left ? x : a.arg[0], left ? a.arg[1] : y, -1);
     case FA_SCORE_DIV:
-        return right ? -1 : fa_score_ir_make(ir, FA_SCORE_DIV, slope_of(ir, a.arg[0]), a.arg[1], -1);
+        return right ? -1 : fa_score_ir_make(ir, FA_SCORE_DIV, x, a.arg[1], -1);
     default:
         return -1;
     }
+}
+
+static int slope_of(fa_score_ir *ir, int node)
+{
+    return slope_by(ir, node, FA_SCORE_OF_J, FA_SCORE_J);
 }
 
 static void need(writer *w, int node);
@@ -328,7 +335,7 @@ static void need(writer *w, int node)
 }
 
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
-enum { REGS_LOOKUP = 10, REGS_CLAMP = 4 };
+enum { REGS_LOOKUP = 18, REGS_CLAMP = 4 };
 
 static int registers(const writer *w)
 {
@@ -349,9 +356,10 @@ static int registers(const writer *w)
 
 #define LOG2E "1.44269504088896341f"
 
-/* x * scale * factor + slope * column + what is left, all times log2(e), less shift. */
+/* x * scale * factor + slope * column + what is left, all times log2(e), less shift: what does not depend on the key is the row's. */
 static void write_exponent(writer *w, const fa_score_normal *n, int slope)
 {
+    bool keys = !is_value(&w->k->ir, slope, 0), none = is_value(&w->k->ir, n->offset, 0);
     need_row(w, n->factor);
     need_row(w, slope);
     find_members(w, n->offset);
@@ -361,19 +369,25 @@ static void write_exponent(writer *w, const fa_score_normal *n, int slope)
         fa_text_str(w->out, " * ");
         fa_score_print_value(w->out, &w->pair, n->factor);
     }
-    fa_text_str(w->out, ", fmaf(");
-    fa_score_print_value(w->out, &w->pair, slope);
-    fa_text_str(w->out, " * " LOG2E ", (float)column, fmaf(");
-    fa_score_print_value(w->out, &w->base, n->offset);
-    fa_text_str(w->out, ", " LOG2E ", -shift)));\n");
+    fa_text_str(w->out, keys ? ", fmaf(" : ", ");
+    if (keys) {
+        fa_score_print_value(w->out, &w->pair, slope);
+        fa_text_str(w->out, " * " LOG2E ", (float)column, ");
+    }
+    fa_text_str(w->out, none ? "-shift" : "fmaf(");
+    if (!none) {
+        fa_score_print_value(w->out, &w->base, n->offset);
+        fa_text_str(w->out, ", " LOG2E ", -shift)");
+    }
+    fa_text_str(w->out, keys ? "));\n" : ");\n");
 }
 
-/* Whether the score is factor * s + what is linear in the key. */
+/* Whether the score is factor * s + what is linear in the key, or the same for all of a row. */
 static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
 {
     fa_score_ir *ir = &k->ir;
     if (k->pair < 0 || k->unit >= 0 || !fa_score_normal_of(ir, k->pair, n) || ir->node[n->core].op != FA_SCORE_S ||
-        !depends_on(ir, n->offset, FA_SCORE_OF_J) || reads(ir, n->offset, is_lookup_by_key))
+        reads(ir, n->offset, is_lookup_by_key))
         return false;
     *slope = slope_of(ir, n->offset);
     return *slope >= 0;
@@ -448,14 +462,15 @@ void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool pack
 {
     fa_score_printer printer = {
         .ir = &k->ir,
-        .words = { "t.b", packed ? "head" : "t.h", "query", NULL, NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+        .words = { "t.b", packed ? "head" : "t.h", "query", "0", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
     };
     const fa_score_node *a = &k->ir.node[k->ahead[n]];
+    bool wide = k->ir.operand[a->operand].element == FA_SCORE_ELEMENT_F32;
     fa_text_str(out, "  const int query = min(row, t.sq - 1);\n");
-    for (int i = 0; i < a->n - 1; i++)
+    for (int i = 0; i < a->n; i++)
         fa_score_print_variables(out, &printer, a->arg[i], ~0, "  ");
-    fa_text_fmt(out, "  return (const unsigned short *)p.score%d", a->operand);
-    for (int i = 0; i < a->n - 1; i++) {
+    fa_text_fmt(out, "  return (const %s *)p.score%d", wide ? "float" : "unsigned short", a->operand);
+    for (int i = 0; i < a->n; i++) {
         bool in = fa_score_index_inside(&k->ir, a, i);
         fa_text_str(out, in ? " + " : " + score_clamp(");
         fa_score_print_value(out, &printer, a->arg[i]);
@@ -531,21 +546,23 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
 /* Lookups that may be read ahead, of the pair. */
 static void find_ahead(fa_score_kernel *k)
 {
-    const fa_score_ir *ir = &k->ir;
+    fa_score_ir *ir = &k->ir;
     bool reached[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
     for (int i = 0; i <= k->pair; i++) {
-        const fa_score_node *a = &ir->node[i];
-        if (!reached[i] || !is_lookup_by_key(a))
+        const fa_score_node a = ir->node[i];
+        if (!reached[i] || !is_lookup_by_key(&a))
             continue;
-        const fa_score_operand *o = &ir->operand[a->operand];
-        bool half = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
-        bool alone = ir->node[a->arg[a->n - 1]].op == FA_SCORE_J && fa_score_index_inside(ir, a, a->n - 1);
-        for (int n = 0; n < a->n - 1; n++)
-            alone = alone && !depends_on(ir, a->arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
-        if (half && alone && k->aheads < FA_SCORE_AHEAD_MAX)
+        int last = a.arg[a.n - 1], by_key = slope_of(ir, last), by_row = slope_by(ir, last, FA_SCORE_OF_I, FA_SCORE_I);
+        bool alone = by_key >= 0 && is_value(ir, by_key, 1) && fa_score_index_inside(ir, &a, a.n - 1), rows = false;
+        for (int n = 0; n < a.n - 1; n++) {
+            alone = alone && !depends_on(ir, a.arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
+            rows = rows || depends_on(ir, a.arg[n], FA_SCORE_OF_I);
+        }
+        if (a.type == FA_SCORE_F32 && alone && k->aheads < FA_SCORE_AHEAD_MAX) {
+            k->diagonal[k->aheads] = !rows && by_row >= 0 && is_value(ir, by_row, -1);
             k->ahead[k->aheads++] = i;
-        else
+        } else
             k->by_key_beside = true;
     }
 }

@@ -16,11 +16,12 @@ typedef struct fa_score_kernel {
     int pair;           /* what is printed of a pair; -1: scores are the scaled products */
     int unit;           /* of it, above 0; -1: 1 */
     int sink;           /* -1: there is none */
-    bool slopes;        /* the score is the product and what is linear in the key: fa_score_kernel_exponent() spares an instruction */
+    bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */
     bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
     bool by_key_beside; /* one that is not of those below does */
-    int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of 16-bit arrays by the key alone in their last index, which may be read before the
-                                              product is there: nodes, and how many */
+    int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of numbers whose last index goes up by one with the key, and no other does, which may
+                                              be read before the product is there: nodes, and how many */
+    bool diagonal[FA_SCORE_AHEAD_MAX];     /* the pair of the next query and the next key reads the same element */
     bool of_off;                           /* pair or sink reads the diagonal's offset */
     double issue;                          /* instructions of a pair, about, beside those of a score without a program */
     double exps;                           /* of them on the special-function unit */

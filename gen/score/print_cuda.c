@@ -85,6 +85,60 @@ static const char *leaf_word(const fa_score_words *w, int op)
 }
 
 /* Whether an index is inside its extent by what it is: a query of sq, a key/value head of hkv. */
+/* A sum of multiples of i, j, sq, sk, and a number. */
+typedef struct sum {
+    int64_t i, j, sq, sk, more;
+} sum;
+
+static bool sum_of(const fa_score_ir *ir, int node, int64_t times, sum *s)
+{
+    const fa_score_node *a = &ir->node[node];
+    switch (a->op) {
+    case FA_SCORE_I:
+        s->i += times;
+        return true;
+    case FA_SCORE_J:
+        s->j += times;
+        return true;
+    case FA_SCORE_SQ:
+        s->sq += times;
+        return true;
+    case FA_SCORE_SK:
+        s->sk += times;
+        return true;
+    case FA_SCORE_CONST:
+        s->more += times * (int64_t)a->value;
+        return a->type == FA_SCORE_I32;
+    case FA_SCORE_ADD:
+        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], times, s);
+    case FA_SCORE_SUB:
+        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], -times, s);
+    case FA_SCORE_NEG:
+        return sum_of(ir, a->arg[0], -times, s);
+    default:
+        return false;
+    }
+}
+
+/* Whether the sum is at least 0 for all queries and keys of all lengths from 1 on. */
+static bool never_below_0(const sum *s)
+{
+    int64_t sq = s->sq + (s->i < 0 ? s->i : 0), sk = s->sk + (s->j < 0 ? s->j : 0), more = s->more;
+    more -= (s->i < 0 ? s->i : 0) + (s->j < 0 ? s->j : 0); /* i is sq - 1 at most */
+    return sq >= 0 && sk >= 0 && sq + sk + more >= 0;
+}
+
+/* Of an index that is such a sum, and an extent that is one: j - i + sq - 1 of sq+sk-1. Extents are of the longest sequences. */
+static bool sum_inside(const fa_score_ir *ir, int index, const fa_score_extent *e)
+{
+    sum low = { 0 }, high = { .sq = e->times[FA_SCORE_LENGTH_SQ], .sk = e->times[FA_SCORE_LENGTH_SK], .more = (int64_t)e->more - 1 };
+    for (int i = 0; i < FA_SCORE_LENGTHS; i++)
+        if (e->times[i] < 0 || e->divisor[i] > 1 || (e->times[i] != 0 && i != FA_SCORE_LENGTH_SQ && i != FA_SCORE_LENGTH_SK))
+            return false;
+    return ir->node[index].type == FA_SCORE_I32 && sum_of(ir, index, 1, &low) && sum_of(ir, index, -1, &high) && never_below_0(&low) &&
+           never_below_0(&high);
+}
+
 bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
 {
     static const int length[] = { [FA_SCORE_B] = FA_SCORE_LENGTH_B,
@@ -95,6 +149,8 @@ bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, i
     const fa_score_extent *e = &ir->operand[lookup->operand].extent[k];
     if (e->any)
         return false;
+    if (sum_inside(ir, lookup->arg[k], e))
+        return true;
     int divisor = 1;
     if (x->op == FA_SCORE_IDIV && ir->node[x->arg[1]].op == FA_SCORE_CONST) { /* i // 128 of sq/128 */
         divisor = (int)ir->node[x->arg[1]].value;

@@ -27,7 +27,8 @@ end
 -- spilled would have found room without.
 local function matrices(p, c)
   local program = program_cost(p)
-  local lookups = #program.arrays * (3 * c.bc // 8) + (program.cuts_beside and c.bc // 2 or 0)
+  local lookups = program.cuts_beside and c.bc // 2 or 0
+  for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs + lookups
 end
 

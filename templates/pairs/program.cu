@@ -65,7 +65,7 @@ __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t,
 //|     for n, of in ipairs(program.arrays) do
 //|       ahead = ahead .. (", float a%d"):format(of.node)
 // Where key 0 of a row lies in array $(of.operand).
-__device__ __forceinline__ const unsigned short *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
+__device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.ahead_row(packed(), n))
 }
 //|     end
@@ -135,9 +135,10 @@ const int query = $(row), head = scored.h;
 //|   function pr.apply(layout, x, cut)
 //|     local of, ahead = layouts[layout].score, ""
 //|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
-//|       local word = ("ahead.v%d%s"):format(lookup.node, layouts[layout].score.word)
-//|       ahead = ahead .. (lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
-//|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
+//|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
+//|       local half = lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
+//|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
+//|       ahead = ahead .. (lookup.wide and ", " .. word or half:format(word, word))
 //|     end
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)

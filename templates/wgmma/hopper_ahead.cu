@@ -1,36 +1,73 @@
+//| needs "l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-// ---- arrays of the score program that are read by the key, on their way before the products are there ----
-// Of a thread's rows, two keys to a word.
+//| -- The statement that takes the elements of two keys, of row h, to where they belong.
+//| local function take(of, n, h, first, next)
+//|   local at = ("ahead.v%d[%d * %s + "):format(of.node, of.wide and 4 or 2, n)
+//|   if of.wide then return ("%s2 * %s] = %s, %s2 * %s + 1] = %s;"):format(at, h, first, at, h, next) end
+//|   return ("%s%s] = (u32)%s | (u32)%s << 16;"):format(at, h, first, next)
+//| end
+// ---- arrays of the score program that go with the key, on their way before the products are there ----
 struct ScoreAhead {
 //| for _, of in ipairs(p.score.arrays) do
-  u32 v$(of.node)[NS / 2];
+//|   if of.wide then
+  float v$(of.node)[NS];  // in the order of S
+//|   else
+  u32 v$(of.node)[NS / 2];  // two keys to a word
+//|   end
 //| end
 };
-// The words of a block. row: this thread's first. whole: no key is past the last. Where a row's elements lie side by side, from an even
-// address on, a load takes two of them.
+// Those of a block. row: this thread's first. whole: no key is past the last.
 __device__ __forceinline__ void read_ahead(ScoreAhead &ahead, const Params &p, const ScoreTile &scored, int row, int block, int t,
                                            bool whole) {
   const int first = block * BC + 2 * t;
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-//| indented(4, pr.own_row, "row + 8 * h")
 //| for _, of in ipairs(p.score.arrays) do
-//|   local words, array = "ahead.v" .. of.node, "p.score" .. of.operand
-//|   local even = { ("(size_t)%s %% 4 == 0 && %s_stride[%d] == 1"):format(array, array, of.rank - 1) }
-//|   for i = 0, of.rank - 2 do even[#even + 1] = ("%s_stride[%d] %% 2 == 0"):format(array, i) end
-    const unsigned short *const from$(of.node) = score_ahead$(of.node)(p, scored, head, query);
-    if (whole && $(table.concat(even, " && "))) {
-      const u32 *const two = (const u32 *)(from$(of.node) + first);
+//|   local stride, to = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1), "ahead.v" .. of.node
+//|   local diagonal, two = of.diagonal and l.pack ~= 1, of.wide and "float2" or "u32"
+//|   if diagonal then
+  // The row eight below has with a key what this row has with the key eight before.
+  if (whole && $(stride) == 1) {
+    const auto *const at = score_ahead$(of.node)(p, scored, scored.h, row) + first;
+    const auto *const below = score_ahead$(of.node)(p, scored, scored.h, row + 8) + first;
+    $(take(of, "0", "1", "below[0]", "below[1]"))
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) $(words)[2 * n + h] = two[4 * n];
-    } else {
+    for (int n = 0; n < NS / 4; n++) {
+      $(take(of, "n", "0", "at[8 * n]", "at[8 * n + 1]"))
+//|     if of.wide then
+      if (n > 0) $(to)[4 * n + 2] = $(to)[4 * n - 4], $(to)[4 * n + 3] = $(to)[4 * n - 3];
+//|     else
+      if (n > 0) $(to)[2 * n + 1] = $(to)[2 * n - 2];
+//|     end
+    }
+  } else {
+//|   else
+  {
+//|   end
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+//|   indented(6, pr.own_row, "row + 8 * h")
+      const auto *const from = score_ahead$(of.node)(p, scored, head, query);
+//|   if not diagonal then
+      // Two keys lie side by side, from an even place on.
+      if (whole && $(stride) == 1 && (size_t)(from + first) % sizeof($(two)) == 0) {
+        const $(two) *const pairs = (const $(two) *)(from + first);
+#pragma unroll
+        for (int n = 0; n < NS / 4; n++) {
+//|     if of.wide then
+          const float2 x = pairs[4 * n];
+          $(take(of, "n", "h", "x.x", "x.y"))
+//|     else
+          $(to)[2 * n + h] = pairs[4 * n];
+//|     end
+        }
+        continue;
+      }
+//|   end
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) {
         const int key = min(first + 8 * n, scored.sk - 1), next = min(first + 8 * n + 1, scored.sk - 1);
-        $(words)[2 * n + h] =
-            (u32)from$(of.node)[key * $(array)_stride[$(of.rank - 1)]] | (u32)from$(of.node)[next * $(array)_stride[$(of.rank - 1)]] << 16;
+        $(take(of, "n", "h", ("from[key * %s]"):format(stride), ("from[next * %s]"):format(stride)))
       }
     }
-//| end
   }
+//| end
 }
