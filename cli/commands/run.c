@@ -195,9 +195,8 @@ static fa_status give_scalars(fa_tensors *t, const cli_score *score)
     const fa_program *program;
     fa_score_scalars scalars;
     fa_status st = cli_score_read(score, &program, &scalars);
-    for (int k = 0; st == FA_OK && t->score.program && program && k < program->ir.operands; k++)
-        if (program->ir.operand[k].scalar)
-            t->score.value[k].scalar = scalars.of[k];
+    if (st == FA_OK && program)
+        fa_score_operands_give(&t->score, &scalars);
     return st;
 }
 
