@@ -23,6 +23,7 @@ static const struct {
     { "gen/operation.c", "merge", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
+    { "cli/commands/scores.c", "operands", "of a score program" },
     { "gen/score/names.c", "exp", "a function of score programs" },
     { "gen/score/kernel.c", "row", "a pair's, in the functions that it prints" },
     { "gen/work.c", "rows", "a field of work()" },

@@ -40,6 +40,39 @@ Test(runtime_score, an_object_is_made_once_for_each_program)
     OK(fa_score_id(ctx, a, id));
 }
 
+Test(runtime_score, operands_are_told_in_their_order)
+{
+    fa_score *s;
+    fa_score_operand_info o = { .size = sizeof o };
+    OK(fa_score_create(ctx,
+                       "t = bf16 'hq sq+sk-1'; n = scalar(2, 'int', 1, 9); c = scalar(1.5); u = bits 'sk'\n"
+                       "function score(s, b, h, i, j) return c * s + t[h][j - i + sq - 1] * n + (u[j] and 1 or 0) end",
+                       &s));
+    const struct {
+        const char *name, *shape;
+        int32_t kind, rank;
+        double value;
+    } rows[] = { { "t", "hq sq+sk-1", FA_OPERAND_BF16, 2, 0 },
+                 { "n", "", FA_OPERAND_INTEGER, 0, 2 },
+                 { "c", "", FA_OPERAND_NUMBER, 0, 1.5 },
+                 { "u", "sk", FA_OPERAND_BITS, 1, 0 } };
+    for (int i = 0; i < 4; i++) {
+        OK(fa_score_operand_at(ctx, s, i, &o));
+        cr_expect(!strcmp(o.name, rows[i].name) && !strcmp(o.shape, rows[i].shape) && o.kind == rows[i].kind && o.rank == rows[i].rank &&
+                      o.value == rows[i].value && o.count == 4,
+                  "%s \"%s\"", o.name, o.shape);
+    }
+    OK(fa_score_operand_at(ctx, s, 1, &o));
+    cr_expect(o.least == 1 && o.most == 9);
+    cr_expect_eq(fa_score_operand_at(ctx, s, 4, &o), FA_INVALID);
+    cr_expect(o.count == 4 && says("i: 4; accepted: from 0, below 4"), "%s", fa_last_error());
+    cr_expect_eq(fa_score_operand_at(ctx, s, -1, &o), FA_INVALID);
+    cr_expect_eq(fa_score_operand_at(ctx, NULL, 0, &o), FA_INVALID);
+    cr_expect_eq(fa_score_operand_at(ctx, s, 0, NULL), FA_INVALID);
+    o.size = 8;
+    cr_expect_eq(fa_score_operand_at(ctx, s, 0, &o), FA_INVALID);
+}
+
 Test(runtime_score, what_is_no_program_is_refused)
 {
     fa_score *a = (void *)&a;

@@ -4,9 +4,11 @@
 #include "cli/text/table.h"
 #include "commands.h"
 #include "gen/error.h"
+#include "gen/score/kernel.h"
 #include "gen/score/names.h"
 #include "gen/score/shape.h"
 #include "gen/score/shipped.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct scores_args {
@@ -53,13 +55,27 @@ static json_t *operands_json(const fa_program *p, const fa_score_scalars *scalar
     return list;
 }
 
+/* What a pair costs beside that of a plain kernel, as kernels print the program; false: they print none. */
+static bool cost_of(const fa_program *p, double *issue, double *exps)
+{
+    fa_score_kernel *k = p->ir.root[FA_SCORE_ROOT_MASK] < 0 ? malloc(sizeof *k) : NULL;
+    bool ok = k && fa_score_kernel_of(k, &p->ir);
+    *issue = ok ? k->issue : 0;
+    *exps = ok ? k->exps : 0;
+    free(k);
+    return ok;
+}
+
 static json_t *program_json(const fa_program *p, const fa_score_scalars *scalars)
 {
     char id[40], has[32];
     roots_of(has, p);
     snprintf(id, sizeof id, "%016llx%016llx", (unsigned long long)p->id.hi, (unsigned long long)p->id.lo);
-    return json_pack("{s:s,s:s,s:i,s:o,s:s}", "id", id, "functions", has, "nodes", p->ir.n, "operands", operands_json(p, scalars), "text",
-                     p->source);
+    double issue, exps;
+    bool told = cost_of(p, &issue, &exps);
+    return json_pack("{s:s,s:s,s:i,s:o,s:o,s:o,s:s}", "id", id, "functions", has, "nodes", p->ir.n, "operands", operands_json(p, scalars),
+                     "instructions", told ? cli_json_number(issue) : json_null(), "special", told ? cli_json_number(exps) : json_null(),
+                     "text", p->source);
 }
 
 static int one(cli *c, const fa_program *p, const fa_score_scalars *scalars)
@@ -72,6 +88,9 @@ static int one(cli *c, const fa_program *p, const fa_score_scalars *scalars)
     cli_say(stdout, "%s%s\n", p->source, p->source[0] && p->source[strlen(p->source) - 1] == '\n' ? "" : "\n");
     cli_say(stdout, "functions  %s\nnodes      %d\nid         %016llx%016llx\n", has, p->ir.n, (unsigned long long)p->id.hi,
             (unsigned long long)p->id.lo);
+    double issue, exps;
+    if (cost_of(p, &issue, &exps))
+        cli_say(stdout, "cost       about %.2g instructions of a pair, %.2g of them on the special-function unit\n", issue, exps);
     cli_table_open(&t, "operand is");
     for (int k = 0; k < p->ir.operands; k++) {
         operand_text(text, sizeof text, &p->ir.operand[k], scalars->of[k]);

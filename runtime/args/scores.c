@@ -2,6 +2,7 @@
 #include "scores.h"
 #include "gen/error.h"
 #include "gen/score/known.h"
+#include "gen/score/shape.h"
 #include "runtime/context/context.h"
 #include "runtime/context/fork.h"
 #include <stdlib.h>
@@ -100,6 +101,8 @@ static fa_score *object_of(fa_context *ctx, const fa_program *program, const fa_
         one->program = program;
         one->number = atomic_fetch_add(&numbers, 1) + 1;
         memcpy(one->operand, operand, sizeof one->operand);
+        for (int k = 0; k < program->ir.operands; k++)
+            fa_score_shape_print(one->shape[k], sizeof one->shape[k], &operand[k]);
     }
     return one;
 }
@@ -162,5 +165,30 @@ fa_status fa_score_id(fa_context *ctx, const fa_score *score, uint64_t *id)
         return fa_fail(FA_INVALID, "id: NULL; accepted: where to write two words");
     id[0] = score->program->id.lo;
     id[1] = score->program->id.hi;
+    return FA_OK;
+}
+
+fa_status fa_score_operand_at(fa_context *ctx, const fa_score *score, int32_t i, fa_score_operand_info *out)
+{
+    fa_status st = fa_context_check(ctx);
+    if (st != FA_OK)
+        return st;
+    if (!out || out->size < sizeof *out || out->size > SIZE_MOST)
+        return fa_fail(FA_INVALID, "out: %s; accepted: a fa_score_operand_info with its size set", out ? "of another size" : "NULL");
+    if (!score || !lives(ctx, score))
+        return none("operand", "this context");
+    int32_t n = score->program->ir.operands;
+    *out = (fa_score_operand_info){ .size = out->size, .count = n };
+    if (i < 0 || i >= n)
+        return fa_fail(FA_INVALID, "i: %d; accepted: from 0, below %d, the program's operands", i, n);
+    const fa_score_operand *o = &score->operand[i];
+    int32_t scalar = o->type == FA_SCORE_I32 ? FA_OPERAND_INTEGER : FA_OPERAND_NUMBER;
+    out->kind = o->scalar ? scalar : FA_OPERAND_F32 + (int32_t)o->element;
+    out->rank = o->rank;
+    out->name = o->name;
+    out->shape = score->shape[i];
+    out->value = o->value;
+    out->least = o->least;
+    out->most = o->most;
     return FA_OK;
 }

@@ -9,13 +9,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define FA_SCORE_SHAPE 640
+
 struct fa_score {
     fa_score *next;
-    _Atomic(fa_context *) ctx;                       /* NULL: free */
-    const fa_program *program;                       /* known to the process */
-    uint64_t number;                                 /* no two objects had one, at any time */
-    atomic_int references;                           /* 0: destroyed */
-    fa_score_operand operand[FA_SCORE_OPERANDS_MAX]; /* names and values of scalars as this text has them */
+    _Atomic(fa_context *) ctx;                         /* NULL: free */
+    const fa_program *program;                         /* known to the process */
+    uint64_t number;                                   /* no two objects had one, at any time */
+    atomic_int references;                             /* 0: destroyed */
+    char shape[FA_SCORE_OPERANDS_MAX][FA_SCORE_SHAPE]; /* of arrays, as text */
+    fa_score_operand operand[FA_SCORE_OPERANDS_MAX];   /* names and values of scalars as this text has them */
 };
 
 /* What a context has of them. */

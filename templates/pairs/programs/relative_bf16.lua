@@ -1,3 +1,3 @@
 -- a table of each head by key - query, from -(sq - 1) to sk - 1, in bf16
-table = bf16 "hq sq+sk-1"
-function score(s, b, h, i, j) return s + table[h][j - i + sq - 1] end
+t = bf16 "hq sq+sk-1"
+function score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end
