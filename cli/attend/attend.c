@@ -197,7 +197,7 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
 static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_verdict *v,
                   double seconds)
 {
-    char text[256], why[4096] = "";
+    char text[FA_PROBLEM_TEXT], why[4096] = "";
     if (a->check && !v->ok)
         cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     fa_problem_print(text, sizeof text, p);

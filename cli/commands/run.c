@@ -132,7 +132,7 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
 static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_config *config,
                   const char *why, double seconds, const sim_counters *k, const fa_verdict *v)
 {
-    char text[256], named[CLI_CONFIG_TEXT];
+    char text[FA_PROBLEM_TEXT], named[CLI_CONFIG_TEXT];
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     fa_problem_print(text, sizeof text, p);
     if (code != CLI_EXIT_OK)
