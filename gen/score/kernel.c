@@ -31,14 +31,25 @@ static bool is_lookup(const fa_score_node *a)
     return a->op == FA_SCORE_LOOKUP;
 }
 
-static bool is_lookup_by_row(const fa_score_node *a)
-{
-    return is_lookup(a) && a->depends & FA_SCORE_OF_I;
-}
-
 static bool is_lookup_by_key(const fa_score_node *a)
 {
     return is_lookup(a) && a->depends & FA_SCORE_OF_J;
+}
+
+/* Whether a lookup of the node is inside of its array only where queries, or keys, are inside of their sequence. */
+static bool reads_inside(const fa_score_ir *ir, int node, unsigned of)
+{
+    bool reached[FA_SCORE_ROOM] = { false };
+    if (node < 0)
+        return false;
+    fa_score_ir_reach(ir, node, reached);
+    for (int i = 0; i <= node; i++) {
+        const fa_score_node *a = &ir->node[i];
+        for (int k = 0; reached[i] && is_lookup(a) && k < a->n; k++)
+            if (depends_on(ir, a->arg[k], of) && fa_score_index_inside(ir, a, k) && !fa_score_index_bounded(ir, a, k))
+                return true;
+    }
+    return false;
 }
 
 static bool is_of_sequence(const fa_score_node *a)
@@ -410,7 +421,7 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     w->base = w->pair;
     w->base.words.j = "key";
     w->base.variable = "score_w";
-    bool by_row = reads(&k->ir, k->pair, is_lookup_by_row), by_key = reads(&k->ir, k->pair, is_lookup_by_key);
+    bool by_row = reads_inside(&k->ir, k->pair, FA_SCORE_OF_I), by_key = reads_inside(&k->ir, k->pair, FA_SCORE_OF_J);
     fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
     fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
     w->issue += by_key ? 0.5 : 0;
@@ -529,7 +540,7 @@ void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k)
         .ir = &k->ir,
         .words = { "b", "h", "query", NULL, NULL, "off", "sq", "sk", "p.group", "p" },
     };
-    fa_text_fmt(out, "  const int query = %s;\n", reads(&k->ir, k->sink, is_lookup_by_row) ? "max(min(row, sq - 1), 0)" : "row");
+    fa_text_fmt(out, "  const int query = %s;\n", reads_inside(&k->ir, k->sink, FA_SCORE_OF_I) ? "max(min(row, sq - 1), 0)" : "row");
     fa_score_print_variables(out, &printer, k->sink, ~0, "  ");
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &printer, k->sink);
@@ -574,7 +585,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     fa_text lines = { 0 };
     int slope, score = ir->root[FA_SCORE_ROOT_SCORE];
     *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
-    out->by_key = reads(ir, score, is_lookup_by_key);
+    out->by_key = reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = reads(ir, score, is_off) || reads(ir, out->sink, is_off);
     if (score < 0)
         return true;
