@@ -50,8 +50,8 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, EXPONENT, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "exponent", "sink" };
+typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, DISTANCE, EXPONENT, SINK, WHATS } what;
+static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "distance", "exponent", "sink" };
 
 /* n: which of what is read ahead. */
 static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
@@ -75,6 +75,9 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, i
     case AHEAD_ROW:
         fa_score_kernel_ahead_row(out, k, packed, n);
         break;
+    case DISTANCE:
+        fa_score_kernel_distance(out, k);
+        break;
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
         break;
@@ -91,6 +94,8 @@ static int lines(lua_State *L)
     int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
     if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
         return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
+    if (w == DISTANCE && k->of_distance < 0)
+        return luaL_error(L, "the score program has no number of key - query");
     if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
         return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
     fa_text text = { 0 };
@@ -147,7 +152,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     }
     const fa_score_kernel *k = push_kernel(L, program);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 6);
+    lua_createtable(L, 0, WHATS + 12);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -167,6 +172,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_sink");
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
+    if (k->of_distance >= 0) {
+        lua_pushinteger(L, k->of_distance);
+        lua_setfield(L, -2, "of_distance");
+    }
     lua_pushboolean(L, k->by_key_beside);
     lua_setfield(L, -2, "cuts_beside");
     lua_pushboolean(L, k->slopes);
@@ -177,6 +186,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "off");
     lua_pushnumber(L, k->issue);
     lua_setfield(L, -2, "issue");
+    lua_pushnumber(L, k->issue_ahead);
+    lua_setfield(L, -2, "issue_ahead");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
     lua_pushinteger(L, k->regs);

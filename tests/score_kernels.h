@@ -50,7 +50,7 @@ static const score_kernel score_kernels[] = {
     { "ffma", KERPLE, "fp32,d=24" CAUSAL, "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", false, 0, 0, 60, 90, 0, 0 },
     { "mma_cap", CAP, "bf16,d=32" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 90, 90, 4, 2e-2 },
     { "mma_packed", ALL, "fp16,d=32" WINDOW, MMA(MMA16 "order=v_first,pack=1,lag=0"), false, 0, 0, 60, 90, 0, 0 },
-    { "mma_t5", T5, "bf16,d=32,mask=none", MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 70, 90, 0, 0 },
+    { "wgmma_t5", T5, "bf16,d=64" CAUSAL, WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0, 200, 250, 0, 0 },
     { "mma_tf32", ALL, "tf32,d=32" CAUSAL, MMA(MMA16 "order=v_first,pack=0,lag=8"), false, 0, 0, 60, 70, 0, 0 },
     { "mma_bias", BIAS, "bf16,d=32,align=2" CAUSAL, MMA(MMA16 "order=v_first,pack=0,lag=8"), false, 0, 0, 60, 70, 0, 0 },
     { "mma_pages", SINK_ROWS, "bf16,d=32,features=lengths+pages,page=16" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 60, 300, 0, 0 },

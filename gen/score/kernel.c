@@ -31,14 +31,25 @@ static bool is_lookup(const fa_score_node *a)
     return a->op == FA_SCORE_LOOKUP;
 }
 
-static bool is_lookup_by_row(const fa_score_node *a)
-{
-    return is_lookup(a) && a->depends & FA_SCORE_OF_I;
-}
-
 static bool is_lookup_by_key(const fa_score_node *a)
 {
     return is_lookup(a) && a->depends & FA_SCORE_OF_J;
+}
+
+/* Whether a lookup of the node is inside of its array only where queries, or keys, are inside of their sequence. */
+static bool reads_inside(const fa_score_ir *ir, int node, unsigned of)
+{
+    bool reached[FA_SCORE_ROOM] = { false };
+    if (node < 0)
+        return false;
+    fa_score_ir_reach(ir, node, reached);
+    for (int i = 0; i <= node; i++) {
+        const fa_score_node *a = &ir->node[i];
+        for (int k = 0; reached[i] && is_lookup(a) && k < a->n; k++)
+            if (depends_on(ir, a->arg[k], of) && fa_score_index_inside(ir, a, k) && !fa_score_index_bounded(ir, a, k))
+                return true;
+    }
+    return false;
 }
 
 static bool is_of_sequence(const fa_score_node *a)
@@ -410,10 +421,14 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     w->base = w->pair;
     w->base.words.j = "key";
     w->base.variable = "score_w";
-    bool by_row = reads(&k->ir, k->pair, is_lookup_by_row), by_key = reads(&k->ir, k->pair, is_lookup_by_key);
+    bool by_row = reads_inside(&k->ir, k->pair, FA_SCORE_OF_I), by_key = reads_inside(&k->ir, k->pair, FA_SCORE_OF_J);
     fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
     fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
     w->issue += by_key ? 0.5 : 0;
+    if (what == AHEAD && !packed && k->of_distance >= 0) {
+        w->pair.named[k->of_distance] = w->base.named[k->of_distance] = FA_SCORE_PARAMETER;
+        w->done[k->of_distance] = true;
+    }
     for (int i = 0; what == AHEAD && i < k->aheads; i++) {
         w->pair.named[k->ahead[i]] = w->base.named[k->ahead[i]] = FA_SCORE_PARAMETER;
         w->done[k->ahead[i]] = true;
@@ -456,6 +471,18 @@ void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool pac
     writer *w;
     if (write_copy(&w, out, k, packed, AHEAD))
         free(w);
+}
+
+void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k)
+{
+    fa_score_printer printer = {
+        .ir = &k->ir,
+        .words = { "t.b", "t.h", "0", "distance", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+    };
+    fa_score_print_variables(out, &printer, k->of_distance, ~0, "  ");
+    fa_text_str(out, "  return ");
+    fa_score_print_value(out, &printer, k->of_distance);
+    fa_text_str(out, ";\n");
 }
 
 void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n)
@@ -529,7 +556,7 @@ void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k)
         .ir = &k->ir,
         .words = { "b", "h", "query", NULL, NULL, "off", "sq", "sk", "p.group", "p" },
     };
-    fa_text_fmt(out, "  const int query = %s;\n", reads(&k->ir, k->sink, is_lookup_by_row) ? "max(min(row, sq - 1), 0)" : "row");
+    fa_text_fmt(out, "  const int query = %s;\n", reads_inside(&k->ir, k->sink, FA_SCORE_OF_I) ? "max(min(row, sq - 1), 0)" : "row");
     fa_score_print_variables(out, &printer, k->sink, ~0, "  ");
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &printer, k->sink);
@@ -543,12 +570,59 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
         fa_score_print_value(out, &printer, k->unit);
 }
 
+#define ISSUE_DISTANCE 7.3 /* counted in T5's, of which two keys and sixteen rows share most */
+
+enum { DEAR = 12 }; /* instructions from which on a function of key - query is computed once for each of their distances */
+
+/* Whether the node depends on query and key by key - query alone. */
+static bool is_of_distance(fa_score_ir *ir, int node)
+{
+    const fa_score_node a = ir->node[node];
+    if (depends_on(ir, node, FA_SCORE_OF_S))
+        return false;
+    if (!depends_on(ir, node, FA_SCORE_OF_I | FA_SCORE_OF_J))
+        return true;
+    int by_key = slope_of(ir, node), by_row = slope_by(ir, node, FA_SCORE_OF_I, FA_SCORE_I);
+    if (a.type == FA_SCORE_I32 && by_key >= 0 && by_row >= 0 && ir->node[by_key].op == FA_SCORE_CONST &&
+        ir->node[by_row].op == FA_SCORE_CONST)
+        return ir->node[by_key].value == -ir->node[by_row].value;
+    for (int k = 0; k < a.n; k++)
+        if (!is_of_distance(ir, a.arg[k]))
+            return false;
+    return a.n > 0;
+}
+
+/* The largest part of a node that is a number of key - query alone, is dear and needs no key or query inside of a sequence; -1: none. */
+static int distance_in(fa_score_ir *ir, int node)
+{
+    const fa_score_node a = ir->node[node];
+    if (!depends_on(ir, node, FA_SCORE_OF_I) || !depends_on(ir, node, FA_SCORE_OF_J))
+        return -1;
+    if (a.type == FA_SCORE_F32 && is_of_distance(ir, node) && slope_of(ir, node) < 0) {
+        bool reached[FA_SCORE_ROOM] = { false };
+        double sum = 0, exps = 0;
+        fa_score_ir_reach(ir, node, reached);
+        for (int i = 0; i <= node; i++)
+            sum += reached[i] && depends_on(ir, i, FA_SCORE_OF_J) ? instructions(ir, &ir->node[i], &exps) : 0;
+        return sum >= DEAR && !reads_inside(ir, node, FA_SCORE_OF_I | FA_SCORE_OF_J) ? node : -1;
+    }
+    for (int k = 0; k < a.n; k++) {
+        int found = distance_in(ir, a.arg[k]);
+        if (found >= 0)
+            return found;
+    }
+    return -1;
+}
+
 /* Lookups that may be read ahead, of the pair. */
 static void find_ahead(fa_score_kernel *k)
 {
     fa_score_ir *ir = &k->ir;
-    bool reached[FA_SCORE_ROOM] = { false };
+    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
+    k->of_distance = distance_in(ir, k->pair);
+    if (k->of_distance >= 0)
+        fa_score_ir_reach(ir, k->of_distance, apart);
     for (int i = 0; i <= k->pair; i++) {
         const fa_score_node a = ir->node[i];
         if (!reached[i] || !is_lookup_by_key(&a))
@@ -562,7 +636,7 @@ static void find_ahead(fa_score_kernel *k)
         if (a.type == FA_SCORE_F32 && alone && k->aheads < FA_SCORE_AHEAD_MAX) {
             k->diagonal[k->aheads] = !rows && by_row >= 0 && is_value(ir, by_row, -1);
             k->ahead[k->aheads++] = i;
-        } else
+        } else if (!apart[i])
             k->by_key_beside = true;
     }
 }
@@ -573,8 +647,8 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     writer *w;
     fa_text lines = { 0 };
     int slope, score = ir->root[FA_SCORE_ROOT_SCORE];
-    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
-    out->by_key = reads(ir, score, is_lookup_by_key);
+    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
+    out->by_key = reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = reads(ir, score, is_off) || reads(ir, out->sink, is_off);
     if (score < 0)
         return true;
@@ -591,6 +665,10 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     out->slopes = find_slope(w->k, &n, &slope);
     out->exps = w->exps;
     out->regs = registers(w);
+    free(w);
+    if (!write_copy(&w, &lines, out, false, AHEAD))
+        return false;
+    out->issue_ahead = w->issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

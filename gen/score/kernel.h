@@ -22,8 +22,10 @@ typedef struct fa_score_kernel {
     int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of numbers whose last index goes up by one with the key, and no other does, which may
                                               be read before the product is there: nodes, and how many */
     bool diagonal[FA_SCORE_AHEAD_MAX];     /* the pair of the next query and the next key reads the same element */
+    int of_distance;                       /* a number of key - query alone that is dear to compute; -1: there is none */
     bool of_off;                           /* pair or sink reads the diagonal's offset */
     double issue;                          /* instructions of a pair, about, beside those of a score without a program */
+    double issue_ahead;                    /* the same of kernels that read arrays ahead, and compute of_distance once for each distance */
     double exps;                           /* of them on the special-function unit */
     int regs;                              /* registers of a thread, about: members of a tile, addresses of lookups */
 } fa_score_kernel;
@@ -43,7 +45,12 @@ void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed);
  * last key. row may be after the last query. */
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed);
 
-/* The same of a function that has the values of the lookups k->ahead as well, a7 of node 7. */
+/* Lines of a function with p, t and distance, key - query, that returns k->of_distance. Rows are of one head. */
+void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k);
+
+/* The same of a function that has the values of the lookups k->ahead as well, a7 of node 7; where rows are of one head, k->of_distance,
+ * too.
+ */
 void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed);
 /* Lines of a function with p, t, head where packed, and row, that returns where key 0 of a row lies in the array of k->ahead[n]. */
 void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n);

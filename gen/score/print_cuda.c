@@ -139,6 +139,16 @@ static bool sum_inside(const fa_score_ir *ir, int index, const fa_score_extent *
            never_below_0(&high);
 }
 
+bool fa_score_index_bounded(const fa_score_ir *ir, const fa_score_node *lookup, int k)
+{
+    const fa_score_extent *e = &ir->operand[lookup->operand].extent[k];
+    fa_score_range r = ir->node[lookup->arg[k]].range;
+    bool number = !e->any;
+    for (int i = 0; i < FA_SCORE_LENGTHS; i++)
+        number = number && e->times[i] == 0;
+    return number && r.lo >= 0 && r.hi < e->more;
+}
+
 bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
 {
     static const int length[] = { [FA_SCORE_B] = FA_SCORE_LENGTH_B,
@@ -158,11 +168,10 @@ bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, i
     }
     int one = x->op >= FA_SCORE_B && x->op <= FA_SCORE_J ? length[x->op] : -1;
     bool alone = true;
-    double most = e->more;
     for (int i = 0; i < FA_SCORE_LENGTHS; i++)
         alone = alone && e->times[i] == 0;
     if (alone)
-        return ir->node[lookup->arg[k]].range.lo >= 0 && ir->node[lookup->arg[k]].range.hi < most;
+        return fa_score_index_bounded(ir, lookup, k);
     for (int i = 0; i < FA_SCORE_LENGTHS; i++)
         if (i != one && e->times[i] < 0)
             return false;

@@ -30,6 +30,8 @@ const char *fa_score_cuda_type(int type);
 
 /* Whether index k of a lookup is inside its extent by what it is, so that it is printed without a clamp. */
 bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k);
+/* Whether it is so whatever query and key are, by its range and an extent that is a number. */
+bool fa_score_index_bounded(const fa_score_ir *ir, const fa_score_node *lookup, int k);
 
 /* A line "const T score_v12 = ...;" for each node that `node` is made of, has no name yet, is read more than once, and is no leaf; for
  * `node` itself too where it depends on no more than `depends`, as for the others. indent: blanks before each line. */

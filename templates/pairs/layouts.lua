@@ -21,6 +21,7 @@
 --   loops, at      as above
 --   row            of an element: a row of the head, or of the group
 --   key, column    an element's key is their sum: key is the same for a thread, column a number once loops are unrolled
+--   distance       key - query of an element, from that of the warp's first row and the block's first key on, but for lanes; and t
 --   word           of arrays that are read ahead, two keys to a word, of which `e` is the key
 --   shift          of a row, what its exponents are relative to, where scores become those at once
 --
@@ -117,7 +118,7 @@ layouts.wgmma = {
   score = {
     loops = { "int n = 0; n < NS / 4; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },
     row = "row + 8 * h", key = "block * BC + 2 * t", column = "n * 8 + e", shift = "shift[h]",
-    word = "[2 * n + h]",
+    word = "[2 * n + h]", distance = "8 * n + e - 8 * h, t",
     at = "[4 * n + 2 * h + e]",
   },
 }

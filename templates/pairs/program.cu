@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack?"
+//| needs "c.pack? l.pack? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -62,15 +62,22 @@ __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t,
 //|     print_lines(program.pair(packed()))
 }
 //|     local ahead = ""
-//|     for n, of in ipairs(program.arrays) do
+//|     for n, of in ipairs(l.tma and program.arrays or {}) do
 //|       ahead = ahead .. (", float a%d"):format(of.node)
 // Where key 0 of a row lies in array $(of.operand).
 __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.ahead_row(packed(), n))
 }
 //|     end
+//|     if l.tma and program.of_distance and not packed() then
+//|       ahead = ahead .. (", float a%d"):format(program.of_distance)
+// What depends on key - query alone.
+__device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
+//|       print_lines(program.distance())
+}
+//|     end
 //|     if ahead ~= "" then
-// The score of a pair whose elements of those arrays are there.
+// The score of a pair of which that is there.
 template <bool CUT>
 __device__ __forceinline__ float score_pair_ahead(const Params &p, const ScoreTile &t, int head, int row, int key, int column,
                                                   float x$(ahead)) {
@@ -126,7 +133,7 @@ const int query = $(row), head = scored.h;
 //|   end
 //|
 //|   -- Whether a kernel that can reads arrays before the product is there.
-//|   pr.reads_ahead = has_score and #program.arrays > 0
+//|   pr.reads_ahead = has_score and l.tma and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
@@ -139,6 +146,9 @@ const int query = $(row), head = scored.h;
 //|       local half = lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
 //|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
 //|       ahead = ahead .. (lookup.wide and ", " .. word or half:format(word, word))
+//|     end
+//|     if cut == "ahead" and program.of_distance and not packed() then
+//|       ahead = ahead .. (", of_distance(ahead.v%d, %s)"):format(program.of_distance, of.distance)
 //|     end
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)

@@ -7,6 +7,9 @@
 //|   return ("%s%s] = (u32)%s | (u32)%s << 16;"):format(at, h, first, next)
 //| end
 // ---- arrays of the score program that go with the key, on their way before the products are there ----
+//| if l.pack ~= 1 and p.score.of_distance then
+constexpr int DISTANCES = (BC + 15 + 31) / 32;  // of a lane: a warp's sixteen rows and a block's keys have BC + 15 of them
+//| end
 struct ScoreAhead {
 //| for _, of in ipairs(p.score.arrays) do
 //|   if of.wide then
@@ -15,7 +18,21 @@ struct ScoreAhead {
   u32 v$(of.node)[NS / 2];  // two keys to a word
 //|   end
 //| end
+//| local distance = l.pack ~= 1 and p.score.of_distance
+//| if distance then
+  float v$(distance)[DISTANCES];  // of distance 32 i + lane from that of the warp's last row and the block's first key on
+//| end
 };
+//| if distance then
+// Of a pair: from the lane that has its distance. at: that of lane 0's pair; lanes differ by -7 to 6.
+__device__ __forceinline__ float of_distance(const float (&x)[DISTANCES], int at, int t) {
+  const int first = (at + 15 - 7) / 32, last = (at + 15 + 6) / 32, own = at + 15 + 2 * t - (int)threadIdx.x % 32 / 4;
+  const float low = __shfl_sync(~0u, x[first], own & 31);
+  if (first == last) return low;
+  const float high = __shfl_sync(~0u, x[last], own & 31);
+  return own / 32 == first ? low : high;
+}
+//| end
 // Those of a block. row: this thread's first. whole: no key is past the last.
 __device__ __forceinline__ void read_ahead(ScoreAhead &ahead, const Params &p, const ScoreTile &scored, int row, int block, int t,
                                            bool whole) {
@@ -69,5 +86,10 @@ __device__ __forceinline__ void read_ahead(ScoreAhead &ahead, const Params &p, c
       }
     }
   }
+//| end
+//| if distance then
+  const int from = block * BC - (row - (int)threadIdx.x % 32 / 4) - 15 + (int)threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < DISTANCES; i++) ahead.v$(distance)[i] = score_distance(p, scored, from + 32 * i);
 //| end
 }
