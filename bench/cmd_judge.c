@@ -88,7 +88,7 @@ static fa_status add_random(json_t *list, fa_gen *g, const fa_problem *p, const 
 static fa_status list_shape(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r,
                             const fa_problem *p)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     choice->n = 0;
     fa_status st = choose(g, p, arch, choice);
     json_t *candidates = json_array(), *random = json_array();
@@ -116,7 +116,7 @@ static fa_status draw_shapes(json_t *shapes, fa_gen *g, const judge_args *a, con
 /* A problem a line. */
 static fa_status read_shapes(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_status st = FA_OK;
     FILE *f = fopen(a->problems, "r");
     if (!f)
@@ -201,7 +201,7 @@ static int worse_first(const void *a, const void *b)
 
 static json_t *verdict_json(const verdict *v)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     fa_problem_print(text, sizeof text, v->problem);
     return json_pack("{s:s,s:o,s:I,s:o,s:o}", "problem", text, "regret", cli_json_number(v->regret), "place", (json_int_t)v->place,
                      "config", config_json(&v->config), "best", config_json(&v->best));
@@ -215,7 +215,7 @@ static int tell(cli *c, verdict *v, size_t n, size_t unmeasured)
     qsort(v, n, sizeof *v, worse_first);
     cli_table_open(&table, ">regret >place problem chosen best");
     for (size_t i = 0; i < n; i++) {
-        char problem[256], config[512], best[512];
+        char problem[FA_PROBLEM_TEXT], config[512], best[512];
         sum += v[i].regret;
         json_array_append_new(list, verdict_json(&v[i]));
         fa_problem_print(problem, sizeof problem, v[i].problem);

@@ -129,7 +129,7 @@ static void read_records(reader *r, char *bytes)
 {
     char *next;
     for (char *line = bytes; line; line = next) {
-        char problem[256], config[512];
+        char problem[FA_PROBLEM_TEXT], config[512];
         fa_record rec;
         next = strchr(line, '\n');
         if (next)

@@ -3,12 +3,13 @@
 #ifndef FA_CACHE_METADATA_H
 #define FA_CACHE_METADATA_H
 #include "entry.h"
+#include "gen/problem.h"
 
 #define FA_METADATA_OPTIONS 16
 #define FA_METADATA_OPTION_SIZE 256
 
 typedef struct fa_metadata {
-    char problem[200], config[512];                             /* as printed; "" = not told */
+    char problem[FA_PROBLEM_TEXT], config[512];                 /* as printed; "" = not told */
     char source[64];                                            /* the template's file, "flash_fwd_mma.cu" */
     uint64_t text[2];                                           /* hash of the rendered text */
     char options[FA_METADATA_OPTIONS][FA_METADATA_OPTION_SIZE]; /* as hashed: the compiler's, then what its environment adds */

@@ -17,7 +17,7 @@
 
 static void names(char chip_dir[64], char file[160], const char *chip, const fa_problem *p)
 {
-    char key[160];
+    char key[FA_PROBLEM_TEXT];
     fa_file_name(chip_dir, 64, chip, "");
     if (p) {
         fa_problem_print_key(key, sizeof key, p);

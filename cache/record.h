@@ -3,6 +3,7 @@
 #define FA_CACHE_RECORD_H
 #include "gen/arch.h"
 #include "gen/config.h"
+#include "gen/problem.h"
 #include "gen/text.h"
 #include "jsonl.h"
 #include "quality.h"
@@ -96,7 +97,7 @@ bool fa_record_from_json(fa_record *out, const char *line);
 
 /* The same for many lines, of which neighbours are mostly of one problem. Zeros are an empty memo. */
 typedef struct fa_record_memo {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     fa_problem problem;
 } fa_record_memo;
 bool fa_record_read(fa_record *out, const char *line, fa_record_memo *memo);

@@ -1,6 +1,7 @@
 /* record_json: one record as one line of JSON. */
 #include "flat_json.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "record.h"
 #include "root.h"
 #include <jansson.h>
@@ -13,8 +14,8 @@ static const char *const hows[] = { "model", "measured" };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 /* The members in the order of the line. TOLD: what an older line does not have, and a line of the model does not need, is left out where
- * it is 0; so is a MARK that is false. */
-typedef enum kind { TEXT, INT, REAL, TOLD_INT, TOLD_REAL, PROBLEM, CONFIG, OUTCOME, HOW, VERIFIED, QUALITY, SOURCE, MARK } kind;
+ * it is 0; so is a MARK that is false. SCORE is the text of the problem's score program, so that another process can know it. */
+typedef enum kind { TEXT, INT, REAL, TOLD_INT, TOLD_REAL, SCORE, PROBLEM, CONFIG, OUTCOME, HOW, VERIFIED, QUALITY, SOURCE, MARK } kind;
 /* clang-format off */
 #define AT(name) #name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name)
 static const struct {
@@ -22,7 +23,7 @@ static const struct {
     const char *name;
     size_t at, size;
 } members[] = {
-    { PROBLEM, AT(problem) }, { CONFIG, AT(config) }, { OUTCOME, AT(outcome) }, { HOW, AT(how) }, { REAL, AT(seconds) }, { REAL, AT(spread) },
+    { SCORE, "score", 0, 0 }, { PROBLEM, AT(problem) }, { CONFIG, AT(config) }, { OUTCOME, AT(outcome) }, { HOW, AT(how) }, { REAL, AT(seconds) }, { REAL, AT(spread) },
     { INT, AT(count) }, { INT, AT(regs) }, { INT, AT(spills) }, { INT, AT(smem) },
     { TOLD_REAL, AT(low) }, { TOLD_REAL, AT(high) }, { TOLD_REAL, AT(warm) }, { TOLD_INT, AT(clock_mhz) }, { TOLD_INT, AT(temperature) },
     { VERIFIED, AT(verified) }, { QUALITY, AT(quality) }, { MARK, AT(imported) },
@@ -62,8 +63,11 @@ static json_t *member_json(const fa_record *r, int m, bool *left_out)
     const char *at = (const char *)r + members[m].at;
     *left_out = false;
     switch (members[m].kind) {
+    case SCORE:
+        *left_out = !fa_score_known(&r->problem);
+        return *left_out ? NULL : json_string(fa_score_known(&r->problem)->source);
     case PROBLEM:
-        return fa_problem_print(text, 256, &r->problem) < 256 ? json_string(text) : NULL;
+        return fa_problem_print(text, sizeof text, &r->problem) < FA_PROBLEM_TEXT ? json_string(text) : NULL;
     case CONFIG:
         return fa_config_print(text, sizeof text, &r->config) < (int)sizeof text ? json_string(text) : NULL;
     case OUTCOME:
@@ -172,13 +176,14 @@ static int index_of(const char *const *names, int n, const char *s)
 }
 
 /* Lines of one file are of few problems, mostly one after the other. */
-static bool read_problem(fa_problem *out, const char *text, fa_record_memo *memo)
+static bool read_problem(fa_problem *out, const char *text, const fa_flat_value *score, fa_record_memo *memo)
 {
     if (memo && memo->text[0] && !strcmp(memo->text, text)) {
         *out = memo->problem;
         return true;
     }
-    bool ok = fa_problem_parse(out, text) == FA_OK;
+    bool told = score->kind == FA_FLAT_TEXT;
+    bool ok = fa_problem_parse_scored(out, text, told ? score->text : NULL, told ? score->n : 0) == FA_OK;
     if (ok && memo && strlen(text) < sizeof memo->text) {
         strcpy(memo->text, text);
         memo->problem = *out;
@@ -187,7 +192,7 @@ static bool read_problem(fa_problem *out, const char *text, fa_record_memo *memo
 }
 
 /* What has no number, or another type, is 0. False where the record is none then. */
-static bool take(fa_record *r, int m, const fa_flat_value *v, fa_record_memo *memo)
+static bool take(fa_record *r, int m, const fa_flat_value *v, const fa_flat_value *score, fa_record_memo *memo)
 {
     char text[1024], *at = (char *)r + members[m].at;
     kind k = members[m].kind;
@@ -202,6 +207,8 @@ static bool take(fa_record *r, int m, const fa_flat_value *v, fa_record_memo *me
     fa_key key = { 0, 0 };
     int index;
     switch (k) {
+    case SCORE:
+        return true;
     case TEXT:
         if (is_text)
             memcpy(at, v->text, v->n < members[m].size - 1 ? v->n : members[m].size - 1);
@@ -215,7 +222,7 @@ static bool take(fa_record *r, int m, const fa_flat_value *v, fa_record_memo *me
         memcpy(at, &x, sizeof x);
         return true;
     case PROBLEM:
-        return is_text && read_problem(&r->problem, text, memo);
+        return is_text && read_problem(&r->problem, text, score, memo);
     case CONFIG:
         return is_text && fa_config_parse(&r->config, text) == FA_OK;
     case OUTCOME:
@@ -258,7 +265,7 @@ bool fa_record_read(fa_record *out, const char *line, fa_record_memo *memo)
     }
     memset(&r, 0, sizeof r);
     for (int m = 0; ok && m < MEMBERS; m++)
-        ok = take(&r, m, &v[m], memo);
+        ok = take(&r, m, &v[m], &v[0], memo);
     json_decref(o);
     if (ok)
         *out = r;

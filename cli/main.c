@@ -7,9 +7,9 @@
 #include "cli/show/show.h"
 #include "cli/tune/tune.h"
 
-static const cli_command *const commands[] = { &cli_doctor, &cli_tune,   &cli_show,       &cli_attend, &cli_verify,  &cli_bench,
-                                               &cli_run,    &cli_sample, &cli_space,      &cli_model,  &cli_explore, &cli_emit,
-                                               &cli_cache,  &cli_archs,  &cli_completion, NULL };
+static const cli_command *const commands[] = { &cli_doctor, &cli_tune,   &cli_show,  &cli_attend,     &cli_verify, &cli_bench,
+                                               &cli_run,    &cli_sample, &cli_space, &cli_scores,     &cli_model,  &cli_explore,
+                                               &cli_emit,   &cli_cache,  &cli_archs, &cli_completion, NULL };
 
 static const struct cli_alias others[] = {
     { "help", &cli_help },  { "--help", &cli_help },

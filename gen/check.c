@@ -58,7 +58,7 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
 fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arch *a, const fa_config *c, const fa_point *pt,
                            bool supported)
 {
-    char problem[160], config[512];
+    char problem[FA_PROBLEM_TEXT], config[512];
     fa_problem_print_key(problem, sizeof problem, p);
     fa_family_config_print(config, sizeof config, f, c);
     if (!supported)

@@ -3,6 +3,7 @@
 #include "bucket.h"
 #include "error.h"
 #include "problem.h"
+#include "sandbox_score.h"
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,7 @@ static void set_flag(lua_State *L, const char *name, bool v)
 static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
 {
     char text[96];
-    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 3);
+    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 4);
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
         int32_t v = f->part == FA_FIELD_CLASS || shaped ? fa_problem_get(p, f) : 0;
@@ -243,6 +244,8 @@ static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
             *s = *s == '-' ? '_' : *s;
         set_flag(L, text, p->features & bit);
     }
+    fa_sandbox_score_push(L, p);
+    lua_setfield(L, -2, "score");
     fa_sandbox_strict(L, -1, "the problem");
 }
 

@@ -50,8 +50,9 @@ _Static_assert(FA_ID_COUNT - 1 <= FA_OPERANDS_MAX && FA_OPERANDS_MAX < 64, "a bi
 static const fa_operation operations[] = {
     { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = FORWARD_OPERANDS,
       .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
+      .lists = 1, .list = { { "score_values", AT(score_values), AT(score_value_count), sizeof(fa_score_value) } },
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
-                  FA_FEATURE_NO_WORKSPACE,
+                  FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE,
       .operand = {
 #define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
 #include "operands.def"

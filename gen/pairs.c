@@ -26,6 +26,11 @@ fa_shift fa_shift_of(int mask, int diagonal, int64_t offset, int64_t left, int64
     return s;
 }
 
+int32_t fa_offset_of(int diagonal, int64_t offset)
+{
+    return diagonal == FA_OFFSET ? (int32_t)clamp(offset, -FA_MAX_LENGTH, FA_MAX_LENGTH) : 0;
+}
+
 fa_pairs fa_pairs_of(fa_shift shift, int64_t sq, int64_t sk)
 {
     int64_t off = shift.relative ? sk - sq : 0;

@@ -17,6 +17,9 @@ typedef struct fa_shift {
 /* mask is a fa_mask; the others as in fa_args, of any size; left and right are read for FA_MASK_WINDOW alone. */
 fa_shift fa_shift_of(int mask, int diagonal, int64_t offset, int64_t left, int64_t right);
 
+/* Where query i of a sequence lies among its keys without `relative`, at i + offset; saturates as the others. */
+int32_t fa_offset_of(int diagonal, int64_t offset);
+
 /* The mask's diagonals as a launch uses them: key j is visible to query i when i + lo <= j <= i + hi. lo <= hi. */
 typedef struct fa_band {
     int64_t lo, hi;

@@ -4,6 +4,7 @@
 #include "fields.h"
 #include "model.h"
 #include "operation.h"
+#include "score/known.h"
 #include "text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +92,6 @@ static fa_status check_later(const fa_problem *p)
         { FA_FIELD_k_scale_by, "scales of K" },
         { FA_FIELD_v_scale_by, "scales of V" },
         { FA_FIELD_o_scale_by, "scales of O" },
-        { FA_FIELD_score_id0, "score programs" },
-        { FA_FIELD_score_id1, "score programs" },
-        { FA_FIELD_score_id2, "score programs" },
-        { FA_FIELD_score_id3, "score programs" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
@@ -102,6 +99,31 @@ static fa_status check_later(const fa_problem *p)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
                            fa_problem_get(p, f), rows[i].what);
     }
+    return FA_OK;
+}
+
+/* A score program is one that this process has read, and that kernels compute. */
+static fa_status check_score(const fa_problem *p)
+{
+    bool feature = p->features & FA_FEATURE_SCORE, named = p->score_id0 || p->score_id1 || p->score_id2 || p->score_id3;
+    if (named && p->op != FA_FORWARD)
+        return fa_fail(FA_UNSUPPORTED,
+                       "problem: score_id0 is %d: a score program, which this version does not compute with op=%s; accepted: 0",
+                       p->score_id0, fa_op_name(p->op));
+    if (feature != named)
+        return fa_fail(FA_INVALID, "problem: features %s score and score_id0 to score_id3 are %s; accepted: both or neither",
+                       feature ? "has" : "has no", named ? "set" : "0");
+    if (!named)
+        return FA_OK;
+    const fa_program *program = fa_score_known(p);
+    if (!program)
+        return fa_fail(FA_INVALID,
+                       "problem: score_id0 to score_id3 are %d, %d, %d, %d, which is no score program of this process; accepted: the words "
+                       "of fa_score_id() of one that fa_score_create() has read in it",
+                       p->score_id0, p->score_id1, p->score_id2, p->score_id3);
+    if (program->ir.root[FA_SCORE_ROOT_MASK] >= 0)
+        return fa_fail(FA_UNSUPPORTED,
+                       "problem: the score program has a function mask, which this version does not compute; accepted: score, sink");
     return FA_OK;
 }
 
@@ -141,7 +163,8 @@ static fa_status check_built(const fa_problem *p)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
     if (p->kv_dtype)
         return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
-    return check_later(p);
+    fa_status st = check_later(p);
+    return st == FA_OK ? check_score(p) : st;
 }
 
 static fa_status check_shape(const fa_problem *p)
@@ -241,6 +264,17 @@ fa_status fa_problem_parse(fa_problem *out, const char *s)
     if (!(seen & 1))
         return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: fp16, bf16, tf32, fp32");
     return fa_problem_normalize(out, &p);
+}
+
+fa_status fa_problem_parse_scored(fa_problem *out, const char *s, const char *score, size_t n)
+{
+    fa_message before;
+    const fa_program *program;
+    fa_message_keep(&before);
+    fa_status st = fa_problem_parse(out, s);
+    if (st == FA_OK || !score || !strstr(s, "score0=") || fa_score_known_read(&program, "score", score, n) != FA_OK)
+        return st;
+    return fa_message_settle(&before, fa_problem_parse(out, s));
 }
 
 void fa_problem_fill_shape(fa_problem *p)

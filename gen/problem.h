@@ -3,6 +3,7 @@
 #define FA_GEN_PROBLEM_H
 #include "problem_fields.h"
 
+#define FA_PROBLEM_TEXT 384 /* bytes of a problem as it is printed, with a NUL */
 #define FA_MAX_HEAD_DIM 256
 #define FA_PAGE_MAX 128         /* of fa_problem.page */
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
@@ -34,6 +35,10 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
+
+/* The same of a text that another process wrote, with the text of its score program, n bytes, NULL: it is not told. The program is then
+ * known to this process, too. */
+fa_status fa_problem_parse_scored(fa_problem *out, const char *s, const char *score, size_t n);
 
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);

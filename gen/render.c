@@ -31,7 +31,7 @@ static void set_global(lua_State *L, int env, int index, const char *name, const
 
 static void set_texts(lua_State *L, int env, const job *j)
 {
-    char problem[160], config[512];
+    char problem[FA_PROBLEM_TEXT], config[512];
     fa_problem_print_key(problem, sizeof problem, j->p);
     fa_family_config_print(config, sizeof config, j->family, j->c);
     lua_pushstring(L, FA_VERSION_STRING);

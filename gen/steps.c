@@ -2,6 +2,7 @@
 #include "error.h"
 #include "family.h"
 #include "problem.h"
+#include "score/known.h"
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,17 +191,25 @@ void fa_family_workspace(lua_State *L, const fa_lua_args *fr, const fa_family *f
     lua_pop(L, 1);
 }
 
+/* Families that list no values take those of the problem's score program, too. */
 static void read_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)
 {
+    char all[FA_PARAMS_TEXT];
+    const fa_program *program = fa_score_known(fr->problem);
+    const char *text = all;
     if (f->params == LUA_NOREF) {
-        fa_values_all(out->params, f->operation);
-        return;
-    }
-    const char *text = push_text(L, fr, f, f->params, "params", layout);
+        fa_values_all(all, f->operation);
+        strcat(all, program ? " score" : "");
+    } else
+        text = push_text(L, fr, f, f->params, "params", layout);
     if (strlen(text) >= sizeof out->params)
         luaL_error(L, "templates/%s: params has %d letters; accepted: at most %d", f->file, (int)strlen(text), (int)sizeof out->params - 1);
-    strcpy(out->params, text);
-    lua_pop(L, 1);
+    if (!strstr(text, "score"))
+        strcpy(out->params, text);
+    else if (!fa_values_expand(out->params, text, program))
+        luaL_error(L, "templates/%s: params has more than %d letters with the values of the score program", f->file, FA_PARAMS_TEXT - 1);
+    if (text != all)
+        lua_pop(L, 1);
 }
 
 void fa_family_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)

@@ -72,6 +72,46 @@ static void stride(fa_value *out, const fa_operation *op, int i, int dimension)
     snprintf(out->comment, sizeof out->comment, "%s", i ? "" : strides[dimension].comment); /* said once, at the first operand */
 }
 
+/* The values of a program's operands: by the name in lists, which tells a scalar's type. %d: the operand. */
+static const struct {
+    const char *name, *member, *type, *comment;
+    uint16_t at, bytes, align;
+} given[] = {
+    { "score%d", "score%d", "const void *", "of the score program: an array", offsetof(fa_score_given, address), 8, 8 },
+    { "score%d_stride", "score%d_stride[4]", "long long", "elements from an index to the next", offsetof(fa_score_given, stride), 32, 8 },
+    { "score%d_extent", "score%d_extent[4]", "int", "its indices", offsetof(fa_score_given, extent), 16, 4 },
+    { "score%d_float", "score%d", "float", "of the score program: a scalar", offsetof(fa_score_given, scalar), 4, 4 },
+    { "score%d_int", "score%d", "int", "of the score program: a scalar", offsetof(fa_score_given, scalar), 4, 4 },
+};
+enum { ADDRESS, STRIDE, EXTENT, FLOAT, INT, GIVEN };
+
+static void print_given(char name[24], const char *form, int operand)
+{
+    const char *at = strchr(form, '%');
+    snprintf(name, 24, "%.*s%d%s", (int)(at - form), form, operand, at + 2);
+}
+
+static bool find_given(fa_value *out, const char *name)
+{
+    char one[24];
+    if (strncmp(name, "score", 5) != 0)
+        return false;
+    for (int k = 0; k < FA_SCORE_OPERANDS_MAX; k++)
+        for (int i = 0; i < GIVEN; i++) {
+            print_given(one, given[i].name, k);
+            if (strcmp(one, name) != 0)
+                continue;
+            *out = (fa_value){ .at = (uint16_t)(offsetof(fa_values, score[k]) + given[i].at),
+                               .bytes = given[i].bytes,
+                               .align = given[i].align };
+            print_given(out->name, given[i].member, k);
+            snprintf(out->type, sizeof out->type, "%s", given[i].type);
+            snprintf(out->comment, sizeof out->comment, "%s", given[i].comment);
+            return true;
+        }
+    return false;
+}
+
 bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name)
 {
     for (int i = 0; i < op->n; i++) {
@@ -99,7 +139,7 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
             scalar(out, i);
             return true;
         }
-    return false;
+    return find_given(out, name);
 }
 
 static bool is_listed(const char *names, const char *name)
@@ -151,6 +191,42 @@ void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
     add_scalars(out, ALL);
 }
 
+/* False: there is no room. */
+static bool append(char *out, const char *name)
+{
+    size_t at = strlen(out), n = strlen(name);
+    if (at + n + 2 > FA_PARAMS_TEXT)
+        return false;
+    snprintf(out + at, FA_PARAMS_TEXT - at, "%s%s", at ? " " : "", name);
+    return true;
+}
+
+static bool append_given(char *out, const fa_score_operand *o, int k)
+{
+    char name[24];
+    bool fits = true;
+    for (int i = 0; i < GIVEN; i++) {
+        bool takes = o->scalar ? i == (o->type == FA_SCORE_I32 ? INT : FLOAT) : i <= EXTENT;
+        print_given(name, given[i].name, k);
+        fits = fits && (!takes || append(out, name));
+    }
+    return fits;
+}
+
+bool fa_values_expand(char out[FA_PARAMS_TEXT], const char *names, const fa_program *program)
+{
+    char name[24];
+    bool fits = true;
+    out[0] = 0;
+    while (fits && fa_values_next(&names, name)) {
+        bool all = !strcmp(name, "score");
+        for (int k = 0; fits && all && program && k < program->ir.operands; k++)
+            fits = append_given(out, &program->ir.operand[k], k);
+        fits = fits && (all || append(out, name));
+    }
+    return fits;
+}
+
 bool fa_values_next(const char **at, char name[24])
 {
     *at += strspn(*at, " \n");
@@ -180,11 +256,11 @@ fa_status fa_packing_of(fa_packing *out, const fa_operation *op, const fa_worksp
 
 bool fa_packing_add(fa_packing *p, const fa_value *v)
 {
-    int32_t to = (p->bytes + v->bytes - 1) / v->bytes * v->bytes;
+    int32_t align = v->align ? v->align : v->bytes, to = (p->bytes + align - 1) / align * align;
     uint16_t from = v->at / 4, words = v->bytes / 4, at = (uint16_t)(to / 4);
     if (p->runs && p->run[p->runs - 1].from + p->run[p->runs - 1].words == from && p->run[p->runs - 1].to + p->run[p->runs - 1].words == at)
         p->run[p->runs - 1].words += words;
-    else if (p->runs == FA_PARAMS_MAX)
+    else if (p->runs == sizeof p->run / sizeof *p->run)
         return false;
     else {
         p->run[p->runs].from = from;
@@ -192,7 +268,7 @@ bool fa_packing_add(fa_packing *p, const fa_value *v)
         p->run[p->runs++].words = words;
     }
     p->bytes = to + v->bytes;
-    return p->bytes <= FA_PARAMS_MAX * 8;
+    return p->bytes <= FA_PACKED_MAX;
 }
 
 void fa_packing_end(fa_packing *p)

@@ -2,14 +2,17 @@
  * the CUDA struct that templates print and the bytes that a launch hands over come from that list, so host and device cannot disagree.
  *
  * Names: of an operand (its address) and of its strides, NAME_sb, NAME_ss, NAME_sh, in elements, of one in parts also NAME_sp; of a
- * workspace buffer (its address); and those of FA_SCALARS. */
+ * workspace buffer (its address); and those of FA_SCALARS. Of operand 0 of a score program score0 (the address of an array),
+ * score0_extent and score0_stride, arrays of 4, or score0_int or score0_float, a scalar that the kernel sees as score0; a family names
+ * `score` for all of them. */
 #ifndef FA_GEN_VALUES_H
 #define FA_GEN_VALUES_H
 #include "operation.h"
+#include "score/program.h"
 #include "workspace.h"
 
-#define FA_PARAMS_MAX 96    /* values that one kernel takes */
-#define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
+#define FA_PARAMS_MAX 96    /* values that one kernel takes, beside those of a score program */
+#define FA_PARAMS_TEXT 1536 /* bytes of their names, blanks between, with a NUL */
 
 /* X(type in C, type in CUDA, name, who takes it, comment): all but addresses and strides of operands and buffers. 8-byte ones first.
  * Who takes it, of the families that list no values: FIRST: they do, before strides; ALL: they do; NAMED: they do not, it is taken by
@@ -40,6 +43,7 @@
     X(int32_t, int, relative, NAMED, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                           \
     X(int32_t, int, shift_lo, NAMED, "of a sequence with relative: key j is visible to query i when")                             \
     X(int32_t, int, shift_hi, NAMED, "i + off + shift_lo <= j <= i + off + shift_hi")                                             \
+    X(int32_t, int, off, NAMED, "of a sequence without relative: query i lies at key i + off")                                    \
     X(int32_t, int, parts, NAMED, "partial results")                                                                              \
     X(int32_t, int, accumulate, NAMED, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, NAMED, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
@@ -49,6 +53,14 @@
     X(uint32_t, unsigned, drop_below, NAMED, "a pair is dropped where its random word is below")                                  \
     X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
 
+/* What a launch gives for one operand of its score program. */
+typedef struct fa_score_given {
+    uint64_t address;  /* of an array */
+    int64_t stride[4]; /* elements; of bits words; 0 where there is no index, and where all of an index are one */
+    int32_t extent[4]; /* at least 1 */
+    uint32_t scalar;   /* the bits of a float, or of an int32_t */
+} fa_score_given;
+
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {
     struct {
@@ -56,6 +68,7 @@ typedef struct fa_values {
         int64_t stride[4]; /* batch, sequence, head, part, in elements; of dimensions of length 1: 0 */
     } operand[FA_OPERANDS_MAX];
     uint64_t buffer[FA_BUFFERS_MAX];
+    fa_score_given score[FA_SCORE_OPERANDS_MAX];
 #define X(c, cuda, name, who, comment) c name;
     FA_SCALARS(X)
 #undef X
@@ -63,10 +76,10 @@ typedef struct fa_values {
 
 /* One value: of which C type it is on the device, and where it lies in fa_values. */
 typedef struct fa_value {
-    char name[24];
+    char name[24]; /* as the struct on the device has it: "score0_stride[4]" of an array */
     char type[24]; /* in CUDA */
     char comment[112];
-    uint16_t at, bytes;
+    uint16_t at, bytes, align; /* align 0: its bytes */
 } fa_value;
 
 /* The value of this name. False: there is none. */
@@ -78,15 +91,20 @@ int fa_value_operand(const fa_operation *op, const char *name);
 /* The names that a family takes which lists none: of all that dense calls have: operands, workspace, counter, strides, scalars. */
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);
 
+/* The names with `score` replaced by those of all operands of the program, NULL: by none. False: out is too short. */
+bool fa_values_expand(char out[FA_PARAMS_TEXT], const char *names, const fa_program *program);
+
 /* The next of a text of names; false at its end. Names of more letters than a value can have are cut. */
 bool fa_values_next(const char **at, char name[24]);
+
+#define FA_PACKED_MAX (FA_PARAMS_MAX * 8 + FA_SCORE_OPERANDS_MAX * (int)sizeof(fa_score_given))
 
 /* How a kernel's parameters are made: words of 4 bytes copied from fa_values in runs. */
 typedef struct fa_packing {
     int32_t runs, bytes; /* bytes: of the struct on the device */
     struct {
         uint16_t from, to, words; /* in words */
-    } run[FA_PARAMS_MAX];
+    } run[FA_PARAMS_MAX + 2 * FA_SCORE_OPERANDS_MAX];
 } fa_packing;
 
 /* That of a list of names. FA_INVALID names the one that is no value. */
@@ -105,5 +123,4 @@ static inline void fa_pack(void *to, const fa_packing *p, const fa_values *v)
         for (uint16_t k = 0; k < p->run[i].words; k++)
             out[p->run[i].to + k] = in[p->run[i].from + k];
 }
-#define FA_PACKED_MAX (FA_PARAMS_MAX * 8)
 #endif

@@ -161,7 +161,7 @@ void fa_destroy(fa_context *ctx)
     }
     fa_counters_close(ctx);
     fa_leases_close(ctx);
-    fa_scores_close(ctx->scores);
+    fa_scores_close(ctx);
     fa_lacks_close(ctx->lacks);
     fa_plans_close(ctx->plans);
     if (atomic_load(&ctx->primary))

@@ -156,8 +156,8 @@ typedef enum fa_feature {
     FA_FEATURE_NO_WORKSPACE = 64,   /* dense: by kernels that need no workspace. With the option FA_WORKSPACE_CALLER fa_launch() takes such
                                        a one where the fastest needs a workspace and args.workspace is NULL, and fa_prepare() of a problem
                                        without the bit prepares both. Without the option no launch is of that class */
+    FA_FEATURE_SCORE = 128,         /* FA_FORWARD: a score program, of score_id */
     /* Named here, and refused by this version (FA_UNSUPPORTED): */
-    FA_FEATURE_SCORE = 128,      /* a score program, of score_id */
     FA_FEATURE_ORIGINS = 256,    /* positions in a whole that other launches have parts of */
     FA_FEATURE_ACCUMULATE = 512, /* FA_FORWARD: O and LSE are joined with what is there */
     FA_FEATURE_V_IN_K = 1024,    /* V lies in K's rows */
@@ -238,8 +238,9 @@ typedef struct fa_tensor {
 /* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
  *     cap = scalar(50)
  *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
- * fa_score_create() reads one, see there and docs/scores.md. This version has no kernels of them yet: a launch that names one is
- * FA_UNSUPPORTED. */
+ * fa_score_create() reads one, see there and docs/scores.md. This version computes score and sink of FA_FORWARD: a mask, and gradients of
+ * any program, are FA_UNSUPPORTED. The score comes after scale and before the mask. A sink is one more score of the row, of a key whose
+ * value is 0: it is in LSE, and a row without keys has O = 0 and its sink as LSE. */
 typedef struct fa_score fa_score;
 
 /* What a launch gives for one operand of its program. */
@@ -247,8 +248,8 @@ typedef struct fa_score_value {
     uint32_t size;          /* sizeof(fa_score_value): FA_SCORE_VALUE_INIT sets it */
     int32_t reserved;       /* 0 */
     const void *ptr;        /* an array: device address of its elements; a scalar: NULL */
-    int32_t extent[4];      /* of each index; 0 where there is none */
-    int64_t stride[4];      /* elements; all 0 = packed; else 0 = each index reads the same elements */
+    int32_t extent[4];      /* of each index, as the shape comes to; 0 where there is none */
+    int64_t stride[4];      /* elements, of bits words of 32; all 0 = packed; else 0 = each index reads the same elements */
     double scalar;          /* the number */
     void *grad_ptr;         /* FA_BACKWARD: device address of the operand's gradient, fp32, or NULL: not asked for */
     int64_t grad_stride[4]; /* all 0 = packed */
@@ -260,6 +261,28 @@ typedef struct fa_score_value {
             0, 0, 0, 0                                                                  \
         }                                                                               \
     }
+
+/* What an operand is: a scalar, or the elements of an array. */
+typedef enum fa_operand_kind {
+    FA_OPERAND_NUMBER = 0,
+    FA_OPERAND_INTEGER = 1,
+    FA_OPERAND_F32 = 2,
+    FA_OPERAND_BF16 = 3,
+    FA_OPERAND_F16 = 4,
+    FA_OPERAND_I32 = 5,
+    FA_OPERAND_I64 = 6,
+    FA_OPERAND_U8 = 7,
+    FA_OPERAND_BITS = 8 /* 32 truths of the last index in a word, the lowest bit first */
+} fa_operand_kind;
+typedef struct fa_score_operand_info {
+    uint32_t size;             /* sizeof(fa_score_operand_info) */
+    int32_t kind;              /* fa_operand_kind */
+    int32_t rank;              /* of an array: indices, 1 to 4 */
+    int32_t count;             /* of the program's operands */
+    const char *name;          /* in the text; valid until fa_destroy() */
+    const char *shape;         /* of an array: "b hq sq sk" */
+    double value, least, most; /* of a scalar: where a launch gives none; what it may be */
+} fa_score_operand_info;
 
 /* Numbers that elements of a tensor are multiplied by when they are read. */
 typedef enum fa_scale_by {
@@ -350,14 +373,14 @@ typedef struct fa_args {
     float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
     int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
 
-    /* From here on no operation of this version reads a field: other than 0 is FA_UNSUPPORTED with its name. */
-
-    /* A score program of this context, and what its operands are, in the order of the text. */
+    /* FA_FORWARD: a score program of this context, NULL: none, and what its operands are, in the order of the text. What comes after the
+     * last that is given are scalars with the values of the text. Contents are compared from launch to launch: they may change in place. */
     const fa_score *score;
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
-    int32_t q_dtype, v_dtype;  /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
-    int32_t layout_flags;      /* fa_layout_flag */
+    /* From here on no operation of this version reads a field: other than 0 is FA_UNSUPPORTED with its name. */
+    int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
+    int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* O is divided by o_scale when it is written */
     /* Where the launch's first query, key, query head and sequence lie in a whole that others have parts of: masks, dropout and programs
      * take positions in the whole, memory local indices. heads: query heads of the whole. Multiples of 16 beside dropout. */
@@ -586,6 +609,10 @@ FA_API fa_status fa_score_create(fa_context *ctx, const char *text, fa_score **o
 
 /* Takes one from the count of a program, before fa_destroy(). At 0 launches that name it are FA_INVALID. NULL is fine. */
 FA_API void fa_score_destroy(fa_score *score);
+
+/* What operand i of a program is, in the order in which launches give them. out->size is set by the caller. FA_INVALID past the last, with
+ * out->count set. */
+FA_API fa_status fa_score_operand_at(fa_context *ctx, const fa_score *score, int32_t i, fa_score_operand_info *out);
 
 /* The identity of a program, two words: what it computes, the types and shapes of its operands, and the bounds of its scalars. */
 FA_API fa_status fa_score_id(fa_context *ctx, const fa_score *score, uint64_t *id);

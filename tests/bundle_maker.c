@@ -31,7 +31,7 @@ void maker_fill(maker *m, const maker_item *items)
                                        .ptx = items[n].ptx,
                                        .steps = 1,
                                        .step = m->step[n] };
-        m->row[n] = (fa_blob_row){ .why = "a test says so", .image = (int32_t)n };
+        m->row[n] = (fa_blob_row){ .why = "a test says so", .score = "", .image = (int32_t)n };
         m->row[n].problem = (fa_problem){ .size = sizeof m->row[n].problem,
                                           .dtype = FA_BF16,
                                           .d = 64,

@@ -313,7 +313,7 @@ const mutation hopper_mutations[] = {
     { "the second word of a mask is the first", "hide.cu", "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
     { "the second word of a left mask is the first", "hide.cu", "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
-    { "the mask of the block before", N, "mask(block - 1);", "mask(block);", 0, "one pingpong away softmax window" },
+    { "the mask of the block before", N, "\"mask\")(block - 1);", "\"mask\")(block);", 0, "one pingpong away softmax window" },
     { "masked by the tile's first row", C, "sequence, wg_row + warp_row + g,", "sequence, where.row + warp_row + g,", 0, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },

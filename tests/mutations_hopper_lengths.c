@@ -104,8 +104,8 @@ static const mutation mutations[] = {
     { "a lane's share of l", H, "quad_sum($(holds.state).l)", "$(holds.state).l", 0, "split" },
     { "warps share a counter", H, "first / ROWS_WARP, first, rows", "0, first, rows", 0, "split" },
     { "maxima are scaled twice", S, "log2_scale, scale = \"1.f\"", "log2_scale, scale = \"p.scale_log2\"", 0, "split" },
-    { "maxima are not scaled", S, "local log2_scale, scale = \"p.scale_log2\", \"p.scale\"",
-      "local log2_scale, scale = \"1.f\", \"p.scale\"", 0, "split_lazy" },
+    { "maxima are not scaled", S, "local log2_scale, scale = pr.unit_log2, pr.unit", "local log2_scale, scale = \"1.f\", \"p.scale\"", 0,
+      "split_lazy" },
     /* heads that share the L2 */
     { "the last section of heads is as wide as the others", V, "min(widest, heads() - at * widest)", "widest", 0, "sections" },
     { "narrow sections rounded down", V, "(own().width + $(c.sections - 1)) / $(c.sections)", "own().width / $(c.sections) / 2", 0,

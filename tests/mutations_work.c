@@ -94,7 +94,7 @@ const mutation work_mutations[] = {
       "mma_parts wgmma_parts decode_line split split_drawn" },
     { "the last part counts more than once", P, "if (j + k >= $(parts)) states[k].x = -infinity();", ";", 0,
       "mma_parts_six wgmma_parts decode_line split_rounds" },
-    { "a sum of parts is not divided by l", P, "reciprocal($(sum).l)", "1.f", 0, "mma_parts decode_line decode_parts split split_many" },
+    { "a sum of parts is not divided by l", P, "reciprocal($(all))", "1.f", 0, "mma_parts decode_line decode_parts split split_many" },
     { "O of a sum is in the rows of the first query", P, "sequence.o() + $(at[2]) * p.o_ss", "sequence.o()", 0,
       "mma_parts decode_line split split_many" },
     { "a row of a part has the first columns alone", P, "*(float2 *)(to + $(v) * 8 + 2 * t)", "*(float2 *)(to + 2 * t)", 0,

@@ -306,7 +306,7 @@ Test(bundle_blob, fields_that_mean_nothing_are_refused)
     REFUSED(m.image[1].layout = "0", "layout is \"0\"; accepted: 16 to 16 letters");
     REFUSED(m.image[1].layout = "0123456789abcdef",
             "bundled: image 1: its kernels take other parameters (layout is 0123456789abcdef); accepted by fagen " FA_VERSION_STRING ": ");
-    REFUSED(m.image[1].params = "", "image 1: params is \"\"; accepted: 1 to 1023 letters");
+    REFUSED(m.image[1].params = "", "image 1: params is \"\"; accepted: 1 to 1535 letters");
     REFUSED(m.image[1].params = "q k v o what",
             "image 1: params: \"what\" is no value of fagen " FA_VERSION_STRING "; accepted: an operand of forward");
     REFUSED(m.image[1].params = "q k v o lse q_ss scale sq", "image 1: its kernels take other parameters");

@@ -262,8 +262,11 @@ static const struct {
     { { "softmax.cu", "fabsf(r) > FAR ? 0.f : r", "r" }, 6, 0, 0 },
     { { "softmax.cu", "return fabsf(m * scale_log2) > FAR;", "return m == -infinity();" }, 6, 0, 3 },
     { { "softmax.cu", "return fabsf(m * scale_log2) > FAR;", "return m == -infinity();" }, 0, 0, 4 },
-    { { "exact_keys.cu", "exp2_approx((s - top) * p.scale_log2)", "exp2_approx(fmaf(s, p.scale_log2, -top * p.scale_log2))" }, 6, 0, 3 },
-    { { "exact_keys.cu", "exp2_approx((s - top) * p.scale_log2)", "exp2_approx(fmaf(s, p.scale_log2, -top * p.scale_log2))" }, 16, 0, 3 },
+    { { "exact_keys.cu", "exp2_approx((s - top) * $(pr.unit_log2))", "exp2_approx(fmaf(s, p.scale_log2, -top * p.scale_log2))" }, 6, 0, 3 },
+    { { "exact_keys.cu", "exp2_approx((s - top) * $(pr.unit_log2))", "exp2_approx(fmaf(s, p.scale_log2, -top * p.scale_log2))" },
+      16,
+      0,
+      3 },
     { { "hopper_store.cu", "if ((again >> h & 1) == 0) store_lse", "store_lse" }, 0, 0, 3 },
     /* values that a row may not see */
     { { "epilogue.cu", "top > 0x7f800000", "false" }, 6, 0, 1 },

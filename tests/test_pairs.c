@@ -15,7 +15,7 @@ static const struct {
     { "where what a query or a key sees begins and ends", "(^|[^.])(first|last)_(key|query)[(]", -1, 0,
       "  const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;" },
     { "the diagonals", "diag_(lo|hi)[(]", -1, 0, "  if (key - query > sequence.diag_hi()) return;" },
-    { "what becomes of a hidden element", "[$][(]x[)][$][(]of[.]at[)] = ", 1, 0, "if (key > hi) $(x)$(of.at) = 0.f;" },
+    { "what becomes of a hidden element", "if [(].*[$][(]x[)][$][(]of[.]at[)] = ", 1, 0, "if (key > hi) $(x)$(of.at) = 0.f;" },
     { "a hidden element by hand", "if [(].*[<>].*[)] [a-z]+([[].*[]])+ = (-infinity[(][)]|0[.]f);", 0, 0,
       "          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();" },
     { "an element that is seen, chosen", "(&&|[|][|]).*[?] .*: (-infinity[(][)]|UNSEEN)", -1, 0,

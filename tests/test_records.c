@@ -2,6 +2,7 @@
 #include "autotune/search/search.h"
 #include "cache/entry.h"
 #include "cache/record_text.h"
+#include "gen/score/known.h"
 #include "gen/space.h"
 #include "runtime/choose/pins.h"
 #include "runtime/choose/select.h"
@@ -9,6 +10,7 @@
 #include "test_verify_device.h"
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <xxhash.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
@@ -539,4 +541,50 @@ Test(records, a_tuning_takes_no_outcome_of_an_import)
     OK(fa_search(&site, &p, &limit, &t));
     cr_expect_eq(t.counts.resumed, 1);
     fa_tuning_free(&t);
+}
+
+/* What another process writes of a program that this one has never read. */
+static void written_by_another(char *line, size_t n, const char *text)
+{
+    int pipe_of[2], status;
+    cr_assert_eq(pipe(pipe_of), 0);
+    pid_t child = fork();
+    if (!child) {
+        fa_record r = { .problem = p, .config = best, .how = FA_MEASURED, .verified = true, .seconds = 1e-5 };
+        const fa_program *program;
+        fa_text out = { 0 };
+        bool ok = fa_score_known_read(&program, "score", text, strlen(text)) == FA_OK;
+        if (ok)
+            fa_score_known_name(&r.problem, program);
+        ok = ok && fa_record_to_json(&r, &out) && write(pipe_of[1], out.s, out.n) == (ssize_t)out.n;
+        _exit(!ok);
+    }
+    close(pipe_of[1]);
+    ssize_t got = read(pipe_of[0], line, n - 1);
+    close(pipe_of[0]);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(got > 0 && status == 0);
+    line[got] = 0;
+}
+
+/* A record brings its score program along; one that does not, or brings another, is none. */
+Test(records, a_record_carries_its_score_program)
+{
+    char line[4096], other[4096];
+    fa_record r;
+    written_by_another(line, sizeof line, "-- \"quoted\\\"\n\tc = scalar(7) function score(s, b, h, i, j) return s * c * 0.125 end\n");
+    char *at = strstr(line, "\"problem\"");
+    cr_assert(at && line[0] == '{');
+    snprintf(other, sizeof other, "{%s", at);
+    cr_expect(!fa_record_from_json(&r, other), "its program is not told, and not known");
+    snprintf(other, sizeof other, "{\"score\":\"function score(s, b, h, i, j) return s end\",%s", at);
+    cr_expect(!fa_record_from_json(&r, other), "another program is told");
+    snprintf(other, sizeof other, "{\"score\":\"function score(s,\",%s", at);
+    cr_expect(!fa_record_from_json(&r, other), "no program is told");
+    cr_assert(fa_record_from_json(&r, line), "%s", line);
+    const fa_program *program = fa_score_known(&r.problem);
+    cr_assert(program && program->ir.operands == 1);
+    cr_expect_eq(program->ir.operand[0].value, 7);
+    snprintf(other, sizeof other, "{%s", at);
+    cr_expect(fa_record_from_json(&r, other), "it is known by now");
 }

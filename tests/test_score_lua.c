@@ -1,6 +1,7 @@
 /* What a score program's IR computes against Lua itself: liblua runs the same text on numbers, and shares no code with the parser. 10,000
  * random points a program. */
 #include "gen/score/eval.h"
+#include "gen/score/shipped.h"
 #include "score_programs.h"
 #include "score_world.h"
 #include <criterion/criterion.h>
@@ -166,4 +167,11 @@ Test(score_lua, the_ir_computes_what_lua_does)
 {
     for (size_t i = 0; i < SCORE_PROGRAMS; i++)
         cr_assert(compare(&score_programs[i], 1 + i, POINTS) >= POINTS);
+}
+
+/* What `fagen run --score` takes. */
+Test(score_lua, programs_that_ship_compute_what_lua_does)
+{
+    for (const fa_score_file *f = fa_score_shipped; f->name; f++)
+        cr_assert(compare(&(score_program){ f->name, f->bytes }, 7, POINTS) >= POINTS);
 }

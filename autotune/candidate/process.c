@@ -3,6 +3,8 @@
 #include "autotune/device/clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
+#include "gen/text.h"
 #include "runtime/context/log.h"
 #include "sim/sim.h"
 #include <errno.h>
@@ -120,6 +122,29 @@ static fa_status say(process_backend *l, const char *word, const char *text)
     return send(l->fd, line, (size_t)n, MSG_NOSIGNAL) == n ? FA_OK : lose(l, FA_DEVICE, "the request was not sent");
 }
 
+/* The text of the problem's score program, in hex digits: it has newlines. Nothing is answered. */
+static fa_status tell_score(process_backend *l)
+{
+    const fa_program *program = fa_score_known(&l->problem);
+    fa_text line = { 0 };
+    if (!program)
+        return FA_OK;
+    fa_text_str(&line, "score ");
+    for (const char *s = program->source; *s; s++)
+        fa_text_fmt(&line, "%02x", (unsigned char)*s);
+    fa_text_str(&line, "\n");
+    fa_status st = line.oom ? fa_fail(FA_NOMEM, "no memory for the text of a score program") : FA_OK;
+    for (size_t at = 0; st == FA_OK && at < line.n;) {
+        ssize_t n = send(l->fd, line.s + at, line.n - at, MSG_NOSIGNAL);
+        if (n > 0)
+            at += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            st = lose(l, FA_DEVICE, "the request was not sent");
+    }
+    fa_text_free(&line);
+    return st;
+}
+
 /* Hears an answer: FA_OK for one that begins with `good`; what else it tells is a failure. */
 static fa_status answer(process_backend *l, const char *good, double seconds)
 {
@@ -155,7 +180,7 @@ static fa_status ask(process_backend *l, const char *good, const char *word, con
 /* Starts it and tells it the problem; what it says to that is heard when it is needed. */
 static fa_status spawn(process_backend *l)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return fa_fail(FA_IO, "no pipe to a child: %s", strerror(errno));
@@ -181,7 +206,8 @@ static fa_status spawn(process_backend *l)
     l->fresh = true;
     l->have = l->used = 0;
     fa_problem_print(text, sizeof text, &l->problem);
-    return say(l, "problem", text);
+    fa_status st = tell_score(l);
+    return st == FA_OK ? say(l, "problem", text) : st;
 }
 
 /* One that is ready; where the first never is, this process takes its place. */

@@ -1,6 +1,7 @@
 /* serve: the child's side of process.h. */
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "process.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -48,6 +49,19 @@ static fa_status set_problem(server *v, const char *text)
     return st;
 }
 
+/* A program that a problem will name; of a text that is none the problem tells. */
+static void learn_score(char *hex)
+{
+    const fa_program *program;
+    fa_message before;
+    size_t n = 0;
+    for (unsigned byte; sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+        hex[n] = (char)byte; /* ahead of which the digits are read */
+    fa_message_keep(&before);
+    fa_score_known_read(&program, "score", hex, n);
+    fa_message_settle(&before, FA_OK);
+}
+
 static fa_status judge(server *v, const char *text)
 {
     v->c = (fa_candidate){ .decided = false };
@@ -93,6 +107,10 @@ fa_status fa_candidate_process_serve(const fa_site *site, FILE *in, FILE *out)
         char *text = strchr(line, ' ');
         if (text)
             *text++ = 0;
+        if (text && !strcmp(line, "score")) {
+            learn_score(text);
+            continue;
+        }
         if (text && !strcmp(line, "problem"))
             answer(&v, set_problem(&v, text));
         else if (text && !strcmp(line, "judge"))

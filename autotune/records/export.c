@@ -14,7 +14,7 @@
 
 size_t fa_records_key(char *buf, size_t n, const fa_record *r)
 {
-    char problem[256], config[512];
+    char problem[FA_PROBLEM_TEXT], config[512];
     fa_problem_print_key(problem, sizeof problem, &r->problem);
     fa_config_print(config, sizeof config, &r->config);
     int k = snprintf(buf, n, "%d|%s|%s|%u|%s", r->how, r->chip, problem, fa_problem_bucket(&r->problem), config);

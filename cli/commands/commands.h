@@ -3,8 +3,8 @@
 #define FA_CLI_COMMANDS_COMMANDS_H
 #include "cli/options/command.h"
 
-extern const cli_command cli_archs, cli_bench, cli_completion, cli_doctor, cli_help, cli_model, cli_run, cli_sample, cli_space, cli_verify,
-    cli_version, cli_candidate_process;
+extern const cli_command cli_archs, cli_bench, cli_completion, cli_doctor, cli_help, cli_model, cli_run, cli_sample, cli_scores, cli_space,
+    cli_verify, cli_version, cli_candidate_process;
 
 /* Runs the subcommand that argv names; returns the exit code. */
 int cli_program_run(const cli_program *p, int argc, char **argv);

@@ -132,7 +132,7 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
 static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_config *config,
                   const char *why, double seconds, const sim_counters *k, const fa_verdict *v)
 {
-    char text[256], named[CLI_CONFIG_TEXT];
+    char text[FA_PROBLEM_TEXT], named[CLI_CONFIG_TEXT];
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     fa_problem_print(text, sizeof text, p);
     if (code != CLI_EXIT_OK)
@@ -164,7 +164,10 @@ static fa_status check(const run_args *a, const cli_session *s, const fa_problem
 {
     cli_reach window = window_of(a, p);
     fa_case k;
+    const fa_program *program;
     fa_status st = fa_case_of(&k, p, a->seed);
+    if (st == FA_OK)
+        st = cli_score_read(&a->problem_options.score, &program, &k.scalars);
     if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
         k.window_left = window.left;
         k.window_right = window.right;
@@ -184,6 +187,17 @@ static void launched(fa_context *ctx, const fa_problem *p, fa_config *out)
     fa_message_settle(&before, fa_select(ctx, p, &selection, &source));
     *out = selection.config;
     fa_source_free(&source);
+}
+
+/* The scalars of --score. */
+static fa_status give_scalars(fa_tensors *t, const cli_score *score)
+{
+    const fa_program *program;
+    fa_score_scalars scalars;
+    fa_status st = cli_score_read(score, &program, &scalars);
+    if (st == FA_OK && program)
+        fa_score_operands_give(&t->score, &scalars);
+    return st;
 }
 
 static int run(cli *c, const void *args, int n, char **words)
@@ -227,6 +241,8 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_ragged_of(&drawn, &p, a->seed, a->lengths);
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &p, &drawn);
+    if (st == FA_OK)
+        st = give_scalars(&t, &a->problem_options.score);
     if (p.mask == FA_MASK_WINDOW) {
         t.args.window_left = window_of(a, &p).left;
         t.args.window_right = window_of(a, &p).right;

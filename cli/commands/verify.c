@@ -150,7 +150,13 @@ static fa_status list_case(fa_case *out, const verify_args *a, const fa_problem 
     fa_problem cut = *asked, *p = &cut;
     if (a->lists.grid)
         cut_down(&cut, simulated ? WORK_SIMULATED : WORK_DEVICE);
+    const fa_program *program;
+    fa_score_scalars scalars;
     fa_status st = fa_case_of(out, p, a->seed);
+    if (st == FA_OK)
+        st = cli_score_read(&a->lists.score, &program, &scalars);
+    if (st == FA_OK && program)
+        out->scalars = scalars;
     out->ragged = fa_ragged_typical(asked, a->seed); /* a mixed batch stays one with two sequences */
     if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
         out->window_left = p->window ? p->window : p->sk / 4;
@@ -189,15 +195,23 @@ static fa_status class_of(fa_problem *out, const verify_args *a, int32_t op, uin
 static fa_status random_case(fa_case *out, const verify_args *a, int32_t op, uint64_t number)
 {
     fa_problem class;
+    const fa_program *program;
+    fa_status st = cli_score_read(&a->lists.score, &program, NULL);
+    if (st != FA_OK)
+        return st;
     if (!a->lists.features && !a->lists.page) {
         fa_case_make_of(out, fa_operation_find(op), number);
+        if (program)
+            fa_case_set_score(out, program, true);
         return FA_OK;
     }
-    fa_status st = class_of(&class, a, op, number);
+    st = class_of(&class, a, op, number);
     if (st == FA_OK)
         fa_case_make_class(out, &class, fa_random_mix(number) % 2 ? FA_CASE_MANY : FA_CASE_FEW, number);
     if (st == FA_OK && a->lengths)
         out->ragged.k = a->lengths - 1;
+    if (st == FA_OK && program)
+        fa_case_set_score(out, program, true);
     return st;
 }
 

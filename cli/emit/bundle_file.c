@@ -3,6 +3,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "runtime/build/resources.h"
 #include "runtime/bundle/columns.h"
 #include <ctype.h>
@@ -108,8 +109,12 @@ void cli_bundle_write(const cli_bundle *b, const char *name, fa_text *out)
     fa_blob d = { .name = name, .version = FA_VERSION_STRING, .rows = b->rows, .images = b->images };
     d.row = calloc(b->rows + 1, sizeof *d.row);
     d.image = calloc(b->images + 1, sizeof *d.image);
-    for (uint32_t i = 0; d.row && i < b->rows; i++)
-        d.row[i] = (fa_blob_row){ .problem = b->row[i].problem, .why = b->row[i].why, .image = (int32_t)b->row[i].image };
+    for (uint32_t i = 0; d.row && i < b->rows; i++) {
+        const fa_program *program = fa_score_known(&b->row[i].problem);
+        d.row[i] = (fa_blob_row){
+            .problem = b->row[i].problem, .why = b->row[i].why, .score = program ? program->source : "", .image = (int32_t)b->row[i].image
+        };
+    }
     for (uint32_t i = 0; d.image && i < b->images; i++)
         d.image[i] = b->image[i]->data;
     if (d.row && d.image)
@@ -129,7 +134,7 @@ static void remark(fa_text *t, const char *s)
 
 static void print_head(const cli_bundle *b, const char *name, const char *file, const char *command, fa_text *t)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     size_t bytes = 0;
     for (uint32_t i = 0; i < b->images; i++)
         bytes += b->image[i]->entry.image_size;

@@ -43,6 +43,7 @@ static const cli_option problem_options[] = {
       .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     CLI_FEATURE_ROWS(offsetof(emit_args, features), offsetof(emit_args, page)),
+    CLI_SCORE_ROWS(offsetof(emit_args, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
     { .name = NULL },
@@ -136,7 +137,7 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json) {
-        char problem[200], text[512], hash[40];
+        char problem[FA_PROBLEM_TEXT], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
         cli_config_text(text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);

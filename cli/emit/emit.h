@@ -11,6 +11,7 @@ typedef struct emit_args {
     int32_t dv, o_dtype, b, hq, hkv, sq, sk, features, page;
     cli_reach window;
     bool causal;
+    cli_score score;
     const char *problem; /* several, between semicolons */
     const char *arch;    /* several, between commas */
     const char *device;  /* whose arch it is instead; NULL = none */

@@ -133,7 +133,7 @@ static const char *rate(char *buf, size_t n, const explore *e, double seconds, d
 
 static void tell(cli *c, const explore *e, const char *page, const char *csv)
 {
-    char text[512], problem[256], speed[120];
+    char text[512], problem[FA_PROBLEM_TEXT], speed[120];
     const explore_config *best = explore_model_best(e), *timed = explore_measured_best(e);
     size_t times = 0;
     for (size_t i = 0; i < e->n; i++)

@@ -26,6 +26,7 @@ const cli_option cli_problem_lists_table[] = {
     { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
       .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     CLI_FEATURE_ROWS(offsetof(cli_problem_lists, features), offsetof(cli_problem_lists, page)),
+    CLI_SCORE_ROWS(offsetof(cli_problem_lists, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT", .help = "one problem in one text, instead of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
       .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-mixed, training, vit, all" },
@@ -76,6 +77,14 @@ static bool keeps(const cli_problem_lists *a, const fa_problem *class, const fa_
            (p->features & class->features) == class->features && (!class->page || p->page == class->page);
 }
 
+/* A problem of a grid, with the program that the command line names. */
+static fa_status with_score(const cli_problem_lists *a, fa_problem *p)
+{
+    fa_problem named = *p;
+    fa_status st = cli_score_set(&a->score, &named);
+    return st == FA_OK ? fa_problem_normalize(p, &named) : st;
+}
+
 static fa_status from_grid(cli_problem_list *out, const cli_problem_lists *a)
 {
     const struct {
@@ -99,6 +108,11 @@ static fa_status from_grid(cli_problem_list *out, const cli_problem_lists *a)
     for (size_t i = 0; i < n; i++)
         if (keeps(a, &class, &out->row[i].problem))
             out->row[out->n++] = out->row[i];
+    fa_status st = FA_OK;
+    for (size_t i = 0; st == FA_OK && i < out->n && (a->score.name || a->score.file); i++)
+        st = with_score(a, &out->row[i].problem);
+    if (st != FA_OK)
+        return st;
     return out->n ? FA_OK
                   : fa_fail(FA_INVALID, "--grid %s holds no such problem; fagen tune --list-grids --grid %s shows the %zu it holds",
                             a->grid, a->grid, n);
@@ -111,6 +125,8 @@ static fa_status add(cli_problem_list *out, const cli_problem_lists *a, fa_probl
     if (st == FA_OK)
         st = cli_window_set(p, &a->window, a->mask.n || a->causal);
     if (st == FA_OK)
+        st = cli_score_set(&a->score, p);
+    if (st == FA_OK)
         st = fa_problem_normalize(&row->problem, p);
     if (st == FA_OK)
         fa_problem_fill_shape(&row->problem);
@@ -122,7 +138,10 @@ static fa_status add(cli_problem_list *out, const cli_problem_lists *a, fa_probl
 static fa_status from_text(cli_problem_list *out, const cli_problem_lists *a)
 {
     fa_problem p;
-    fa_status st = fa_wrap(fa_problem_parse(&p, a->problem), "--problem");
+    const fa_program *program;
+    fa_status st = cli_score_read(&a->score, &program, NULL); /* which the text may name */
+    if (st == FA_OK)
+        st = fa_wrap(fa_problem_parse(&p, a->problem), "--problem");
     return st == FA_OK ? add(out, a, &p) : st;
 }
 

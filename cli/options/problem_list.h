@@ -10,6 +10,7 @@ typedef struct cli_problem_lists {
     cli_reach window;
     bool causal;
     const char *problem, *grid;
+    cli_score score;
 } cli_problem_lists;
 extern const cli_option cli_problem_lists_table[];
 #define CLI_PROBLEM_LISTS(type, title)                        \
@@ -27,6 +28,6 @@ typedef struct cli_problem_list {
 fa_status cli_problem_list_make(cli_problem_list *out, const cli_problem_lists *a, const cli_problem_lists *usual);
 void cli_problem_list_free(cli_problem_list *l); /* zeros are fine */
 
-/* Whether any of them is given beside --op, --features and --page. */
+/* Whether any of them is given beside --op, --features, --page and --score. */
 bool cli_problem_lists_given(const cli_problem_lists *a);
 #endif

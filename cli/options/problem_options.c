@@ -3,6 +3,7 @@
 #include "arch_names.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "runtime/context/environment.h"
 #include "runtime/runtime.h"
 #include "verify/operands/ragged.h"
@@ -41,7 +42,7 @@ const char *cli_spread_name(int32_t lengths)
 fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
 {
     if (features)
-        p->features = features;
+        p->features = features | (p->features & FA_FEATURE_SCORE);
     if (page) {
         int32_t most = page & -page;
         p->page = most < FA_PAGE_MAX ? most : FA_PAGE_MAX;
@@ -96,6 +97,7 @@ const cli_option cli_problem_options_table[] = {
     { .name = "align", .type = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     CLI_FEATURE_ROWS(offsetof(cli_problem_options, features), offsetof(cli_problem_options, page)),
+    CLI_SCORE_ROWS(offsetof(cli_problem_options, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
     { .name = NULL },
@@ -105,13 +107,16 @@ const cli_option cli_problem_options_table[] = {
 bool cli_problem_options_given(const cli_problem_options *a)
 {
     return a->problem || a->op || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n ||
-           a->sq || a->sk || a->causal || a->features || a->page || a->window.given;
+           a->sq || a->sk || a->causal || a->features || a->page || a->window.given || a->score.name || a->score.file;
 }
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
 {
     fa_problem p = FA_PROBLEM_INIT;
-    fa_status st = FA_OK;
+    const fa_program *program;
+    fa_status st = cli_score_read(&a->score, &program, NULL); /* first: the text of --problem may name it */
+    if (st != FA_OK)
+        return st;
     if (a->problem) {
         st = fa_problem_parse(&p, a->problem);
         if (st != FA_OK)
@@ -151,6 +156,8 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
         st = cli_window_set(&p, &a->window, a->mask || a->causal);
     if (st != FA_OK)
         return st;
+    if (program)
+        fa_score_known_name(&p, program);
     return fa_problem_normalize(out, &p);
 }
 

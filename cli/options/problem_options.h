@@ -4,6 +4,7 @@
 #include "args.h"
 #include "gen/arch.h"
 #include "gen/gen.h"
+#include "score_option.h"
 
 typedef struct cli_problem_options {
     const char *problem; /* text as problems are printed; what else is set overrides its fields */
@@ -11,6 +12,7 @@ typedef struct cli_problem_options {
     int32_t features, page;
     cli_reach window;
     bool causal;
+    cli_score score;
 } cli_problem_options;
 /* head_dim, batch, heads, length of a problem where a command is given none: one shape for what a GPU runs, the compiler compiles or the
  * model prices, a small one for what the simulator or the CPU computes. All that `--help` tells of them. The first is that of

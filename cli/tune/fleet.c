@@ -4,6 +4,7 @@
 #include "fleet.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,14 +19,16 @@
 
 static void send_job(fleet *f, worker *h)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     const tune_run *r = f->r;
     ptrdiff_t i = fleet_next(f, h);
     double share = i < 0 ? 0 : tune_share(r->a->budget, cli_clock() - r->start, fleet_open(f), fleet_devices_up(f));
     if (i < 0 || share < 0)
         return;
     fa_problem_print(text, sizeof text, &r->list.row[i].problem);
-    json_t *job = json_pack("{s:s,s:I,s:f}", "problem", text, "at", (json_int_t)i, "seconds", share);
+    const fa_program *program = fa_score_known(&f->r->list.row[i].problem);
+    json_t *job =
+        json_pack("{s:s,s:I,s:f,s:s*}", "problem", text, "at", (json_int_t)i, "seconds", share, "score", program ? program->source : NULL);
     char *line = job ? json_dumps(job, JSON_COMPACT) : NULL;
     if (line && send(h->fd, line, strlen(line), MSG_NOSIGNAL) > 0 && send(h->fd, "\n", 1, MSG_NOSIGNAL) == 1) {
         h->at = i;

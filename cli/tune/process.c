@@ -1,6 +1,6 @@
 /* process: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --process-on and
- * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go
- * out. It ends with its input, and with its parent. */
+ * --device-lock. A line of JSON each way: {"problem", "at", "seconds", "score"} comes in, {"ready"}, {"view"}, {"at", "result", "last"},
+ * {"lost"} go out. It ends with its input, and with its parent. */
 #include "cli/text/progress.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -61,9 +61,9 @@ static bool work(const tune_args *a, const fa_site *site, const char *line, fa_s
 {
     fa_problem p;
     json_t *result, *job = json_loads(line, 0, NULL);
-    const char *text = json_string_value(json_object_get(job, "problem"));
+    const char *text = json_string_value(json_object_get(job, "problem")), *score = json_string_value(json_object_get(job, "score"));
     double told = 0;
-    bool ok = text && fa_problem_parse(&p, text) == FA_OK;
+    bool ok = text && fa_problem_parse_scored(&p, text, score, score ? strlen(score) : 0) == FA_OK;
     if (ok) {
         *st = tune_problem(a, site, &p, json_number_value(json_object_get(job, "seconds")), show, &told, &result);
         say(json_pack("{s:O,s:o,s:b}", "at", json_object_get(job, "at"), "result", result, "last", !serves(*st)));

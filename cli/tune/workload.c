@@ -48,13 +48,13 @@ static fa_status bad_number(const json_t *doc, const char *name, const char *acc
 /* The row of one line's document. */
 static fa_status read_row(cli_workload_row *out, const json_t *doc, const char *path, size_t line)
 {
-    const char *text = json_string_value(json_object_get(doc, "problem"));
+    const char *text = json_string_value(json_object_get(doc, "problem")), *score = json_string_value(json_object_get(doc, "score"));
     const json_t *launches = json_object_get(doc, "launches"), *seconds = json_object_get(doc, "seconds");
     double s = json_number_value(seconds);
     fa_problem p;
     if (!text)
         return fa_fail(FA_INVALID, "%s, line %zu: there is no text \"problem\"; " ACCEPTED, path, line);
-    fa_status st = fa_wrap(fa_problem_parse(&p, text), "%s, line %zu: problem", path, line);
+    fa_status st = fa_wrap(fa_problem_parse_scored(&p, text, score, score ? strlen(score) : 0), "%s, line %zu: problem", path, line);
     if (st != FA_OK)
         return st;
     if (!json_is_integer(launches) || json_integer_value(launches) < 1)

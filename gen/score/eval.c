@@ -56,6 +56,8 @@ double fa_score_eval(const fa_score_ir *ir, int last, const fa_score_data *data,
             value[i] = leaf(a, data, pair);
         else
             value[i] = fa_score_apply(a->op, value[a->arg[0]], a->n > 1 ? value[a->arg[1]] : 0, a->n > 2 ? value[a->arg[2]] : 0);
+        if (a->op == FA_SCORE_TANH)
+            value[i] *= 1 + data->tanh_off;
     }
     return value[last];
 }

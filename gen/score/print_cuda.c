@@ -85,7 +85,71 @@ static const char *leaf_word(const fa_score_words *w, int op)
 }
 
 /* Whether an index is inside its extent by what it is: a query of sq, a key/value head of hkv. */
-static bool inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
+/* A sum of multiples of i, j, sq, sk, and a number. */
+typedef struct sum {
+    int64_t i, j, sq, sk, more;
+} sum;
+
+static bool sum_of(const fa_score_ir *ir, int node, int64_t times, sum *s)
+{
+    const fa_score_node *a = &ir->node[node];
+    switch (a->op) {
+    case FA_SCORE_I:
+        s->i += times;
+        return true;
+    case FA_SCORE_J:
+        s->j += times;
+        return true;
+    case FA_SCORE_SQ:
+        s->sq += times;
+        return true;
+    case FA_SCORE_SK:
+        s->sk += times;
+        return true;
+    case FA_SCORE_CONST:
+        s->more += times * (int64_t)a->value;
+        return a->type == FA_SCORE_I32;
+    case FA_SCORE_ADD:
+        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], times, s);
+    case FA_SCORE_SUB:
+        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], -times, s);
+    case FA_SCORE_NEG:
+        return sum_of(ir, a->arg[0], -times, s);
+    default:
+        return false;
+    }
+}
+
+/* Whether the sum is at least 0 for all queries and keys of all lengths from 1 on. */
+static bool never_below_0(const sum *s)
+{
+    int64_t sq = s->sq + (s->i < 0 ? s->i : 0), sk = s->sk + (s->j < 0 ? s->j : 0), more = s->more;
+    more -= (s->i < 0 ? s->i : 0) + (s->j < 0 ? s->j : 0); /* i is sq - 1 at most */
+    return sq >= 0 && sk >= 0 && sq + sk + more >= 0;
+}
+
+/* Of an index that is such a sum, and an extent that is one: j - i + sq - 1 of sq+sk-1. Extents are of the longest sequences. */
+static bool sum_inside(const fa_score_ir *ir, int index, const fa_score_extent *e)
+{
+    sum low = { 0 }, high = { .sq = e->times[FA_SCORE_LENGTH_SQ], .sk = e->times[FA_SCORE_LENGTH_SK], .more = (int64_t)e->more - 1 };
+    for (int i = 0; i < FA_SCORE_LENGTHS; i++)
+        if (e->times[i] < 0 || e->divisor[i] > 1 || (e->times[i] != 0 && i != FA_SCORE_LENGTH_SQ && i != FA_SCORE_LENGTH_SK))
+            return false;
+    return ir->node[index].type == FA_SCORE_I32 && sum_of(ir, index, 1, &low) && sum_of(ir, index, -1, &high) && never_below_0(&low) &&
+           never_below_0(&high);
+}
+
+bool fa_score_index_bounded(const fa_score_ir *ir, const fa_score_node *lookup, int k)
+{
+    const fa_score_extent *e = &ir->operand[lookup->operand].extent[k];
+    fa_score_range r = ir->node[lookup->arg[k]].range;
+    bool number = !e->any;
+    for (int i = 0; i < FA_SCORE_LENGTHS; i++)
+        number = number && e->times[i] == 0;
+    return number && r.lo >= 0 && r.hi < e->more;
+}
+
+bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
 {
     static const int length[] = { [FA_SCORE_B] = FA_SCORE_LENGTH_B,
                                   [FA_SCORE_H] = FA_SCORE_LENGTH_HQ,
@@ -95,6 +159,8 @@ static bool inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
     const fa_score_extent *e = &ir->operand[lookup->operand].extent[k];
     if (e->any)
         return false;
+    if (sum_inside(ir, lookup->arg[k], e))
+        return true;
     int divisor = 1;
     if (x->op == FA_SCORE_IDIV && ir->node[x->arg[1]].op == FA_SCORE_CONST) { /* i // 128 of sq/128 */
         divisor = (int)ir->node[x->arg[1]].value;
@@ -102,11 +168,10 @@ static bool inside(const fa_score_ir *ir, const fa_score_node *lookup, int k)
     }
     int one = x->op >= FA_SCORE_B && x->op <= FA_SCORE_J ? length[x->op] : -1;
     bool alone = true;
-    double most = e->more;
     for (int i = 0; i < FA_SCORE_LENGTHS; i++)
         alone = alone && e->times[i] == 0;
     if (alone)
-        return ir->node[lookup->arg[k]].range.lo >= 0 && ir->node[lookup->arg[k]].range.hi < most;
+        return fa_score_index_bounded(ir, lookup, k);
     for (int i = 0; i < FA_SCORE_LENGTHS; i++)
         if (i != one && e->times[i] < 0)
             return false;
@@ -117,7 +182,7 @@ static void print_lookup(fa_text *out, const fa_score_printer *p, const fa_score
 {
     fa_text_fmt(out, "score_read%d(%s", a->operand, p->words.params);
     for (int k = 0; k < a->n; k++) {
-        bool in = inside(p->ir, a, k);
+        bool in = fa_score_index_inside(p->ir, a, k);
         fa_text_str(out, in ? ", " : ", score_clamp(");
         fa_score_print_value(out, p, a->arg[k]);
         if (!in)
@@ -157,7 +222,7 @@ static const char *form_of(const fa_score_ir *ir, const fa_score_node *a, char b
     }
 }
 
-static void print_expression(fa_text *out, const fa_score_printer *p, int node)
+void fa_score_print_expression(fa_text *out, const fa_score_printer *p, int node)
 {
     const fa_score_node *a = &p->ir->node[node];
     char buf[64];
@@ -183,20 +248,35 @@ static void print_expression(fa_text *out, const fa_score_printer *p, int node)
 
 void fa_score_print_value(fa_text *out, const fa_score_printer *p, int node)
 {
+    const char *variable = p->variable ? p->variable : "score_v", *member = p->member ? p->member : "";
     if (p->named[node])
-        fa_text_fmt(out, "score_v%d", node);
+        fa_text_fmt(out, "%s%d", p->named[node] == FA_SCORE_MEMBER ? member : p->named[node] == FA_SCORE_PARAMETER ? "a" : variable, node);
     else
-        print_expression(out, p, node);
+        fa_score_print_expression(out, p, node);
+}
+
+const char *fa_score_cuda_type(int type)
+{
+    static const char *const types[] = { "bool", "int", "float" };
+    return types[type];
+}
+
+/* As fa_score_ir_reach(), but of what has a name nothing below it. */
+static void reach(const fa_score_printer *p, int node, bool reached[FA_SCORE_ROOM])
+{
+    reached[node] = true;
+    for (int i = node; i >= 0; i--)
+        for (int k = 0; reached[i] && !p->named[i] && k < p->ir->node[i].n; k++)
+            reached[p->ir->node[i].arg[k]] = true;
 }
 
 void fa_score_print_variables(fa_text *out, fa_score_printer *p, int node, int depends, const char *indent)
 {
-    static const char *const types[] = { "bool", "int", "float" };
     int reads[FA_SCORE_ROOM] = { 0 };
     bool reached[FA_SCORE_ROOM] = { false };
-    fa_score_ir_reach(p->ir, node, reached);
+    reach(p, node, reached);
     for (int i = 0; i <= node; i++)
-        for (int k = 0; reached[i] && k < p->ir->node[i].n; k++)
+        for (int k = 0; reached[i] && !p->named[i] && k < p->ir->node[i].n; k++)
             reads[p->ir->node[i].arg[k]] +=
                 1 + ((p->ir->node[i].depends & ~depends) != 0 && (p->ir->node[p->ir->node[i].arg[k]].depends & ~depends) == 0);
     for (int i = 0; i <= node; i++) {
@@ -204,10 +284,10 @@ void fa_score_print_variables(fa_text *out, fa_score_printer *p, int node, int d
         bool wanted = reached[i] && a->n > 0 && !p->named[i] && (a->depends & ~depends) == 0 && (reads[i] > 1 || i == node);
         if (!wanted)
             continue;
-        fa_text_fmt(out, "%sconst %s score_v%d = ", indent, types[a->type], i);
-        print_expression(out, p, i);
+        fa_text_fmt(out, "%sconst %s %s%d = ", indent, fa_score_cuda_type(a->type), p->variable ? p->variable : "score_v", i);
+        fa_score_print_expression(out, p, i);
         fa_text_str(out, ";\n");
-        p->named[i] = true;
+        p->named[i] = FA_SCORE_VARIABLE;
     }
 }
 
@@ -265,7 +345,7 @@ void fa_score_print_helpers(fa_text *out, const fa_score_ir *ir, const char *par
         half = half || (!ir->operand[k].scalar && ir->operand[k].element == FA_SCORE_ELEMENT_F16);
     for (int i = 0; i < ir->n; i++)
         for (int k = 0; ir->node[i].op == FA_SCORE_LOOKUP && k < ir->node[i].n; k++)
-            clamps = clamps || !inside(ir, &ir->node[i], k);
+            clamps = clamps || !fa_score_index_inside(ir, &ir->node[i], k);
     if (has(ir, FA_SCORE_TANH, FA_SCORE_F32))
         fa_text_str(out, "__device__ __forceinline__ float score_tanh(float x) {\n  float y;\n"
                          "  asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n  return y;\n}\n");

@@ -6,6 +6,7 @@
 #include "names.h"
 #include "shape.h"
 #include "tree.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -67,6 +68,15 @@ static fa_status canonical(fa_program *p)
     return FA_OK;
 }
 
+/* What is not ASCII stands in comments alone: as question marks the text goes into any file. */
+static fa_status keep_source(fa_program *p, const char *name, const char *text, size_t n)
+{
+    p->source = strndup(text, n);
+    for (char *s = p->source; s && *s; s++)
+        *s = (unsigned char)*s < 0x80 ? *s : '?';
+    return p->source ? FA_OK : fa_fail(FA_NOMEM, "%s: %zu bytes of host memory", name, n);
+}
+
 fa_status fa_program_read(fa_program **out, const char *name, const char *text, size_t n)
 {
     fa_score_tree tree;
@@ -80,6 +90,9 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     fa_score_tree_free(&tree);
     if (st == FA_OK)
         st = canonical(p);
+    snprintf(p->name, sizeof p->name, "%s", name);
+    if (st == FA_OK)
+        st = keep_source(p, name, text, n);
     if (st != FA_OK) {
         fa_program_free(p);
         return st;
@@ -88,10 +101,20 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     return FA_OK;
 }
 
+fa_score_scalars fa_score_scalars_of(const fa_program *program)
+{
+    fa_score_scalars s;
+    for (int k = 0; k < FA_SCORE_OPERANDS_MAX; k++)
+        s.of[k] = program && k < program->ir.operands ? program->ir.operand[k].value : 0;
+    return s;
+}
+
 void fa_program_free(fa_program *p)
 {
-    if (p)
+    if (p) {
+        free(p->source);
         free(p->canonical);
+    }
     free(p);
 }
 

@@ -10,10 +10,18 @@ typedef struct fa_program_id {
 } fa_program_id;
 
 typedef struct fa_program {
+    char name[32];   /* of the text, in messages */
+    char *source;    /* the text that it was read from */
     char *canonical; /* of the IR, operand types and shapes: no names, layout of the text, or values of scalars. Equal programs have one */
     fa_program_id id;
     fa_score_ir ir;
 } fa_program;
+
+/* The numbers that a launch gives for scalars. */
+typedef struct fa_score_scalars {
+    double of[FA_SCORE_OPERANDS_MAX];
+} fa_score_scalars;
+fa_score_scalars fa_score_scalars_of(const fa_program *program); /* of the text; NULL is fine */
 
 /* name: of the text, in messages: "score". FA_INVALID with line and column, FA_NOMEM; *out is NULL then. text: n bytes. */
 fa_status fa_program_read(fa_program **out, const char *name, const char *text, size_t n);

@@ -4,7 +4,7 @@
 
 fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
 prepare, tune, explain, candidates: what can be known of a problem, or done beforehand; pin, unpin: a config that you name; fagen.wisdom:
-what tunings found, carried between machines. Context, simulator: devices. fagen.flash_attn: the names of the
+what tunings found, carried between machines. score: what becomes of scores, in a few lines of Lua. Context, simulator: devices. fagen.flash_attn: the names of the
 flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention
 implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
 """
@@ -20,6 +20,7 @@ from ._candidates import Candidate, Choice, candidates, choice, pin, unpin
 from ._merge import merge
 from ._problem import Problem, Support, Tuning, explain, prepare, problem_text, supported, tune
 from ._varlen import varlen_attention
+from ._score import score
 from ._context import Context, context, simulator, use
 from . import wisdom
 from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileError, GradientUnsupported, InternalError, Interrupted,
@@ -32,7 +33,7 @@ __all__ = [
     "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported",
     "InternalError", "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support",
     "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "attention", "attention_backward", "candidates", "choice",
-    "context", "explain", "merge", "pin", "prepare", "problem_text", "simulator", "supported", "tune", "unpin", "use",
+    "context", "explain", "merge", "pin", "prepare", "problem_text", "score", "simulator", "supported", "tune", "unpin", "use",
     "varlen_attention", "varlen_attention_backward", "version", "wisdom",
 ]
 

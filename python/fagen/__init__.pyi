@@ -10,6 +10,7 @@ from ._context import Context as Context, context as context, simulator as simul
 from ._library import version as version
 from ._problem import (Problem as Problem, Support as Support, Tuning as Tuning, explain as explain, prepare as prepare,
                        problem_text as problem_text, supported as supported, tune as tune)
+from ._score import Score as Score, score as score
 from .errors import (CaptureError as CaptureError, CompileError as CompileError, DeviceError as DeviceError, FagenError as FagenError,
                      FileError as FileError, GradientUnsupported as GradientUnsupported, InternalError as InternalError,
                      Interrupted as Interrupted, InvalidArgument as InvalidArgument, NoDriver as NoDriver, NoFit as NoFit,
@@ -41,9 +42,10 @@ class _Forward(_Mask, total=False):
     tf32: bool
     batch_invariant: bool
     softcap: float
-    alibi_slopes: None
+    alibi_slopes: object
     attn_mask: None
-    sinks: None
+    sinks: object
+    score: Optional[Score]
 
 class _Lengths(TypedDict, total=False):
     cu_seqlens_q: object

@@ -12,7 +12,7 @@ from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
 from ._view import View, empty_like, fresh, is_torch, view
 from ._context import Context, context, simulator_named
-from .errors import InvalidArgument, invalid
+from .errors import InvalidArgument, Unsupported, invalid
 
 _plans = Plans()
 
@@ -26,8 +26,8 @@ def is_jax(x: Any) -> bool:
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
               tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None,
-              softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, stream: Optional[int] = None,
-              device: Union[None, str, Context] = None) -> Any:
+              softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None,
+              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
     q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]: PyTorch, JAX, numpy, or anything with DLPack or __cuda_array_interface__.
@@ -50,7 +50,11 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
-    softcap, alibi_slopes, attn_mask, sinks: not computed; Unsupported where they are set.
+    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted, with
+        JAX and under torch.compile.
+    softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
+        from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
+    attn_mask: not computed; Unsupported where it is set.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -60,8 +64,15 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
-    if softcap or not alibi_slopes is attn_mask is sinks is None:
-        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
+    if softcap or not alibi_slopes is attn_mask is sinks is score is None:
+        from . import _score
+        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        if program is not None:
+            if is_jax(q):
+                raise Unsupported("score programs, softcap, alibi_slopes and sinks are not computed with JAX by this version; accepted: None")
+            return _score.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
+                                rng=rng, stream=stream, device=device)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,

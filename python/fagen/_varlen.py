@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from . import _abi, _stage
+from . import _abi, _score, _stage
 from . import _shapes as shapes
 from ._attention import context_of, output, stream_of
 from ._dense import log_sums, lse_strides
@@ -39,7 +39,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
                      out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False,
                      batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
-                     alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None,
+                     alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None,
                      stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
@@ -59,9 +59,13 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     check_device_data refuses it instead).
     """
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
-    if softcap or not alibi_slopes is attn_mask is sinks is None:
-        shapes.not_computed(softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks)
-    if is_torch(q):
+    program = None
+    if softcap or not alibi_slopes is attn_mask is sinks is score is None:
+        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        if program is not None:
+            _score.refuse(program, q=q, k=k, v=v)
+            stream = _score.stream_of_torch(q, stream)
+    if program is None and is_torch(q):
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
                                          window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
@@ -80,6 +84,10 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         sums = empty_like(q, lse_shape(batch), "float32", "lse") if lse is None else lse
         lse_view = view("lse", sums, stream)
     p = probability(dropout_p)
+    if program is not None:
+        _score.varlen(program, batch, q, out, result, lse_view, ctx=ctx, mask=mask, scale=factor, tf32=tf32, stream=at, dropout=p,
+                      rng=state(rng, p, batch.q, stream), invariant=batch_invariant)
+        return (out, sums) if return_lse else out
     run(ctx, batch, result, lse_view, mask, factor, tf32, at, p, state(rng, p, batch.q, stream), batch_invariant)
     return (out, sums) if return_lse else out
 

@@ -2,8 +2,9 @@
 
     from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
 
-What fagen does not compute (softcap, ALiBi, new keys and rotary embedding inside the kernel) raises fagen.Unsupported. Gradients
-are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same bits each time.
+What fagen does not compute (new keys and rotary embedding inside the kernel; gradients beside softcap or ALiBi, which are score programs)
+raises fagen.Unsupported. Gradients are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same
+bits each time.
 The last query sees the last key where causal, as there since version 2.1. LSE is the natural logarithm, float32. Where return_attn_probs
 asks for it, the third of the results is None: no matrix of probabilities is made. Which weights dropout drops follows from PyTorch's
 generator; they are not those that the flash_attn package would drop.
@@ -15,8 +16,10 @@ from typing import Any, Dict, Optional, Tuple, Union
 import torch
 
 from . import torch as _torch
+from ._attention import attention
 from ._shapes import not_computed
 from ._torch_ops import no_gradient
+from ._varlen import varlen_attention
 from .errors import InvalidArgument, invalid
 
 Pair = Union[int, Tuple[int, int]]
@@ -25,16 +28,27 @@ Pair = Union[int, Tuple[int, int]]
 Count = Union[int, torch.Tensor]
 
 
+def _dense(*tensors: Any, **options: Any) -> Any:
+    """fagen.attention, by the way of score programs where scores are changed."""
+    return (attention if options.keys() & {"softcap", "alibi_slopes"} else _torch.attention)(*tensors, **options)
+
+
+def _varlen(*tensors: Any, **options: Any) -> Any:
+    return (varlen_attention if options.keys() & {"softcap", "alibi_slopes"} else _torch.varlen_attention)(*tensors, **options)
+
+
 def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> Dict[str, Any]:
     """Keywords of fagen.attention. Raises Unsupported for what is not computed."""
-    softcap = others.pop("softcap", 0.0)
-    not_computed(softcap, **others)
+    scores = {name: others.pop(name) for name in ("softcap", "alibi_slopes")}
+    not_computed(0.0, **others)
     if isinstance(window_size, int):
         window_size = (window_size, window_size)
     if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
         raise invalid("window_size", repr(window_size), "(left, right), -1 for unbounded, or one integer for both")
     left, right = window_size
-    return {"causal": bool(causal), "window": None if left in (-1, None) and right in (-1, None) else (left, right), "scale": softmax_scale}
+    window = None if left in (-1, None) and right in (-1, None) else (left, right)
+    changed = scores if scores["softcap"] or scores["alibi_slopes"] is not None else {}
+    return {"causal": bool(causal), "window": window, "scale": softmax_scale, **changed}
 
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
@@ -42,7 +56,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
                     deterministic: bool = False, return_attn_probs: bool = False) -> Any:
     """q [b, sq, hq, d], k and v [b, sk, hkv, d]. out [b, sq, hq, d], or (out, lse [b, hq, sq], None)."""
     options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes)
-    found = _torch.attention(q, k, v, return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **options)
+    found = _dense(q, k, v, return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **options)
     return (*found, None) if return_attn_probs else found
 
 
@@ -81,7 +95,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
             raise InvalidArgument("cu_seqlens_k and seqused_k are None; accepted with block_table: one of them")
         lengths = cu_seqlens_k.diff() if seqused_k is None else seqused_k
         keys = {"seqlens_q": seqused_q, "seqlens_k": lengths, "page_table": block_table}
-    found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
+    found = _varlen(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
                                     return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **keys, **options)
     return (*found, None) if return_attn_probs else found
 
@@ -136,19 +150,19 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     if isinstance(cache_seqlens, int) and not 0 <= cache_seqlens <= s:
         raise invalid("cache_seqlens", cache_seqlens, f"0 to {s}")
     if cache_seqlens is None and not several:
-        return _torch.attention(q, k_cache, v_cache, **options)
+        return _dense(q, k_cache, v_cache, **options)
     if not isinstance(cache_seqlens, torch.Tensor):
         cache_seqlens = torch.full((b,), s if cache_seqlens is None else cache_seqlens, dtype=torch.int32, device=q.device)
     if block_table is not None:
-        return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=block_table, **options)
+        return _varlen(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=block_table, **options)
     if cache_batch_idx is not None:  # each cached sequence is a page
         table = cache_batch_idx.to(torch.int32).reshape(b, 1)
-        return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=table, **options)
+        return _varlen(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=table, **options)
     if cache_leftpad is not None:
         if not (k_cache.is_contiguous() and v_cache.is_contiguous()):
             raise invalid("k_cache.strides", k_cache.stride(), "contiguous k_cache and v_cache beside cache_leftpad")
         starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
         starts[:b] += cache_leftpad.to(torch.int32)
-        return _torch.varlen_attention(q, k_cache.flatten(0, 1), v_cache.flatten(0, 1), cu_seqlens_k=starts, max_seqlen_k=s,
+        return _varlen(q, k_cache.flatten(0, 1), v_cache.flatten(0, 1), cu_seqlens_k=starts, max_seqlen_k=s,
                                        seqlens_k=(cache_seqlens - cache_leftpad).to(torch.int32), **options)
-    return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, **options)
+    return _varlen(q, k_cache, v_cache, seqlens_k=cache_seqlens, **options)

@@ -4,8 +4,10 @@
 #include "gen/error.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "lengths.h"
 #include "map.h"
+#include "score_values.h"
 #include "struct_size.h"
 #include <limits.h>
 #include <math.h>
@@ -156,6 +158,10 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     if (!(*op)->n)
         return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute", a->op, (*op)->name);
     fa_status st = check_flags(a, *op);
+    if (st == FA_OK && a->op == FA_BACKWARD && a->score)
+        st = fa_fail(
+            FA_UNSUPPORTED,
+            "args: score is set: gradients of score programs, which this version does not compute; accepted with op=backward: NULL");
     return st == FA_OK ? check_unread(a, *op) : st;
 }
 
@@ -169,7 +175,7 @@ static int32_t window_of(const fa_args *a)
 
 /* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. What is said of keys is not read where no operand
  * has them. */
-static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operation *op)
+static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operation *op, const fa_score *score)
 {
     bool keys = fa_operation_has_keys(op);
     int32_t hkv = keys ? a->hkv : a->hq, sk = keys ? a->sk : a->sq;
@@ -209,6 +215,8 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.grad_dtype = a->grad_dtype;
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
+    if (score)
+        fa_score_known_name(&q, score->program);
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
@@ -236,6 +244,7 @@ static void fill_mask(fa_values *v, const fa_args *a)
     v->relative = shift.relative;
     v->shift_lo = shift.lo;
     v->shift_hi = shift.hi;
+    v->off = fa_offset_of(a->diagonal, a->offset);
 }
 
 static void fill(fa_call *c, const fa_args *a, const fa_span *s)
@@ -288,7 +297,19 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     fa_span_workspace(&s[c->operands], a);
     if (st == FA_OK && tensors)
         st = fa_span_place(&s[c->operands], (uint64_t)(uintptr_t)a->workspace);
-    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands + 1, NULL) : st;
+    return st;
+}
+
+/* The score program's operands, whose spans are after the workspace's. */
+static fa_status check_score_values(fa_call *c, const fa_args *a, const fa_score *score, bool tensors, fa_span *s)
+{
+    const int64_t *of = c->sizes.of;
+    const int64_t lengths[FA_SCORE_LENGTHS] = {
+        [FA_SCORE_LENGTH_B] = of[FA_EXTENT_B],        [FA_SCORE_LENGTH_HQ] = of[FA_EXTENT_HQ], [FA_SCORE_LENGTH_HKV] = of[FA_EXTENT_HKV],
+        [FA_SCORE_LENGTH_SQ] = of[FA_EXTENT_SQ],      [FA_SCORE_LENGTH_SK] = of[FA_EXTENT_SK], [FA_SCORE_LENGTH_TQ] = of[FA_EXTENT_TOTAL_Q],
+        [FA_SCORE_LENGTH_TK] = of[FA_EXTENT_TOTAL_K],
+    };
+    return fa_score_values_check(c->values.score, s + c->operands + 1, &c->arrays, a, score, lengths, tensors);
 }
 
 int32_t fa_check_align(const fa_call *c, const fa_span *s)
@@ -329,11 +350,16 @@ static bool is_empty(const fa_operation *op, const fa_sizes *s)
 
 static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span *spans)
 {
+    const fa_score *score = NULL;
     fa_status st = check_op(args, &out->op);
+    if (st == FA_OK)
+        st = fa_scores_find(&score, args);
+    if (st == FA_OK)
+        st = fa_score_values_count(args, score);
     if (st == FA_OK)
         st = fa_lengths_check(args);
     if (st == FA_OK)
-        st = check_scalars(&out->problem, args, out->op);
+        st = check_scalars(&out->problem, args, out->op, score);
     if (st != FA_OK)
         return st;
     out->has = fa_operands_of(out->op, out->problem.features);
@@ -343,6 +369,11 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     out->sizes.of[FA_EXTENT_PARTS] = args->parts;
     out->sizes.of[FA_EXTENT_BATCH_PARTS] = (int64_t)args->b * args->parts;
     st = check_operands(out, args, tensors, spans);
+    out->arrays = 0;
+    if (st == FA_OK && score)
+        st = check_score_values(out, args, score, tensors, spans);
+    if (st == FA_OK && tensors)
+        st = fa_spans_apart(spans, out->operands + 1 + out->arrays, NULL);
     if (st != FA_OK)
         return st;
     out->empty = is_empty(out->op, &out->sizes);
@@ -410,7 +441,8 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !(p->features & ~FA_FEATURE_LSE_STRIDES) && (fa_problem_few_rows(p) || fa_problem_splits(p));
+    return p->op == FA_FORWARD && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
+           (fa_problem_few_rows(p) || fa_problem_splits(p));
 }
 
 void fa_check_lacks(fa_call *c, bool workspace)

@@ -12,6 +12,7 @@ typedef struct fa_call {
     const fa_operation *op;
     uint64_t has;     /* of op's rows those that the class has, a bit each */
     int operands;     /* how many */
+    int arrays;       /* of its score program */
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
     fa_values values; /* all but buffers, tiles, total, section, joined and counter */
     size_t workspace_size;
@@ -21,7 +22,8 @@ typedef struct fa_call {
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
-/* The same, and what the operands cover, one span for each row that the class has, in their order; after them the workspace. */
+/* The same, and what the operands cover, one span for each row that the class has, in their order; after them the
+ * workspace, then arrays of the score program. */
 fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX]);
 
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */

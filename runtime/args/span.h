@@ -2,9 +2,10 @@
 #ifndef FA_RUNTIME_ARGS_SPAN_H
 #define FA_RUNTIME_ARGS_SPAN_H
 #include "gen/operation.h"
+#include "gen/score/limits.h"
 
-/* Of a call: the operands of its operation, and its workspace after them. */
-#define FA_SPANS_MAX (FA_OPERANDS_MAX + 1)
+/* Of a call: the operands of its operation, its workspace after them, then arrays of its score program. */
+#define FA_SPANS_MAX (FA_OPERANDS_MAX + 1 + FA_SCORE_OPERANDS_MAX)
 
 typedef struct fa_span {
     const fa_operand *operand;

@@ -62,6 +62,7 @@ typedef struct fa_blob_image { /* a cubin or PTX */
 typedef struct fa_blob_row { /* what runs a problem */
     fa_problem problem;      /* the shape is the one that the config was chosen for */
     const char *why;         /* a sentence */
+    const char *score;       /* the text of the problem's score program; "": it has none */
     int32_t image;           /* index */
 } fa_blob_row;
 

@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "blob.h"
 #include "gen/problem_fields.h"
+#include "gen/score/limits.h"
 #include <stddef.h>
 
 /* clang-format off */
@@ -42,6 +43,7 @@ static const fa_bundle_column row_columns[] = {
 #undef X
     {"image", offsetof(fa_blob_row, image), FA_COLUMN_NUMBER, 0, FA_BUNDLE_MOST_ROWS},
     {"why", offsetof(fa_blob_row, why), FA_COLUMN_TEXT, 0, 1023},
+    {"score", offsetof(fa_blob_row, score), FA_COLUMN_TEXT, 0, FA_SCORE_TEXT_MAX},
 };
 
 static const fa_bundle_column image_columns[] = {

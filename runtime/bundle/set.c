@@ -3,6 +3,7 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "image.h"
 #include "runtime/context/context.h"
 #include <stdio.h>
@@ -25,7 +26,10 @@ static fa_status take_row(fa_bundle_set_row *out, const fa_blob *b, uint32_t i)
     const fa_blob_row *r = &b->row[i];
     *out = (fa_bundle_set_row){ .bundle = b, .row = r, .image = &b->image[r->image] };
     out->arch = fa_arch_find(out->image->arch);
-    fa_status st = fa_problem_normalize(&out->problem, &r->problem);
+    const fa_program *program;
+    fa_status st = r->score[0] ? fa_wrap(fa_score_known_read(&program, "score", r->score, strlen(r->score)), "score") : FA_OK;
+    if (st == FA_OK)
+        st = fa_problem_normalize(&out->problem, &r->problem);
     if (st == FA_OK && out->problem.op != out->image->operation->op)
         st = fa_fail(FA_INVALID, "op is %d; accepted: %d, as of image %d", out->problem.op, out->image->operation->op, r->image);
     if (st == FA_OK)

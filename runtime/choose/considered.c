@@ -60,7 +60,7 @@ static const int32_t from_kind[] = {
 /* fact NULL: nothing is known of it. why: it does not run here; NULL: it does. */
 static void tell(telling *t, const fa_config *config, fa_fact_kind kind, const fa_fact *fact, const fa_choosable *x, const char *why)
 {
-    char name[512], problem[256] = "";
+    char name[512], problem[FA_PROBLEM_TEXT] = "";
     fa_candidate_info row = { .size = sizeof row, .source = from_kind[kind], .config = name, .chip = "", .date = "", .problem = problem };
     if (t->stopped)
         return;

@@ -3,9 +3,20 @@
 #include "gen/bucket.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 
 #define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
 #define PAGE_LARGE 64 /* of some others */
+
+static bool scored(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_SCORE;
+}
+
+static void drop_score(fa_problem *p)
+{
+    fa_score_known_name(p, NULL);
+}
 
 static bool few_masked(const fa_problem *p)
 {
@@ -81,17 +92,12 @@ static const struct rule {
     void (*change)(fa_problem *);
     double apart;
 } rules[] = {
-    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
-    { 0, few_masked, drop_mask, 0.25 },
-    { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
-    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 },
-    { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
-    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },
-    { 0, other_gradients, own_gradients, 0.25 },
-    { 0, other_pages, tuned_pages, 0.25 },
-    { 0, in_pages, drop_pages, 0.5 },
-    { 0, alike_lengths, drop_lengths, 0.5 },
-    { 0, window, as_causal, 1 },
+    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },  { 0, scored, drop_score, 0.5 },
+    { 0, few_masked, drop_mask, 0.25 },          { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
+    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 }, { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
+    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },     { 0, other_gradients, own_gradients, 0.25 },
+    { 0, other_pages, tuned_pages, 0.25 },       { 0, in_pages, drop_pages, 0.5 },
+    { 0, alike_lengths, drop_lengths, 0.5 },     { 0, window, as_causal, 1 },
 };
 
 #define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */

@@ -2,6 +2,7 @@
 #include "repeat.h"
 #include "gen/error.h"
 #include "gen/thread.h"
+#include "runtime/args/scores.h"
 #include <string.h>
 
 #define WORDS (sizeof(fa_args) / 8)
@@ -15,6 +16,7 @@ typedef struct last {
     fa_apart apart;                    /* of these */
     uint64_t args[WORDS], mask[WORDS]; /* mask 0: an address */
     uint64_t given;                    /* a bit for each address that is not NULL */
+    uint64_t score;                    /* the number of the score program's object, 0: there is none */
     unsigned char host[HOST_BYTES];    /* what the host lists led to, one after the other */
     bool valid;
 } last;
@@ -62,6 +64,12 @@ static bool lists_differ(const last *l, const fa_operation *op, const fa_args *a
     return false;
 }
 
+/* The address of an object stays readable, and may be another program's by now. */
+static uint64_t score_number(const fa_args *args)
+{
+    return args->score ? args->score->number : 0;
+}
+
 static bool differs(const last *l, const fa_args *args)
 {
     const fa_operation *op = l->repeat.call.op;
@@ -69,7 +77,7 @@ static bool differs(const last *l, const fa_args *args)
     uint64_t any = 0;
     for (size_t i = 0; i < WORDS; i++)
         any |= (word[i] ^ l->args[i]) & l->mask[i];
-    return any != 0 || given(op, args) != l->given || (op->lists && lists_differ(l, op, args));
+    return any != 0 || given(op, args) != l->given || score_number(args) != l->score || (op->lists && lists_differ(l, op, args));
 }
 
 /* False: they lead to more than there is room for. */
@@ -96,7 +104,9 @@ static void remember(last *l, const fa_args *args)
     l->mask[offsetof(fa_args, workspace) / 8] = 0;
     l->given = given(op, args);
     memset(&l->apart, 0, sizeof l->apart);
-    l->valid = remember_lists(l, op, args);
+    l->score = score_number(args);
+    bool ours = !args->score_value_count || args->score_values->size == sizeof *args->score_values; /* all of each is compared */
+    l->valid = remember_lists(l, op, args) && ours;
 }
 
 /* The addresses of a call whose all else is as before. */
@@ -114,7 +124,7 @@ static fa_status place(last *l, const fa_args *args)
     if (st == FA_OK)
         st = fa_span_place(&l->span[c->operands], c->values.workspace);
     if (st == FA_OK)
-        st = fa_spans_apart(l->span, c->operands + 1, &l->apart);
+        st = fa_spans_apart(l->span, c->operands + 1 + c->arrays, &l->apart);
     c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch decided it for its own address */
     l->repeat.key.features = c->problem.features;
     c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);

@@ -2,6 +2,7 @@
 #include "workload.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "gen/text.h"
 #include "launch_count.h"
 #include "plans.h"
@@ -22,6 +23,20 @@ bool fa_workload_open(fa_context *ctx, const fa_options *o, const fa_environment
     return !wanted || ctx->workload;
 }
 
+/* The program that the problem names, for who tunes it. */
+static void add_score(fa_text *t, const char *source)
+{
+    fa_text_str(t, ",\"score\":\"");
+    for (const char *s = source; *s; s++)
+        if (*s == '"' || *s == '\\')
+            fa_text_fmt(t, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            fa_text_fmt(t, "\\u%04x", (unsigned char)*s);
+        else
+            fa_text_add(t, s, 1);
+    fa_text_str(t, "\"");
+}
+
 /* Digits of its own: a program's locale may have another decimal point. */
 static void add_line(fa_text *t, const fa_plan *plan, uint64_t launches)
 {
@@ -30,7 +45,10 @@ static void add_line(fa_text *t, const fa_plan *plan, uint64_t launches)
     double each = plan->seconds > 0 ? plan->seconds : 0, all = each * (double)launches;
     uint64_t whole = all < 1e15 ? (uint64_t)all : (uint64_t)1e15, rest = all < 1e15 ? (uint64_t)((all - (double)whole) * 1e9) : 0;
     fa_problem_print(text, sizeof text, &point);
-    fa_text_fmt(t, "{\"problem\":\"%s\",\"launches\":%" PRIu64 ",\"seconds\":%" PRIu64 ".%09" PRIu64 "}\n", text, launches, whole, rest);
+    fa_text_fmt(t, "{\"problem\":\"%s\",\"launches\":%" PRIu64 ",\"seconds\":%" PRIu64 ".%09" PRIu64, text, launches, whole, rest);
+    if (fa_score_known(&point))
+        add_score(t, fa_score_known(&point)->source);
+    fa_text_str(t, "}\n");
 }
 
 /* Whether the file ends in a line that a killed writer or a full disk has cut. */

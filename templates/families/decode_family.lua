@@ -4,6 +4,7 @@
 
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local decode = { rows_sm = 128, round_up = round_up }
 
@@ -176,9 +177,11 @@ end
 function decode.work(p, c, a, l, sq)
   -- The chain of latencies from the arrival of an iteration's keys to its last product, or the products themselves.
   local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
+  -- A program's instructions, of all warps of a block on four schedulers.
+  local program = program_cost(p).issue * c.br * c.bk * c.key_warps / 128
   local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
-  return decode.stream(p, c, a, math.max(chain, c.ctas * products), sq, l.boxed)
+  return decode.stream(p, c, a, math.max(chain, c.ctas * products) + program, sq, l.boxed)
 end
 
 function decode.params(p, c)
@@ -209,7 +212,7 @@ function decode.family(t)
     for _, x in ipairs(from) do to[#to + 1] = x end
     return to
   end
-  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides", { "br", "bk" }
+  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides+score", { "br", "bk" }
   t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work

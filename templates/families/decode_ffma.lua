@@ -2,6 +2,7 @@
 -- a group has one or two rows. Each warp walks keys of its own.
 
 local decode = include "families/decode_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 -- 16-byte chunks of K's rows; chunks of a row of Q that each of `lanes` lanes holds.
 local function chunks_of(p) return decode.round_up(p.d, 8) * p.bytes // 16 end
@@ -64,6 +65,7 @@ return decode.family {
     local loads = c.bk * (dot_chunks(p, c.dot_lanes) * c.dot_lanes + l.col_chunks * l.col_lanes) // 32
     local convert = p.dtype == "fp32" and 0 or width
     local issue = loads * (1 + convert + c.br * width) + 12 * c.bk * (l.chunks + l.chunks_v) // 32 + c.br * (2 * c.dot_lanes + 40) + 60
+    issue = issue + program_cost(p).issue * c.br * c.bk // 32
     -- The chain of latencies of one warp, which issues 1.4 clocks apart, and the time of the schedulers, which at times find no warp
     -- that is ready.
     local iteration = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)

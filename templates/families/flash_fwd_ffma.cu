@@ -102,6 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
   }
 
 //| indented(2, pr.begin_dropout)
+//| indented(2, pr.begin_score, "where.head")
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -150,19 +151,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 
 #pragma unroll
       for (int i = 0; i < RI; i++) {
+//| if pr.has_score then
+//|   indented(8, pr.apply, "ffma", "s", "MASKED")
+//| end
         if constexpr (MASKED) {
 //| indented(10, pr.hide, "ffma", "s", "-infinity()")
         }
         float m = state[i].m;
 #pragma unroll
         for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
-        const float keep = raise(state[i], half_warp_max(m), p.scale_log2);
-        const float shift = shift_of(state[i].m, p.scale_log2);
+        const float keep = raise(state[i], half_warp_max(m), $(pr.unit_log2));
+        const float shift = shift_of(state[i].m, $(pr.unit_log2));
 //| indented(8, pr.dropping, "const Row own = row_of(p, where, where.row + row_at(i));",
 //|   "const int number = (int)(where.batch * p.hq + own.head);")
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          $(pr.p_type) e = probability(s[i][j], p.scale_log2, shift);
+          $(pr.p_type) e = probability(s[i][j], $(pr.unit_log2), shift);
           state[i].l += e;
 //| indented(10, pr.drop_pair, "e", "number", "(int)own.query", "block * BC + x + 16 * j")
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
@@ -207,12 +211,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
   // O / l to memory, LSE = scale m + log(l). A row that saw no key has l = 0: O = 0, LSE = -inf.
 #pragma unroll
   for (int i = 0; i < RI; i++) {
-    const float l = half_warp_sum(state[i].l);
+    $(pr.sum_type) l = half_warp_sum(state[i].l);
+//| local at = "row_of(p, where, where.row + row_at(i))"
+//| indented(4, pr.add_sink, "l", "state[i].m", at .. ".head", at .. ".query")
     const float inverse = reciprocal(l)$(pr.out_scale);
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
-    if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
+    if (is_far(state[i].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
 //| if pr.right then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
@@ -220,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
       zero = fmaf(o[i][j].x, 0.f, fmaf(o[i][j].y, 0.f, fmaf(o[i][j].z, 0.f, fmaf(o[i][j].w, 0.f, zero))));
     if (!(zero == 0.f)) tainted |= 1u << i;
 //| end
-    if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[i], l, p.scale);
+    if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state[i]", "l", "z"));
     float *const to = (float *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
 #pragma unroll
     for (int j = 0; j < VJ; j++) {

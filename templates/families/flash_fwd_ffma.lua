@@ -2,10 +2,11 @@
 -- Half a warp (16 lanes) shares RI rows: lane x holds columns x, x + 16, ... of S and every 16th float4 of O.
 
 local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
-  features = "batch-invariant+dropout",
+  features = "batch-invariant+dropout+score",
   tile = { "br", "bc" },
 
   tunables = {
@@ -70,15 +71,15 @@ return {
   end,
 
   work = function(p, c, a, l)
-    local elements = c.br * c.bc // 32
+    local elements, program = c.br * c.bc // 32, program_cost(p)
     -- 16-byte loads: for S, RI + BC/16 per chunk of the head_dim; for P V, RI + 4 VJ per four keys.
     local loads = c.warps * (l.chunks * (l.ri + c.bc // 16) + c.bc // 4 * (l.ri + 4 * l.vj))
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
       unit = "ffma",
-      exps = 1,
-      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 58 or 8)) + loads,
+      exps = 1 + program.exps,
+      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 58 or 8) + program.issue) + loads,
       smem_bytes = loads * 512,
     }
   end,

@@ -154,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   }
 
 //| indented(2, pr.begin_dropout)
+//| indented(2, pr.begin_score, "where.head")
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -233,12 +234,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       load_k(block - STAGES_K, stage_k);
       cp_async_commit();
 //| end
+//| indented(6, pr.scoring, "apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);")
 //| if p.align >= 4 then
       if constexpr (MASKED) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| else
       if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
-      softmax(s, o, state, p.scale_log2);
+      softmax(s, o, state, $(pr.unit_log2));
 //| indented(6, pr.dropping, "drop(s, p, dropout, where, where.row + warp_row, block, at);")
       u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);

@@ -7,6 +7,7 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers that a thread may have when an SM is to hold this many blocks.
@@ -15,7 +16,7 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
   tile = { "br", "bc" },
 
   tunables = {
@@ -117,7 +118,7 @@ return {
     if p.o_bytes == 2 and p.align >= 16 then l.bytes = math.max(l.bytes, c.br * l.chunks_v * 16) end
     -- Registers: accumulators of O and S, fragments in flight, row states, addresses.
     local mb = c.br // c.warps // 16
-    l.regs = mb * l.vb * 4 + mb * (c.bc // 8) * 4 + mb * 8 + 40
+    l.regs = mb * l.vb * 4 + mb * (c.bc // 8) * 4 + mb * 8 + 40 + program_cost(p).regs
     if c.q_regs == 1 then l.regs = l.regs + mb * (l.chunks // 2) * 4 end
     -- What the compiler keeps besides. Of some hundred configs compiled for sm_80 those that spilled take more than seven eighths of
     -- the limit by this count, and most that take more do.
@@ -156,6 +157,7 @@ return {
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements, with packed rows for two.
     local random = p.has_dropout and elements * (c.pack > 0 and 28 or 15) or 0
     local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
+    local program = program_cost(p)
     -- Waiting per block of keys: two barriers with the copy of V or of K after them, or one barrier. Fitted, see gen/cost.c.
     local latency = ({ [0] = 630, 1100, 240 })[c.order]
     if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
@@ -172,9 +174,9 @@ return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
-      exps = 1,
-      issue = (n_mma + elements * (beside and 4 or 3) + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb))
-        * more,
+      exps = 1 + program.exps,
+      issue = (n_mma + elements * ((beside and 4 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+        + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * (beside and 1.45 or 1.2) * more,
       latency = latency,
       tile_latency = 5200,

@@ -94,6 +94,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "wgmma/hopper_products.cu"
 
+//| if pr.reads_ahead then
+//|   include "wgmma/hopper_ahead.cu"
+
+//| end
 //| include "wgmma/hopper_mask.cu"
 
 //| include "wgmma/hopper_softmax.cu"

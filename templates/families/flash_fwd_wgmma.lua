@@ -9,6 +9,7 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
 local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
@@ -21,8 +22,15 @@ local function registers(a, c)
   return launch, consumer
 end
 
--- Registers per thread that S, P and O take.
-local function matrices(p, c) return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 end
+-- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
+-- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
+-- spilled would have found room without.
+local function matrices(p, c)
+  local program = program_cost(p)
+  local lookups = program.cuts_beside and c.bc // 2 or 0
+  for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
+  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs + lookups
+end
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
@@ -123,7 +131,7 @@ local fitted = {
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -371,6 +379,7 @@ return {
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
+    issue = issue + math.floor(elements * program_cost(p).issue_ahead)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
@@ -393,7 +402,7 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      exps = c.exp > 0 and 1 - 1 / c.exp or 1,
+      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_cost(p).exps,
       issue = issue * more,
       efficiency = feed_rate(p, c),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,

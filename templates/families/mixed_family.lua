@@ -54,7 +54,7 @@ return function(doc, prompt, few)
   return {
     doc = doc,
     rank = prompt.rank,
-    features = "lengths+pages+batch-invariant+lse-strides",
+    features = "lengths+pages+batch-invariant+lse-strides+score",
     tile = prompt.tile,
     tunables = prompt.tunables,
     constraints = constraints,

@@ -61,11 +61,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
     __syncthreads();
   }
   float *const s = (float *)p.scores + t.scores;
+//| indented(2, pr.begin_score, "t.head")
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
       if (row < sq && col < sk)
-        s[(long long)row * p.sk + col] = $(pr.sees("row", "col")) ? $(pr.score("sum[i][j]")) : -infinity();
+        s[(long long)row * p.sk + col] = $(pr.sees("row", "col")) ? $(pr.score("sum[i][j]", "t.head", "row", "col")) : -infinity();
     }
 }
 
@@ -80,13 +81,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   float m = -infinity(), l = 0.f;
   for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
+//| if pr.has_sink then
+  const float z = sink_of(p, sequence, t.head, row);
+  m = fmaxf(m, z);
+  if (lane == 0) l = $(pr.exp("z", "m"));
+//| end
   for (int j = lo + lane; j <= hi; j += 32) l += $(pr.exp("s[j]", "m"));  // NaN where all scores are beyond fp32
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = 1.f / l;
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
   for (int j = lane; j < sequence.sk(); j += 32)
     s[j] = $(pr.seen("j", "lo", "hi")) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
-  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? -infinity() : $(pr.lse("m", "l"));
+//| local keyless = pr.has_sink and "z" or "-infinity()"
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? $(keyless) : $(pr.lse("m", "l"));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {

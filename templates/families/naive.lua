@@ -2,10 +2,11 @@
 -- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
 
 local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
-  features = "dropout",
+  features = "dropout+score",
   default = false,
   reference = true,
 
@@ -32,17 +33,17 @@ return {
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
     local values = values_of(p)
-    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.seen
+    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.program .. values.seen
   end,
 
   work = function(p, c, a, l)
-    local tile = c.tile
+    local tile, program = c.tile, program_cost(p)
     return {
       rows = tile, cols = tile,
       matrix_flops = 2 * (p.d + p.dv),
       unit = "ffma",
-      exps = 1,
-      issue = tile * tile // 32 * (p.d + p.dv + 16),
+      exps = 1 + program.exps,
+      issue = tile * tile // 32 * (p.d + p.dv + 16 + program.issue),
       smem_bytes = tile * tile * (p.d + p.dv) // 2,
     }
   end,

@@ -181,6 +181,10 @@ struct WarpRows {
                                          u32 v_tile) {
     float s[BR][SCORES];
     scores(s, k_tile);
+//| if pr.has_score then
+//|   indented(4, pr.begin_score, "tile.head")
+//|   indented(4, pr.apply, "dots", "s", "true")
+//| end
     if (masked) {
 //| indented(6, pr.hide, "dots", "s", "-infinity()")
     }
@@ -189,17 +193,17 @@ struct WarpRows {
       float top = s[r][0];
 #pragma unroll
       for (int i = 1; i < SCORES; i++) top = fmaxf(top, s[r][i]);
-      if (__any_sync(~0u, (top - state[r].m) * p.scale_log2 > LAG)) {
-        const float keep = raise(state[r], fmaxf(state[r].m, warp_max(top)), p.scale_log2);
+      if (__any_sync(~0u, (top - state[r].m) * $(pr.unit_log2) > LAG)) {
+        const float keep = raise(state[r], fmaxf(state[r].m, warp_max(top)), $(pr.unit_log2));
 #pragma unroll
         for (int c = 0; c < COL_CHUNKS; c++)
 #pragma unroll
           for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
       }
-      const float shift = shift_of(state[r].m, p.scale_log2);
+      const float shift = shift_of(state[r].m, $(pr.unit_log2));
 #pragma unroll
       for (int i = 0; i < SCORES; i++) {
-        const float e = probability(s[r][i], p.scale_log2, shift);
+        const float e = probability(s[r][i], $(pr.unit_log2), shift);
         const int key = key_of_score(i), at = place_of_key(key % KEYS_V) * KEYS_LANE + key / KEYS_V;
         if (TWINS == 1 || dot_lane(lane) % TWINS == 0) {
           state[r].l += e;

@@ -1,3 +1,4 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the rows of a warp as fragments of mma.sync and wgmma ----
 struct WarpRows {
   Lane at;
@@ -27,8 +28,10 @@ struct WarpRows {
                                          u32 v_tile) {
     float s[MB][NB][4];
     scores(s, q, k_tile, at);
+//| indented(4, pr.begin_score, "tile.head")
+//| indented(4, pr.scoring_by, "!masked", "s, p, scored, tile.row + row, block, at")
     if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);
-    softmax(s, o, state, p.scale_log2);
+    softmax(s, o, state, $(pr.unit_log2));
     u32 probabilities[MB][P_STEPS][4];
     to_fragments(probabilities, s);
     accumulate(o, probabilities, v_tile, at);

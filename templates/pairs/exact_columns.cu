@@ -29,12 +29,14 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 //| indented(2, pr.begin_dropout)
+//| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = first_key(sequence, query); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll 4
     for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
+//| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")
 //| raise_exactly()
     row.m = top;
     row.l = fmaf(row.l, keep, e);
@@ -44,7 +46,7 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     if (col + 2 < DV) row.o.z = fmaf(e, element_of(v, col + 2), row.o.z * keep);
     if (col + 3 < DV) row.o.w = fmaf(e, element_of(v, col + 3), row.o.w * keep);
   }
-  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
   return row;
 }
 
@@ -52,7 +54,7 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence, int head, int query, int col, const Sum &sum) {
   if (col >= DV) return sum;
   if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-//| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, p.scale_log2)"
+//| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, " .. pr.unit_log2 .. ")"
 //| if p.mask ~= "none" then
   if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {
 //| else
@@ -60,7 +62,7 @@ __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence
 //| end
     Sum row = exact_columns(p, sequence, head, query, col);
 //| if c.rescale == 3 then
-    row.m *= p.scale_log2;
+    row.m *= $(pr.unit_log2);
 //| end
     return row;
   }

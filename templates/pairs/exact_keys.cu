@@ -1,8 +1,9 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- A row's maximum with one key more, the factor of what the keys before have added, and the key's P: exponents are exactly 0 at the
 //| -- maximum.
 //| function raise_exactly()
-    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * $(pr.unit_log2));
+    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * $(pr.unit_log2));
 //| end
 // ---- keys of a row one by one, straight from global memory ----
 

@@ -20,6 +20,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
   for (int n = 0; n < (D + 31) / 32; n++)
     q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
 //| indented(2, pr.begin_dropout)
+//| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
@@ -28,6 +29,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
+//| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")
 //| raise_exactly()
     row = {top, fmaf(row.l, keep, e)};
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
@@ -35,7 +37,8 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
   }
   // A largest score beyond fp32, in either direction, is no weight.
-  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
+//| indented(2, pr.add_sink, "row.l", "row.m", "head", "query")
   const float inverse = reciprocal(row.l)$(pr.out_scale);
 #pragma unroll
   for (int n = 0; n < (DV + 31) / 32; n++)
@@ -78,7 +81,7 @@ __device__ __forceinline__ void store_again(const Params &p, const Sequence &seq
 //| end
   const RowState row = exact_row(p, sequence, head, query, put);
   if (p.lse != nullptr && threadIdx.x % 32 == 0)
-    p.lse[sequence.lse(head, query)] = log_sum_exp(row, row.l, p.scale);
+    p.lse[sequence.lse(head, query)] = $(pr.log_sum_exp("row", "row.l", "sink_of(p, sequence, head, query)"));
 }
 // To global memory.
 __device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {

@@ -15,6 +15,16 @@
 --                       (i + 8, j + 8)
 --   at                  the elements; or their bits in `bits`, a word that says what is kept
 --
+-- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all
+-- rows.
+--
+--   loops, at      as above
+--   row            of an element: a row of the head, or of the group
+--   key, column    an element's key is their sum: key is the same for a thread, column a number once loops are unrolled
+--   distance       key - query of an element, from that of the warp's first row and the block's first key on, but for lanes; and t
+--   word           of arrays that are read ahead, two keys to a word, of which `e` is the key
+--   shift          of a row, what its exponents are relative to, where scores become those at once
+--
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
 -- same of 16-bit elements by twos.
 
@@ -34,6 +44,11 @@ layouts.mma = {
     pair = "key = block * BC + n * 8 + key_of_column(2 * at.t + e)",
     number = "(int)(where.batch * p.hq + where.head)", query = "row + m * 16 + at.g", key = "key",
     at = { "[m][n][e]", "[m][n + 1][e]", "[m][n][2 + e]", "[m][n + 1][2 + e]" },
+  },
+  score = {
+    loops = { "int n = 0; n < NB; n++", "int e = 0; e < 2; e++", "int m = 0; m < MB; m++", "int h = 0; h < 2; h++" },
+    row = "row + m * 16 + h * 8 + at.g", key = "block * BC + key_of_column(2 * at.t)", column = "n * 8 + e * key_of_column(1)",
+    at = "[m][n][2 * h + e]",
   },
 }
 
@@ -100,6 +115,12 @@ layouts.wgmma = {
     words = { "x", "z", "y", "w" },
     at = { "[2 * n]", "[2 * n + 1]", "[2 * n + 2]", "[2 * n + 3]" },
   },
+  score = {
+    loops = { "int n = 0; n < NS / 4; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },
+    row = "row + 8 * h", key = "block * BC + 2 * t", column = "n * 8 + e", shift = "shift[h]",
+    word = "[2 * n + h]", distance = "8 * n + e - 8 * h, t",
+    at = "[4 * n + 2 * h + e]",
+  },
 }
 
 -- wgmma transposed, in the kernel of dK and dV, x[NS].
@@ -131,6 +152,7 @@ layouts.ffma = {
   inner = { "int j = 0; j < CJ; j++" },
   query = "query", key = "x + 16 * j",
   at = "[i][j]",
+  score = { loops = { "int j = 0; j < CJ; j++" }, row = "where.row + row_at(i)", key = "block * BC + x", column = "16 * j", at = "[i][j]" },
 }
 
 -- Dot products, x[BR][SCORES].
@@ -141,6 +163,11 @@ layouts.dots = {
   inner = { "int i = 0; i < SCORES; i++" },
   query = "query", key = "key_of_score(i)",
   at = "[r][i]",
+  score = {
+    loops = { "int i = 0; i < SCORES; i++", "int r = 0; r < BR; r++" },
+    row = "tile.row + r", key = "block * BC + key_of_score(0)", column = "i * (PASSES * ABREAST)",
+    at = "[r][i]",
+  },
 }
 
 return layouts

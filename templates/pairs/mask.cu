@@ -24,3 +24,4 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return 
 //| end
 
 //| pr.key_range()
+//| pr.program()

@@ -10,6 +10,7 @@ local parts = {
   include "pairs/hide.cu",
   include "pairs/drop.cu",
   include "pairs/score.lua",
+  include "pairs/program.cu",
   include "pairs/ranges.cu",
 }
 

@@ -2,7 +2,10 @@
 
 return function(pr, p)
   -- The score as such. Kernels whose exponentials are of base 2 have none: their exponents take the scale along.
-  function pr.score(product) return product .. " * p.scale" end
+  function pr.score(product, head, row, key)
+    if not pr.has_score then return product .. " * p.scale" end
+    return pr.score_of(product, head, row, key) .. (p.score.unit and " * " .. p.score.unit or "")
+  end
 
   -- The exponent of P: a product in the unit of `shift`, less that one, rounded once. shift: of the row, its maximum or LSE.
   function pr.exponent(product, unit, shift) return ("fmaf(%s, %s, -%s)"):format(product, unit, shift) end

@@ -16,7 +16,9 @@ return function(p)
   -- Where rows lie, and which pairs are dropped.
   v.rows = v.strides .. v.strides_of_lse .. v.sequences .. v.dropout
 
-  v.scores = "scale scale_log2 b hq hkv group sq sk "
+  -- Of a score program: its operands, and where its sequences' diagonals are, where it asks.
+  v.program = p.score and "score " .. (p.score.off and (p.has_lengths and "off " or "relative off ") or "") or ""
+  v.scores = "scale scale_log2 b hq hkv group sq sk " .. v.program
   -- Which pairs are seen: of each sequence by its own lengths, or of all.
   v.seen = p.has_lengths and "total_q total_k relative shift_lo shift_hi " or "diag_lo diag_hi "
   v.pages = p.has_pages and "page_size pages page_table_stride " or ""

@@ -17,13 +17,15 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const float l = quad_sum(state[m][h].l);
+      $(pr.sum_type) l = quad_sum(state[m][h].l);
+//| local of = "row_of(p, w, w.row + warp_row + m * 16 + h * 8 + g)"
+//| indented(6, pr.add_sink, "l", "state[m][h].m", of .. ".head", of .. ".query")
       const float inverse = reciprocal(l)$(pr.out_scale);
       const int tile_row = warp_row + m * 16 + h * 8 + g;
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
-      if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
+      if (real && is_far(state[m][h].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
 //| if pr.right then
       int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
@@ -31,7 +33,7 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       if (real && top > 0x7f800000) tainted |= 1u << (2 * m + h);
 //| end
       if (p.lse != nullptr && t == 0 && real)
-        p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[m][h], l, p.scale);
+        p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state[m][h]", "l", "z"));
 //| if staged then
 #pragma unroll
       for (int v = 0; v < VB; v++)

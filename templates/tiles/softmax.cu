@@ -67,3 +67,4 @@ __device__ __forceinline__ float reciprocal(float l) {
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale) {
   return l == 0.f ? -infinity() : $(pr.lse_log2("row.m", "l", "scale"));
 }
+//| pr.sink_functions()

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| needs "c.cluster c.o_path l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -134,6 +134,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
+//| indented(4, pr.begin_score, "where.head")
+//| if pr.reads_ahead then
+    ScoreAhead ahead;
+    auto read = [&](int block) {
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    };
+//| end
 //| if p.has_dropout then
     // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
     auto drop_block = [&](int block) {
@@ -175,9 +182,16 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
+//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
+//| indented(6, pr.scoring_by, pr.is_whole("keys"), arguments, pr.reads_ahead)
       if ($(pr.is_whole("keys"))) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
+//| if l.relative and pr.slopes then
+    auto exponents = [&](int block) {
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    };
+//| end
 //| if l.skip_late then
     int trailing = 0;  // blocks at the end that only others see: O leaves first
 //| end

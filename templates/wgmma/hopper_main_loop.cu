@@ -1,4 +1,4 @@
-//| needs "l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -17,13 +17,14 @@
 //| if l.pingpong_products then
         pingpong_pass(wg);
 //| end
+//| indented(8, pr.reading, "read(block - 1);")
         wgmma_wait<1>(s);
         release_k();
-        mask(block - 1);
+        $(l.relative and pr.slopes and "exponents" or "mask")(block - 1);
 //| if l.interleaved then
-        const bool moved = next_maxima(s, state, keep, p.scale_log2);
+        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
 //| else
-        const bool moved = next_softmax(s, state, keep, p.scale_log2);
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);

@@ -1,3 +1,4 @@
+//| needs "l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -10,3 +11,27 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence, int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
+//| if pr.has_score then
+
+// Before that products become scores. CUT: keys past the last may be among them.
+template <bool CUT>
+__device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block,
+                                            int t$(pr.reads_ahead and ", const ScoreAhead &ahead" or "")) {
+//|   indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
+}
+//|   if l.relative and pr.slopes then
+// Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
+__device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
+                                               const RowState (&state)[2], int row, int block, int t, bool whole) {
+  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
+  if (whole) {
+//|     indented(4, pr.apply, "wgmma", "s", "exponents")
+    return;
+  }
+  apply_score<true>(s, p, scored, row, block, t);
+  apply_mask(s, p, sequence, row, block, t);
+#pragma unroll
+  for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
+}
+//|   end
+//| end

@@ -11,6 +11,7 @@
 #pragma unroll 1
       for (; block > keys.first; block--) skip_k(), skip_v();
 //| end
+//| indented(6, pr.reading, "read(block);")
 //| local to = l.ahead and "  " or ""
 //| if l.ahead then
       if (!begun) {

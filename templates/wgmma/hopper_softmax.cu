@@ -22,6 +22,9 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
+//|   if pr.slopes then
+// They are there already.
+//|   end
 __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
   const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
   int top[2] = {0, 0};
@@ -30,8 +33,10 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+//|   if not pr.slopes then
       x = $(pr.exponent("x", "scale_log2", "shift[h]"));
       y = $(pr.exponent("y", "scale_log2", "shift[h]"));
+//|   end
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
   const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || is_far(state[0].m, 1.f) || is_far(state[1].m, 1.f));
@@ -137,8 +142,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                     float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
-  first_maxima(s, state, p.scale_log2);
-  const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+  first_maxima(s, state, $(pr.unit_log2));
+  const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
@@ -151,7 +156,7 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
                                                    const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
-  const float scale_log2 = p.scale_log2, shift[2] = $(next_shift);
+  const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
@@ -194,7 +199,7 @@ __device__ __forceinline__ void rescale(float (&o)[NO], const float (&keep)[2]) 
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&)[NO], RowState (&state)[2],
                                                     float (&)[2], const Params &p) {
-  first_softmax(s, state, p.scale_log2);
+  first_softmax(s, state, $(pr.unit_log2));
   to_operand(a, s);
 }
 // P of a later block, after next_softmax() and the P V before.

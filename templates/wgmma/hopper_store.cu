@@ -1,5 +1,9 @@
 //| needs "c.o_path c.rescale l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local log2_scale, scale = pr.unit_log2, pr.unit
+//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//|   log2_scale, scale = "1.f", "0.693147180559945309f"
+//| end
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
@@ -14,10 +18,10 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 //| if l.pack == 1 then
   const Row at = row_of(p, where, row);
   if (p.lse != nullptr && t == 0 && row < row_count(p, sequence))
-    p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+    p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state", "l", "sink_of(p, sequence, at.head, at.query)", scale, log2_scale));
 //| else
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
-    p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+    p.lse[sequence.lse(where.head, row)] = $(pr.log_sum_exp("state", "l", "sink_of(p, sequence, where.head, row)", scale, log2_scale));
 //| end
 }
 
@@ -71,11 +75,21 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
                                            int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
-  const u32 again = KEYS ? rows_again(sequence, state, o, row, p.scale_log2) : 0;
+  const u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
+//|   if pr.has_sink then
+    float l = quad_sum(state[h].l);
+//|     if l.pack == 1 then
+//|       indented(4, pr.add_sink, "l", "state[h].m", "row_of(p, where, i).head", "row_of(p, where, i).query", log2_scale, scale)
+//|     else
+//|       indented(4, pr.add_sink, "l", "state[h].m", "where.head", "i", log2_scale, scale)
+//|     end
+    const float inverse = reciprocal(l)$(pr.out_scale);
+//|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
+//|   end
     store_lse(p, where, $(sequence)state[h], l, i, t);
 //|   if l.pack == 1 then
     const bool real = i < row_count(p, sequence);
@@ -125,8 +139,10 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   end
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
   float l[2], inverse[2];
+//|   if not pr.has_sink then
 #pragma unroll
   for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h])$(pr.out_scale);
+//|   end
 //|   if c.o_path == 2 then
   tma_wait_read();  // of the tile before, by the thread that stored it
 //|   end
@@ -134,7 +150,15 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
   const int first = row + warp_row;
-  const u32 again = rows_again(sequence, state, o, first + lane / 4, p.scale_log2);
+//|   if pr.has_sink then
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    l[h] = quad_sum(state[h].l);
+//|     indented(4, pr.add_sink, "l[h]", "state[h].m", "where.head", "first + lane / 4 + 8 * h", log2_scale, scale)
+    inverse[h] = reciprocal(l[h])$(pr.out_scale);
+  }
+//|   end
+  const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;

@@ -1,4 +1,5 @@
 //| needs "c.combine c.named l.parts_batch"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how the parts of segments become one ----
 // SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. A
@@ -80,11 +81,11 @@ __device__ __forceinline__ void fold_segments(const Params &p, const Sequence &s
   for (int h = 0; h < HELD; h++) {
     if (h >= n) break;
     const int segment = from + h, begin = section_of(segment) * SECTION, slot = slot_of(segment, walk.first, segments);
-    section = segment > begin && begin >= walk.first ? fold(section, parts[h], p.scale_log2) : parts[h];
+    section = segment > begin && begin >= walk.first ? fold(section, parts[h], $(pr.unit_log2)) : parts[h];
     if (slot >= SLOT_FIRST)
       left(slot).store(p, section);
     else if (slot == SLOT_TILE)
-      whole = begin > 0 ? fold(whole, section, p.scale_log2) : section;
+      whole = begin > 0 ? fold(whole, section, $(pr.unit_log2)) : section;
   }
   if (from + n < walk.upto) {
     kept(SLOT_TILE, parity).store(whole, four == 0);
@@ -117,7 +118,7 @@ __device__ __forceinline__ void store_segments(const Params &p, const Sequence &
         x[g] = *(const float4 *)(part_of_group(smem, last, group + g) + exchange_offset(row, 2 * four));
       }
       parts[h] = $(wk.no_part);
-      parts[h].add(states, x, p.scale_log2);
+      parts[h].add(states, x, $(pr.unit_log2));
     };
     meet(0);
     if (HELD > 1 && n > 1) {  // without a branch for each, so that all are under way together
@@ -193,8 +194,8 @@ __device__ __forceinline__ void add_segments(const Params &p, const Sequence &se
     }
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {  // after the last part are sections that do not end
-      section = choose((flags[k] & GOES_ON) != 0, fold(section, parts[k], p.scale_log2), parts[k]);
-      if ((flags[k] & CLOSES) != 0) whole = (flags[k] & FIRST) != 0 ? section : fold(whole, section, p.scale_log2);
+      section = choose((flags[k] & GOES_ON) != 0, fold(section, parts[k], $(pr.unit_log2)), parts[k]);
+      if ((flags[k] & CLOSES) != 0) whole = (flags[k] & FIRST) != 0 ? section : fold(whole, section, $(pr.unit_log2));
     }
   }
   store_row(p, sequence, tile, row, four * 4, whole);

@@ -1,4 +1,5 @@
 //| needs "c.combine c.named l.overlay l.parts_batch"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
 // Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
@@ -15,7 +16,7 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
                                           const Sum &sum) {
   const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
   const Sum s = checked(p, sequence, head, query, col, sum);
-//| indented(2, wk.store_sum, "s", { "head", "query" }, "col", "col == 0", "p.scale")
+//| indented(2, wk.store_sum, "s", { "head", "query" }, "col", "col == 0", pr.unit_log2, pr.unit)
 }
 //| if not p.has_batch_invariant then
 
@@ -34,7 +35,7 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
                                           int parts, int step) {
 //| local from = "part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row"
-//| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, "p.scale_log2")
+//| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, pr.unit_log2)
   store_row(p, sequence, tile, row, four * 4, sum);
 }
 //| end
@@ -74,7 +75,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
       states_of[g] = states_of_group(smem, g)[row];
       x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
     }
-    sum.add(states_of, x, p.scale_log2);
+    sum.add(states_of, x, $(pr.unit_log2));
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
@@ -110,7 +111,7 @@ __device__ __forceinline__ void store_keyless(const Params &p) {
       for (int head = threadIdx.x / 32; head < p.hq; head += THREADS / 32) {
         output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
         for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
-        if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
+        if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = $(pr.keyless_lse("head", "query"));
       }
   }
 }

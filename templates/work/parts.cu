@@ -3,6 +3,8 @@
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
 //| return function(wk, p, l)
+//|   local pr = include("pairs/pairs.lua").of(p, l)
+//|
 //|   -- No part yet.
 //|   wk.no_part = "{-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}"
 //|
@@ -63,9 +65,16 @@ if ($(first)) $(state) = make_float2($(sum).m, $(sum).l);
 //|
 //|   -- Four columns of a row of O, from `col` on, out of the sum of all its parts: O = sum / l and LSE. A row that saw no key has l = 0:
 //|   -- O = 0, LSE = -inf. at: its {head, query}; the thread of the `first` columns writes LSE. factor: what follows 1 / l.
-//|   function wk.store_sum(sum, at, col, first, scale, factor)
-const float inverse = reciprocal($(sum).l)$(factor or "");
-if (p.lse != nullptr && $(first)) p.lse[sequence.lse($(at[1]), $(at[2]))] = log_sum_exp({$(sum).m, $(sum).l}, $(sum).l, $(scale));
+//|   function wk.store_sum(sum, at, col, first, scale_log2, scale, factor)
+//|     local all = sum .. ".l"
+//|     if pr.has_sink then
+//|       all = "l"
+float l = $(sum).l;
+//|       pr.add_sink("l", sum .. ".m", at[1], at[2], scale_log2, scale)
+//|     end
+//|     local lse = pr.log_sum_exp(("{%s.m, %s.l}"):format(sum, sum), all, "z", scale, scale_log2)
+const float inverse = reciprocal($(all))$(factor or "");
+if (p.lse != nullptr && $(first)) p.lse[sequence.lse($(at[1]), $(at[2]))] = $(lse);
 store_columns((output *)p.o + sequence.o() + $(at[2]) * p.o_ss + $(at[1]) * p.o_sh, $(col),
               make_float4($(sum).o.x * inverse, $(sum).o.y * inverse, $(sum).o.z * inverse, $(sum).o.w * inverse));
 //|   end

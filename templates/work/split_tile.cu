@@ -18,7 +18,7 @@
 
 //| include "pairs/exact_columns.cu"
 
-//| local log2_scale, scale = "p.scale_log2", "p.scale"
+//| local log2_scale, scale = pr.unit_log2, pr.unit
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
@@ -29,7 +29,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
-//| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", scale, pr.out_scale)
+//| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
 }
 
 //| if l.walks then

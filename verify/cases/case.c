@@ -2,6 +2,7 @@
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
@@ -162,6 +163,7 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     q->hkv = q->hkv ? q->hkv : 1;
     q->hq = q->hq ? q->hq : q->hkv;
     int lse = st == FA_OK ? fa_operand_index(fa_operation_find(q->op), "lse") : -1;
+    out->scalars = fa_score_scalars_of(st == FA_OK ? fa_score_known(q) : NULL);
     out->ragged = fa_ragged_typical(q, seed);
     out->dropout = q->features & FA_FEATURE_DROPOUT ? FA_DROPOUT_TYPICAL : 0;
     if (lse >= 0 && q->features & FA_FEATURE_LSE_STRIDES)
@@ -169,7 +171,38 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     return st;
 }
 
+/* What stands in the text times a power of two from 2^-6 to 2, inside the bounds. */
+static double draw_scalar(const fa_score_operand *o, fa_random *r)
+{
+    double v = o->value * exp2(7 * fa_random_unit(r) - 6);
+    v = o->type == FA_SCORE_I32 ? floor(v) : v;
+    return fmin(fmax(v, o->least), o->most);
+}
+
+void fa_case_set_score(fa_case *c, const fa_program *program, bool drawn)
+{
+    fa_random r = { fa_random_mix(c->seed ^ 0x7363616c6172) };
+    fa_score_known_name(&c->problem, program);
+    c->scalars = fa_score_scalars_of(program);
+    c->strided_score = drawn;
+    for (int k = 0; drawn && program && k < program->ir.operands; k++)
+        if (program->ir.operand[k].scalar)
+            c->scalars.of[k] = draw_scalar(&program->ir.operand[k], &r);
+}
+
 /* ---- what it says ---- */
+
+/* " score=softcap.lua cap=30": the program, and its scalars by their names. */
+static int print_score(char *buf, size_t n, const fa_case *c)
+{
+    const fa_program *program = fa_score_known(&c->problem);
+    int at = program ? snprintf(buf, n, " score=%s", program->name) : 0;
+    for (int k = 0; program && k < program->ir.operands; k++)
+        if (program->ir.operand[k].scalar)
+            at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, " %s=%.9g", program->ir.operand[k].name,
+                           c->scalars.of[k]);
+    return at;
+}
 
 /* What lies in the order of lse is said here, where it may differ. */
 static int print_ragged(char *buf, size_t n, const fa_case *c)
@@ -187,7 +220,7 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
                                                                                                          "tiny",   "wide",  "beyond",
                                                                                                          "seen" },
                              *const hidden[] = { "values", "nan", "inf" };
-    char problem[160], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
+    char problem[FA_PROBLEM_TEXT], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
     const fa_operation *op = fa_operation_find(p->op);
     for (int i = 0, at = 0; i < op->n; i++)
@@ -208,7 +241,10 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
                       (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
                       (double)fa_case_scale(c), dropout, layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden],
                       c->gap, same);
-    return p->features & ~FA_FEATURE_DROPOUT ? at + print_ragged(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c) : at;
+    at += print_score(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c);
+    return p->features & ~(FA_FEATURE_DROPOUT | FA_FEATURE_SCORE)
+               ? at + print_ragged(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c)
+               : at;
 }
 
 fa_args fa_case_args(const fa_case *c)

@@ -9,6 +9,7 @@
 #include "verify/operands/layout.h"
 #include "verify/operands/ragged.h"
 #include "verify/operands/random.h"
+#include "verify/operands/score_operands.h"
 
 typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */
@@ -49,6 +50,8 @@ typedef struct fa_case {
     int32_t same_q;                  /* this many query heads in a row hold the same data; at least 1 */
     fa_ragged_how ragged;            /* of problems with features: lengths, pages */
     float dropout;                   /* of problems with it: the probability of a pair to be dropped; seed and offset follow from seed */
+    fa_score_scalars scalars;        /* of problems with a score program: what the launch gives; the elements of arrays follow from seed */
+    bool strided_score;              /* and strides of these arrays, which are packed else */
     int32_t unwritten;               /* 1: rows of inputs that no sequence sees, and gaps, are left as the device gives them */
 } fa_case;
 
@@ -69,6 +72,9 @@ typedef enum fa_case_queries { FA_CASE_FEW, FA_CASE_MANY } fa_case_queries;
 void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed);
 
 /* Gives a case that is drawn other values: of FA_VALUES_BEYOND the scale goes with them. */
+/* Gives a case of the forward operation a score program, with scalars by its seed where `drawn`, else those of the text; NULL: none. */
+void fa_case_set_score(fa_case *c, const fa_program *program, bool drawn);
+
 void fa_case_set_values(fa_case *c, fa_case_values values);
 bool fa_case_bounded(const fa_case *c); /* its values are held against bounds */
 

@@ -183,6 +183,11 @@ fa_status fa_case_tensors_open(fa_case_tensors *t, fa_context *ctx, const fa_cas
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
         if (output_of(t->op, i) >= 0)
             st = open_tensor(t, i);
+    if (st == FA_OK)
+        st = fa_score_operands_draw(&t->score, &t->c.problem, &t->sequences.sizes, &t->c.scalars, t->c.seed, t->c.strided_score);
+    if (st == FA_OK)
+        st = fa_score_operands_upload(&t->score, ctx, fa_context_driver(ctx));
+    fa_score_operands_set(&t->score, &t->args);
     return st;
 }
 
@@ -192,6 +197,7 @@ void fa_case_tensors_close(fa_case_tensors *t)
         fa_buffer_close(&t->tensor[i]);
         free(t->dense[i]);
     }
+    fa_score_operands_close(&t->score);
     fa_sequences_close(&t->sequences);
     fa_ragged_close(&t->ragged);
     free(t->use_q);

@@ -5,6 +5,7 @@
 #include "case.h"
 #include "runtime/runtime.h"
 #include "verify/operands/buffer.h"
+#include "verify/operands/score_operands.h"
 #include "verify/operands/sequences.h"
 
 #define FA_POISON 0xff /* of outputs: a NaN of every type */
@@ -20,6 +21,7 @@ typedef struct fa_case_tensors {
     uint8_t *use_table;     /* which entries of the page table name pages of keys that are seen, or lie between such */
     fa_buffer tensor[FA_OPERANDS_MAX];
     float *dense[FA_OPERANDS_MAX]; /* of inputs: the values, in packed order */
+    fa_score_operands score;       /* of problems with a score program */
 } fa_case_tensors;
 
 /* A context of the device is current, here and below. On failure it is to be closed, too. */

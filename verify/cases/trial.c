@@ -17,6 +17,7 @@ struct fa_trial {
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
     fa_scratch scratch;
+    int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
 };
 
 /* Whether operand i is an output that was asked for. */
@@ -100,6 +101,10 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .bounds = fa_case_bounded(&t->in.c) };
     memcpy(call.in, t->in.dense, sizeof call.in);
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
+    call.score = &t->in.score;
+    call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;
+    call.off = fa_offset_of(t->in.c.diagonal, t->in.c.offset);
+    call.approximate = !fa_device_is_simulated(fa_context_device(t->in.ctx));
     fa_status st = fa_expected_open(&t->expected, &call);
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++) {
         if (!t->in.op->operand[i].output)
@@ -203,6 +208,17 @@ static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
     return false;
 }
 
+static bool score_unchanged(const fa_trial *t, fa_verdict *v)
+{
+    if (t->score_changed < 0)
+        return true;
+    v->rule = "bytes outside the outputs";
+    v->at = -1;
+    snprintf(v->text, sizeof v->text, "%s was changed: an operand of the score program",
+             t->in.score.program->ir.operand[t->score_changed].name);
+    return false;
+}
+
 static int64_t unwritten(const fa_trial *t, int operand)
 {
     static const uint8_t poison[4] = { FA_POISON, FA_POISON, FA_POISON, FA_POISON };
@@ -250,6 +266,8 @@ static bool judge(fa_trial *t, fa_verdict *v)
     for (int i = 0; i < t->in.op->n; i++)
         if (fa_case_has(&t->in.c, i) && !unchanged(t, i, v))
             return false;
+    if (!score_unchanged(t, v))
+        return false;
     for (int i = 0; i < t->in.op->n; i++)
         if (is_written(t, i)) {
             if (!is_whole(t, i, v))
@@ -271,7 +289,7 @@ static fa_status launch_anew(fa_trial *t, const fa_plan *plan)
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
         if (fa_case_has(&t->in.c, i))
             st = fa_buffer_download(&t->in.tensor[i]);
-    return st;
+    return st == FA_OK ? fa_score_operands_changed(&t->in.score, &t->score_changed) : st;
 }
 
 /* The status of a verdict, or of what kept it from being one. */

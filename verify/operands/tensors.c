@@ -99,6 +99,18 @@ static void name_operand(fa_tensors *t, int i, CUdeviceptr at)
     fa_operand_set(&t->op->operand[i], &t->args, (void *)(uintptr_t)at, 0, 0, 0);
 }
 
+/* Operands of the score program, the same for all sets. */
+static fa_status open_score(fa_tensors *t)
+{
+    fa_sizes sizes = fa_sizes_of(&t->problem, 0);
+    fa_lengths_sizes(&sizes, &t->ragged.args);
+    fa_status st = fa_score_operands_draw(&t->score, &t->problem, &sizes, NULL, 1, false);
+    if (st == FA_OK)
+        st = fa_score_operands_upload(&t->score, t->ctx, fa_context_driver(t->ctx));
+    fa_score_operands_set(&t->score, &t->args);
+    return st;
+}
+
 /* A piece for each. */
 static fa_status reserve(fa_tensors *t)
 {
@@ -113,7 +125,7 @@ static fa_status reserve(fa_tensors *t)
                            size_of(t, i));
         name_operand(t, i, at);
     }
-    return FA_OK;
+    return open_score(t);
 }
 
 fa_status fa_tensors_reserve_sets(fa_tensors *t, int sets)
@@ -124,7 +136,7 @@ fa_status fa_tensors_reserve_sets(fa_tensors *t, int sets)
             return fa_wrap(check(t, r, "cuMemAlloc"), "tensors of %zu bytes to measure on", t->bytes);
     }
     fa_tensors_use(t, 0);
-    return FA_OK;
+    return open_score(t);
 }
 
 void fa_tensors_use(fa_tensors *t, int set)
@@ -144,6 +156,7 @@ void fa_tensors_close(fa_tensors *t)
     for (int i = 0; i < FA_OPERANDS_MAX && !t->sets; i++)
         if (t->at[i])
             d->cuMemFree(t->at[i]);
+    fa_score_operands_close(&t->score);
     fa_scratch_free(&t->scratch, t->ctx);
     fa_ragged_close(&t->ragged);
     *t = (fa_tensors){ .ctx = NULL };

@@ -3,6 +3,7 @@
 #ifndef FA_VERIFY_OPERANDS_TENSORS_H
 #define FA_VERIFY_OPERANDS_TENSORS_H
 #include "ragged.h"
+#include "score_operands.h"
 #include "scratch.h"
 #include "sequences.h"
 
@@ -22,6 +23,8 @@ typedef struct fa_tensors {
     int sets;
     uint64_t rng[2];  /* of problems with dropout: {seed, offset}, which the device gets with the values of the other inputs */
     fa_ragged ragged; /* lengths and tables of problems with features; the device gets them with the values of the other inputs */
+    /* Of problems with a score program, of every set; scalars may be changed in score.value. args names it: the struct stays where it is */
+    fa_score_operands score;
     fa_scratch scratch;
 } fa_tensors;
 

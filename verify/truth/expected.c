@@ -225,6 +225,9 @@ fa_status fa_expected_finish(fa_expected *e)
         st = naive_errors(e);
     if (st == FA_OK && e->row->terms)
         st = find_terms(e);
+    e->approximate = 0;
+    if (st == FA_OK && e->row->approximate)
+        st = e->row->approximate(&e->call, &e->approximate);
     int scores = e->row->scores ? fa_operand_index(op, e->row->scores) : -1;
     e->score = 0;
     for (int64_t k = 0, n = scores >= 0 ? elements(e, scores) : 0; k < n; k++) {
@@ -290,6 +293,7 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
         s.lse_name = e->title[rows];
     }
     s.score = e->score;
+    s.approximate = e->approximate;
     s.rounding_factor = e->rounding_factor;
     s.times = e->row->times;
     fa_rule_judge(v, &s);

@@ -20,6 +20,8 @@ typedef struct job {
     const fa_attention *a;
     double *o, *lse; /* exact */
     float *naive;
+    bool tanh; /* `most` becomes what an approximate one changes scores by */
+    double most;
     bool bounds; /* o and lse become how far a kernel may be from the exact ones */
     int dtype, o_dtype;
     double p2,
@@ -35,6 +37,7 @@ typedef struct operands {
     const float *q;
     int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
     int64_t head, query;                  /* b hq + h; in its sequence */
+    fa_score_data program;                /* of its sequence; where there is one */
 } operands;
 
 const float *fa_attention_input(const fa_attention *a, const char *name)
@@ -43,8 +46,29 @@ const float *fa_attention_input(const fa_attention *a, const char *name)
     return i < 0 ? NULL : a->in[i];
 }
 
+/* A root of the program; key -1: of the row. */
+static double program_value(const fa_attention *a, fa_score_root root, const operands *at, int64_t key, double score)
+{
+    double value[FA_SCORE_ROOM];
+    fa_score_pair pair = { at->b, at->head % a->hq, at->query, key, score };
+    return fa_score_eval(a->ir, a->ir->root[root], &at->program, &pair, value);
+}
+
+static bool has_root(const fa_attention *a, fa_score_root root)
+{
+    return a->program && a->ir->root[root] >= 0;
+}
+
+/* -inf where there is none. */
+static double sink_of(const fa_attention *a, const operands *at)
+{
+    return has_root(a, FA_SCORE_ROOT_SINK) ? program_value(a, FA_SCORE_ROOT_SINK, at, 0, 0) : -INFINITY;
+}
+
 static double scored(const fa_attention *a, double score, const operands *at, int64_t key)
 {
+    if (has_root(a, FA_SCORE_ROOT_SCORE))
+        return program_value(a, FA_SCORE_ROOT_SCORE, at, key, score);
     return a->score ? a->score(a, score, at->head, at->query, key) : score;
 }
 
@@ -68,6 +92,12 @@ static bool find_operands(operands *out, const fa_attention *a, int64_t number)
         .head = b * a->hq + h,
         .query = i,
     };
+    if (a->program) {
+        out->program = *a->program;
+        out->program.sq = of.nq;
+        out->program.sk = of.nk;
+        out->program.off = a->relative ? of.nk - of.nq : a->off;
+    }
     return i < of.nq;
 }
 
@@ -82,7 +112,7 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
 static void exact_row(job *j, const operands *at, double *s)
 {
     const fa_attention *a = j->a;
-    double m = -INFINITY, l = 0, *o = j->o + at->out;
+    double sink = sink_of(a, at), m = sink, l = 0, *o = j->o + at->out;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *k = key_row(a, at, a->k, a->d, key);
         double x = 0;
@@ -101,26 +131,50 @@ static void exact_row(job *j, const operands *at, double *s)
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * v[i];
     }
+    l += sink == -INFINITY ? 0 : exp(sink - m);
     for (int32_t i = 0; i < a->dv && l > 0; i++)
         o[i] /= l;
-    j->lse[at->lse] = at->last < at->first ? -INFINITY : m + log(l);
+    j->lse[at->lse] = at->last < at->first ? sink : m + log(l);
 }
 
-fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
+static void tanh_row(job *j, const operands *at)
+{
+    const fa_attention *a = j->a;
+    operands off = *at;
+    off.program.tanh_off = FA_TANH_OFF;
+    double most = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *k = key_row(a, at, a->k, a->d, key);
+        double x = 0;
+        for (int32_t i = 0; i < a->d; i++)
+            x += (double)at->q[i] * k[i];
+        double far = fabs(scored(a, x * (double)a->scale, &off, key) - scored(a, x * (double)a->scale, at, key));
+        most = isfinite(far) ? fmax(most, far) : most;
+    }
+    if (has_root(a, FA_SCORE_ROOT_SINK)) {
+        double far = fabs(sink_of(a, &off) - sink_of(a, at));
+        most = isfinite(far) ? fmax(most, far) : most;
+    }
+    pthread_mutex_lock(&j->sums);
+    j->most = fmax(j->most, most);
+    pthread_mutex_unlock(&j->sums);
+}
+
+fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
 {
     double x = 0, size = 0;
     for (int32_t i = 0; i < d; i++) {
         x += (double)q[i] * k[i];
         size += fabs((double)q[i] * k[i]);
     }
-    fa_score s = { x * (double)scale, size * (double)scale, 0, 0 };
+    fa_dot s = { x * (double)scale, size * (double)scale, 0, 0 };
     bool rises = size - x < BEYOND; /* no sum of some products passes fp32 downwards, where it would stay */
     s.beyond = isnan(x) || (x > 2 * BEYOND && rises) ? NAN : size < BEYOND / 2 ? 0 : INFINITY;
     s.beyond_scaled = isnan(x) || (s.value > 2 * BEYOND && rises) ? NAN : s.size < BEYOND / 4 ? 0 : INFINITY;
     return s;
 }
 
-double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted)
+double fa_oracle_score_error(const fa_dot *s, int32_t d, double subtracted)
 {
     return (d + 8) * 0x1p-24 * s->size + 0x1p-23 * fabs(subtracted) + 0x1p-20;
 }
@@ -148,7 +202,7 @@ static void bounds_row(job *j, const operands *at, double *x)
     if (at->last < at->first)
         return;
     for (int64_t key = at->first; key <= at->last; key++) {
-        fa_score s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
+        fa_dot s = fa_oracle_score(at->q, key_row(a, at, a->k, a->d, key), a->d, a->scale);
         beyond = worse(beyond, s.beyond);
         scaled = worse(scaled, s.beyond_scaled);
         x[key] = s.value;
@@ -160,7 +214,7 @@ static void bounds_row(job *j, const operands *at, double *x)
     for (int64_t key = at->first; key <= at->last && all == 0; key++)
         l += exp(x[key] - m);
     for (int64_t key = at->first; key <= at->last && all == 0; key++) {
-        error[key] = fa_oracle_score_error(&(fa_score){ .size = error[key] }, a->d, m);
+        error[key] = fa_oracle_score_error(&(fa_dot){ .size = error[key] }, a->d, m);
         x[key] -= m + log(l);
         up += exp(x[key] + error[key]);
         down += exp(x[key] - error[key]);
@@ -193,19 +247,22 @@ static void naive_row(job *j, const operands *at, float *s)
 {
     const fa_attention *a = j->a;
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
-    float m = -INFINITY, l = 0, *o = j->naive + at->out;
+    float sink = (float)sink_of(a, at), m = sink, l = 0, *o = j->naive + at->out;
     double p2 = 0, step2 = 0;
+    operands off = *at; /* of an approximate tanh, in the one direction or the other */
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *k = key_row(a, at, a->k, a->d, key);
         float x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
-        x = (float)scored(a, (double)(x * a->scale), at, key);
+        off.program.tanh_off = !a->approximate ? 0 : key & 1 ? FA_TANH_OFF : -FA_TANH_OFF;
+        x = (float)scored(a, (double)(x * a->scale), &off, key);
         s[key] = j->dtype == FA_TF32 ? x : fa_number_round_finite(x, j->dtype);
         m = fmaxf(m, s[key]);
     }
     for (int64_t key = at->first; key <= at->last; key++)
         l += s[key] = expf(s[key] - m);
+    l += sink == -INFINITY ? 0 : expf(sink - m);
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
@@ -239,6 +296,8 @@ static void *work(void *user)
             continue;
         if (j->naive)
             naive_row(j, &at, s);
+        else if (j->tanh)
+            tanh_row(j, &at);
         else if (j->bounds)
             bounds_row(j, &at, s);
         else
@@ -273,11 +332,22 @@ fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
     return run(&j);
 }
 
+fa_status fa_oracle_tanh(const fa_attention *a, double *most)
+{
+    job j = { .a = a, .tanh = true, .sums = PTHREAD_MUTEX_INITIALIZER };
+    bool any = false;
+    for (int i = 0; a->approximate && a->program && i < a->ir->n; i++)
+        any = any || a->ir->node[i].op == FA_SCORE_TANH;
+    fa_status st = any ? run(&j) : FA_OK;
+    *most = j.most;
+    return st;
+}
+
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
-    if (a->score)
-        return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that operands change");
+    if (a->score || a->program)
+        return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that %s", a->program ? "a program computes" : "operands change");
     return run(&j);
 }
 

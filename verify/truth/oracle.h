@@ -2,11 +2,12 @@
 #ifndef FA_VERIFY_TRUTH_ORACLE_H
 #define FA_VERIFY_TRUTH_ORACLE_H
 #include "gen/pairs.h"
+#include "gen/score/eval.h"
 #include "verify/operands/sequences.h"
 
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
- * what is not visible is not read. With sequences, rows lie where those say, each sequence has its own lo and hi, and b, sq and sk are
- * theirs. */
+ * what is not visible is not read. A sink is one more score of each row, of a key whose V is 0. With sequences, rows lie where those say,
+ * each sequence has its own lo and hi, and b, sq and sk are theirs. */
 typedef struct fa_attention fa_attention;
 
 /* What operands make of the score of a pair, which is scale q k. head: b hq + h; query and key count from the sequence's first. */
@@ -18,6 +19,11 @@ struct fa_attention {
     float scale;
     const float *q, *k, *v;
     const fa_sequences *sequences; /* NULL = dense */
+    const fa_score_data *program;  /* of a score program, `ir`; lengths are those of each sequence. NULL = none; no bounds with one */
+    const fa_score_ir *ir;
+    bool relative; /* off of a sequence is its sk - sq, else off */
+    int32_t off;
+    bool approximate;              /* the program's `tanh` is the chip's */
     const fa_dropout *dropout;     /* NULL = none; O is that of (kept P scaled) V, LSE that of all scores */
     fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
     const struct fa_operation *op; /* what `score` reads: the rows, */
@@ -27,9 +33,13 @@ struct fa_attention {
 /* An input by its name, for `score`. NULL: the call does not have it. */
 const float *fa_attention_input(const fa_attention *a, const char *name);
 
-/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. With sequences, o and lse have the rows of
- * their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
+/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf, or its sink. With sequences, o and lse have the
+ * rows of their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
+
+/* The most that an approximate `tanh` changes a score by, of pairs that are seen; 0 without one. */
+fa_status fa_oracle_tanh(const fa_attention *a, double *most);
+#define FA_TANH_OFF 0x1p-11
 
 /* How far from fa_oracle_exact() the fp32 arithmetic of any kernel may be, element by element, a priori: scores are sums of d products in
  * any order, each score and exponent is rounded, P to dtype (FA_TF32: inputs are such numbers already), O to o_dtype. Keys whose scores
@@ -41,14 +51,14 @@ fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double
 
 /* Of the score of a query and a key: the sum of |q k|, and whether fp32 holds all that is computed of it: 0 yes, INFINITY perhaps not, NAN
  * no sum of its products does, or it is NaN. */
-typedef struct fa_score {
+typedef struct fa_dot {
     double value, size; /* scaled */
     double beyond, beyond_scaled;
-} fa_score;
-fa_score fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
+} fa_dot;
+fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
 #define FA_LEAST_P 0x1p-126 /* below it exponentials are 0 */
 /* What a score may be off by: the sum, its scaling, and what is subtracted from it. */
-double fa_oracle_score_error(const fa_score *s, int32_t d, double subtracted);
+double fa_oracle_score_error(const fa_dot *s, int32_t d, double subtracted);
 
 /* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the type
  * (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, rounded to the type, then dropped or scaled, O accumulated in

@@ -128,7 +128,7 @@ static beyond row_beyond(const job *j, const row *r)
     double scores = isfinite(lse) ? 0 : lse == -INFINITY ? INFINITY : NAN, v = not_finite(at(b->o, r->q, a->dv), a->dv);
     scores += not_finite(at(b->grad_o, r->q, a->dv), a->dv);
     for (int64_t key = r->first; key <= r->last; key++) {
-        fa_score s = fa_oracle_score(at(a->q, r->q, a->d), at(a->k, r->k + key * a->hkv, a->d), a->d, a->scale);
+        fa_dot s = fa_oracle_score(at(a->q, r->q, a->d), at(a->k, r->k + key * a->hkv, a->d), a->d, a->scale);
         scores += isnan(s.beyond) || s.beyond != 0 || s.beyond_scaled != 0 ? INFINITY : 0;
         v += not_finite(at(a->v, r->k + key * a->hkv, a->dv), a->dv);
     }
@@ -164,7 +164,7 @@ static void bounds_row(const job *j, const row *r, beyond *all)
         const float *k = at(a->k, to, a->d), *v = at(a->v, to, a->dv);
         double kept = fa_pairs_kept(a->dropout, r->head, r->query, key), dp = kept * dot(grad_o, v, a->dv, false);
         double dp_error = sum_error(kept * dot(grad_o, v, a->dv, true), a->dv);
-        fa_score s = fa_oracle_score(q, k, a->d, a->scale);
+        fa_dot s = fa_oracle_score(q, k, a->d, a->scale);
         double log_p = s.value - lse, error = fa_oracle_score_error(&s, a->d, lse), of = fmin(1, exp(log_p));
         double p_error = fmin(1, exp(log_p + error)) - fmin(1, exp(log_p - error)) + FA_LEAST_P; /* the exact P lies in between, too */
         double ds = of * fabs(dp - delta), ds_error = p_error * fabs(dp - delta) + (of + p_error) * (dp_error + delta_error);

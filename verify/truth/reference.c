@@ -37,6 +37,11 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .k = in(c, FA_ID_k),
                            .v = in(c, FA_ID_v),
                            .sequences = c->sequences,
+                           .program = c->score && c->score->program ? &c->score->data : NULL,
+                           .ir = c->score && c->score->program ? &c->score->program->ir : NULL,
+                           .relative = c->relative,
+                           .off = c->off,
+                           .approximate = c->approximate,
                            .dropout = p->features & FA_FEATURE_DROPOUT ? &c->dropout : NULL,
                            .op = c->op,
                            .in = c->in };
@@ -58,6 +63,12 @@ static fa_status forward_bounds(const fa_reference_call *c, double *const out[FA
 {
     fa_attention a = fa_reference_attention(c);
     return fa_oracle_bounds(&a, c->problem.dtype, c->problem.o_dtype, OUT(c, out, o), OUT(c, out, lse));
+}
+
+static fa_status forward_approximate(const fa_reference_call *c, double *most)
+{
+    fa_attention a = fa_reference_attention(c);
+    return fa_oracle_tanh(&a, most);
 }
 
 /* ---- the backward operation ---- */
@@ -169,7 +180,12 @@ static fa_status merge_naive(const fa_reference_call *c, float *const out[FA_OPE
 /* ---- the table ---- */
 
 static const fa_reference_row table[] = {
-    { .op = FA_FORWARD, .exact = forward_exact, .naive = forward_naive, .bounds = forward_bounds, .scores = "lse" },
+    { .op = FA_FORWARD,
+      .exact = forward_exact,
+      .naive = forward_naive,
+      .bounds = forward_bounds,
+      .approximate = forward_approximate,
+      .scores = "lse" },
     { .op = FA_BACKWARD,
       .exact = backward_exact,
       .naive = backward_naive,

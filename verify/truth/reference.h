@@ -5,6 +5,7 @@
 #include "gen/model.h"
 #include "gen/operation.h"
 #include "gen/pairs.h"
+#include "verify/operands/score_operands.h"
 #include "verify/operands/sequences.h"
 
 /* One call of an operation on the CPU. */
@@ -18,6 +19,10 @@ typedef struct fa_reference_call {
     bool bounds; /* outputs are held against bounds in place of the naive algorithm: inputs are far apart in size, or no numbers */
     /* Where rows lie, and what each sees in place of band; NULL = all sequences have the lengths of the problem. Borrowed. */
     const fa_sequences *sequences;
+    /* The score program of problems with one, its operands, and where its queries lie among keys (gen/pairs.h). Borrowed. */
+    const fa_score_operands *score;
+    bool relative, approximate; /* approximate: the device's `tanh` is no exact one */
+    int32_t off;
 } fa_reference_call;
 
 typedef struct fa_reference_row {
@@ -33,6 +38,8 @@ typedef struct fa_reference_row {
     /* How far from the exact values the fp32 arithmetic of any kernel may be, for every element of every output, as fa_oracle_bounds says
        it. NULL: calls with bounds are FA_UNSUPPORTED. */
     fa_status (*bounds)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    /* What a score may be off by because the device's functions are no exact ones; NULL = nothing. */
+    fa_status (*approximate)(const fa_reference_call *c, double *most);
     double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (rule.h) */
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */

@@ -84,7 +84,7 @@ static void places_differ(fa_verdict *v, const fa_errors *e, const char *name)
 
 void fa_rule_judge(fa_verdict *v, const fa_magnitudes *s)
 {
-    double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE;
+    double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE + 2 * s->approximate;
     v->most = (s->times > 0 ? s->times : 2) * v->naive.most + ulp + fmax(s->most, s->terms.most) * score;
     v->mean = 0;
     if (s->n > 0)
@@ -104,7 +104,7 @@ void fa_rule_judge(fa_verdict *v, const fa_magnitudes *s)
         set_element(v, "mean error", -1, 0, 0, "mean error of %s %.4g, allowed %.4g (naive %.4g)", o, v->o.mean, v->mean, v->naive.mean);
     else if (s->lse && v->lse.odd >= 0)
         places_differ(v, &v->lse, lse);
-    else if (s->lse && !(v->lse.most <= LSE_RELATIVE))
+    else if (s->lse && !(v->lse.most <= LSE_RELATIVE + s->approximate))
         set_element(v, "error of LSE", v->lse.at, v->lse.x, v->lse.reference, "%s[%lld] is %.9g, should be %.9g", lse, (long long)v->lse.at,
                     v->lse.x, v->lse.reference);
     else {

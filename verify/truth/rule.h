@@ -11,7 +11,7 @@
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
  * exp2 on the special-function unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1
- * there.
+ * there. A program whose `tanh` is the chip's adds twice what that changes a score by, and once that to LSE.
  *
  * Gradients may have 3 times naive's largest error. With heavy-tailed values it is that of the one element with the largest terms, whose
  * two roundings, of P and of dS, are a matter of chance. `fagen verify --op backward` has met 3.0 times, less the ulp (seed 13662 of
@@ -68,6 +68,7 @@ typedef struct fa_magnitudes {
     bool lse;                      /* LSE is judged, too */
     double most, mean;             /* of |reference|, finite ones */
     double score;                  /* largest finite |LSE| */
+    double approximate;            /* what scores may be off by where the chip's functions are no exact ones */
     fa_terms terms;                /* 0 = as |reference| */
     const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
     double rounding_factor;        /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */

@@ -1,0 +1,25 @@
+/* sandbox_score: a problem's score program as scripts have it. */
+#ifndef FA_GEN_SANDBOX_SCORE_H
+#define FA_GEN_SANDBOX_SCORE_H
+#include <fagen.h>
+#include <lua.h>
+
+/* Inside a run. Pushes false where the problem has no program, else a table:
+ *
+ *   has_score, has_sink   which functions the program has
+ *   off                   whether it reads the diagonal's offset
+ *   cuts                  whether the function of a pair must know that a key may be past the last
+ *   cuts_beside           the same where those of `arrays` were read before
+ *   arrays                { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } of lookups that may be read before the
+ *                         product is there
+ *   of_distance           the node of a number of key - query alone that is dear to compute; absent: there is none
+ *   slopes                whether exponent() spares an instruction
+ *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
+ *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
+ *   issue_ahead           the same of kernels that read `arrays` before, and compute of_distance once for each distance
+ *   regs                  registers of a thread, about
+ *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
+ *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
+ * gen/score/kernel.h has them */
+void fa_sandbox_score_push(lua_State *L, const fa_problem *p);
+#endif

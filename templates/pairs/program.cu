@@ -1,0 +1,206 @@
+//| needs "c.pack? l.pack? l.tma?"
+//| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
+//| -- without a program it prints nothing, and the texts are those of the scaled product.
+//|
+//| local loops = include "pairs/loops.cu"
+//| local layouts = include "pairs/layouts.lua"
+//|
+//| local function print_lines(lines)
+//|   for _, line in ipairs(lines) do
+$(line)
+//|   end
+//| end
+//|
+//| return function(pr, p, l)
+//|   local program = p.score
+//|   local has_score, has_sink = program and program.has_score, program and program.has_sink
+//|   local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
+//|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
+//|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
+//|
+//|   -- What a score in the kernel's registers is multiplied by to be one, and to be an exponent of 2.
+//|   pr.unit, pr.unit_log2 = "p.scale", "p.scale_log2"
+//|   if has_score then
+//|     local unit = program.unit
+//|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
+//|   end
+//|   pr.has_score, pr.has_sink = has_score, has_sink
+//|   pr.sum_type = has_sink and "float" or "const float"
+//|
+//|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
+//|   function pr.program()
+//|     if not program then return end
+
+// ---- the score program ----
+//|     print_lines(program.helpers())
+//|     if has_sink then
+// The score of the key that a row's sum has beside its own, whose value is 0.
+__device__ __forceinline__ float score_sink(const Params &p, int b, int h, int row, int off, int sq, int sk) {
+//|       print_lines(program.sink())
+}
+__device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequence, long long head, long long query) {
+  return score_sink(p, $(number), (int)head, (int)query, $(off), sequence.sq(), sequence.sk());
+}
+//|     end
+//|     if not has_score then return end
+// What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
+struct ScoreTile {
+  int b, h, off, sq, sk;
+//|     for _, member in ipairs(program.members(packed())) do
+  $(member);
+//|     end
+};
+__device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
+  ScoreTile t;
+  t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
+//|     indented(2, print_lines, program.fill(packed()))
+  return t;
+}
+// The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
+template <bool CUT>
+__device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
+//|     print_lines(program.pair(packed()))
+}
+//|     local ahead = ""
+//|     for n, of in ipairs(l.tma and program.arrays or {}) do
+//|       ahead = ahead .. (", float a%d"):format(of.node)
+// Where key 0 of a row lies in array $(of.operand).
+__device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.ahead_row(packed(), n))
+}
+//|     end
+//|     if l.tma and program.of_distance and not packed() then
+//|       ahead = ahead .. (", float a%d"):format(program.of_distance)
+// What depends on key - query alone.
+__device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
+//|       print_lines(program.distance())
+}
+//|     end
+//|     if ahead ~= "" then
+// The score of a pair of which that is there.
+template <bool CUT>
+__device__ __forceinline__ float score_pair_ahead(const Params &p, const ScoreTile &t, int head, int row, int key, int column,
+                                                  float x$(ahead)) {
+//|       print_lines(program.pair_ahead(packed()))
+}
+//|     end
+//|     if not program.slopes then return end
+// Its exponent of 2, less `shift`, of a key that is none past the last.
+__device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
+                                                float shift) {
+//|     print_lines(program.exponent(packed()))
+}
+//|   end
+//|
+//|   function pr.sink_functions()
+//|     if not has_sink then return end
+
+// ---- the sink: one more term of a row's sum ----
+// Its exponent of 2 beside sums relative to m: to r where the row is not far, else to m itself, as rows that are computed again have it. A
+// row that has seen no key is relative to 0.
+__device__ __forceinline__ float sink_exponent(float z, float m, float scale_log2, float scale) {
+//|     local log2e = "1.44269504088896341f"
+  if (m == -infinity()) return z * $(log2e);
+  return is_far(m, scale_log2) ? fmaf(-m, scale, z) * $(log2e) : $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+}
+// What it adds to l: of +inf NaN, as of a score. Where it outweighs all keys by far, 1 / l is small enough for an O of 0 in any type.
+__device__ __forceinline__ float sink_weight(float z, float m, float scale_log2, float scale) {
+  const float x = sink_exponent(z, m, scale_log2, scale);
+  return z == infinity() ? __int_as_float(0x7fffffff) : exp2_approx(x > 120.f ? 120.f : x);
+}
+// LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
+__device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
+  if (l == l && (row.m == -infinity() || sink_exponent(z, row.m, scale_log2, scale) > 64.f)) return z;
+  return log_sum_exp(row, l, scale);
+}
+//|   end
+//|
+//|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
+//|   function pr.begin_score(head)
+//|     if not has_score then return end
+const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
+//|   end
+//|   -- As a parameter of functions, and as an argument.
+//|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
+//|
+//|   -- A row's query and head.
+//|   function pr.own_row(row)
+//|     if packed() then
+const int own = $(row), query = query_of(p, own), head = scored.h + own - query * p.group;
+//|     else
+const int query = $(row), head = scored.h;
+//|     end
+//|   end
+//|
+//|   -- Whether a kernel that can reads arrays before the product is there.
+//|   pr.reads_ahead = has_score and l.tma and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
+//|   -- Whether products become exponents at once, where no pair is hidden.
+//|   pr.slopes = has_score and program.slopes
+//|
+//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it; "exponents": they become those, less the shift of
+//|   -- the layout's rows; "ahead": arrays were read, two keys to a word of the layout. Kernels without a program do not call it.
+//|   function pr.apply(layout, x, cut)
+//|     local of, ahead = layouts[layout].score, ""
+//|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
+//|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
+//|       local half = lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
+//|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
+//|       ahead = ahead .. (lookup.wide and ", " .. word or half:format(word, word))
+//|     end
+//|     if cut == "ahead" and program.of_distance and not packed() then
+//|       ahead = ahead .. (", of_distance(ahead.v%d, %s)"):format(program.of_distance, of.distance)
+//|     end
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+//|       local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
+//|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
+//|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
+//|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
+$(x)$(of.at) = $(call);
+//|     end)
+//|   end
+//|   -- Statements of a kernel's own where scores are a program's.
+//|   function pr.scoring(...)
+//|     for _, statement in ipairs(has_score and { ... } or {}) do
+$(statement)
+//|     end
+//|   end
+//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last. beside: arrays
+//|   -- were read ahead.
+//|   function pr.scoring_by(whole, arguments, beside)
+//|     if not has_score then return end
+//|     if beside and program.cuts_beside or not beside and program.cuts then
+if ($(whole))
+  apply_score<false>($(arguments));
+else
+  apply_score<true>($(arguments));
+//|     else
+apply_score<false>($(arguments));
+//|     end
+//|   end
+//|   -- The same where arrays are read ahead.
+//|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
+//|   -- Of one pair: an expression.
+//|   function pr.score_of(product, head, row, key)
+//|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
+//|   end
+//|
+//|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
+//|   function pr.add_sink(l, m, head, query, scale_log2, scale)
+//|     if not has_sink then return end
+const float z = sink_of(p, sequence, $(head), $(query));
+$(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
+//|   end
+//|   -- LSE of a row whose l has the sink's term.
+//|   function pr.log_sum_exp(state, l, z, scale, scale_log2)
+//|     scale, scale_log2 = scale or pr.unit, scale_log2 or pr.unit_log2
+//|     if has_sink then return ("log_sum_exp(%s, %s, %s, %s, %s)"):format(state, l, scale, z, scale_log2) end
+//|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
+//|   end
+//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
+//|   function pr.beyond(m) return (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2) end
+//|   -- LSE of a row that sees no key.
+//|   function pr.keyless_lse(head, query)
+//|     return has_sink and ("sink_of(p, sequence, %s, %s)"):format(head, query) or "-infinity()"
+//|   end
+//| end

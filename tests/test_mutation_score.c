@@ -1,0 +1,158 @@
+/* Does anything notice? Each row is a fault of what templates make of a score program, and the kernel named beside it must be wrong, fault
+ * or fail a check of the simulator. The kernels are those of score_kernels, which holds them right without. One row in three runs by
+ * default; FAGEN_TEST_FULL=1: all. */
+#include "gen/templates.h"
+#include "score_kernels.h"
+#include "test_cache_scratch.h"
+#include "test_full.h"
+
+#define EVERY 3
+#define TRIES 8 /* problems of a kernel that are drawn at most */
+
+typedef struct fault {
+    const char *name, *kernel, *file, *find, *replace;
+} fault;
+
+#define P "program.cu"
+#define LAYOUTS "layouts.lua"
+#define SCORE "//|   indented(8, pr.apply, \"ffma\", \"s\", \"MASKED\")\n"
+#define HIDE "        if constexpr (MASKED) {\n//| indented(10, pr.hide, \"ffma\", \"s\", \"-infinity()\")\n        }\n"
+
+/* clang-format off */
+static const fault faults[] = {
+    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.has_score then\n" SCORE "//| end\n" HIDE, HIDE "//| if pr.has_score then\n" SCORE "//| end\n" },
+    { "the mask before the score, decoding", "decode", "decode_fragments.cu", "//| indented(4, pr.begin_score, \"tile.head\")\n//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n    if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);\n", "    if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);\n//| indented(4, pr.begin_score, \"tile.head\")\n//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n" },
+    { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu", "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"", "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },
+    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "(block - 1);\n//| if l.interleaved then", "(block);\n//| if l.interleaved then" },
+    { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask(block);\n", "" },
+    { "no mask before exponents", "wgmma_alibi", "hopper_mask.cu", "  apply_mask(s, p, sequence, row, block, t);\n#pragma", "#pragma" },
+    { "exponents relative to the other row", "wgmma_alibi", LAYOUTS, "shift = \"shift[h]\"", "shift = \"shift[1 - h]\"" },
+    { "an exponent that is none", "wgmma_alibi", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
+    { "the batch is another", "mma_bias", P, "\"(int)sequence.batch\"", "\"0\"" },
+    { "the sequence is another", "decode_invariant", P, "\"sequence.index\"", "\"0\"" },
+    { "the diagonal's offset is left out", "wgmma_alibi", P, "t.off = $(off)", "t.off = 0" },
+    { "the diagonal's offset is always sk - sq", "ffma_packed", P, "\"p.relative ? sequence.sk() - sequence.sq() : p.off\"", "\"sequence.sk() - sequence.sq()\"" },
+    { "the head of another row", "mma_packed", P, "head = scored.h + own - query * p.group", "head = scored.h" },
+    { "the query of another row", "split_wgmma", P, "query = query_of(p, own)", "query = own" },
+    { "the head of another tile", "wgmma_alibi", "hopper_consumer.cu", "pr.begin_score, \"where.head\"", "pr.begin_score, \"where.head ^ 1\"" },
+    { "the head of another tile, decoding", "dots_alibi", "decode_dots.cu", "pr.begin_score, \"tile.head\"", "pr.begin_score, \"0\"" },
+    { "lookups of rows past the last", "mma_bias", P, "t.sq = sequence.sq()", "t.sq = sequence.sq() + 100000000" },
+    { "lookups of keys past the last", "decode_keys", P, "t.sk = sequence.sk()", "t.sk = sequence.sk() + 100000000" },
+    { "keys of another lane", "mma_bias", LAYOUTS, "key = \"block * BC + key_of_column(2 * at.t)\"", "key = \"block * BC\"" },
+    { "keys out of order", "mma_tf32", LAYOUTS, "column = \"n * 8 + e * key_of_column(1)\"", "column = \"n * 8 + e\"" },
+    { "the key beside", "wgmma_alibi_lazy", LAYOUTS, "column = \"n * 8 + e\", shift", "column = \"n * 8\", shift" },
+    { "the row eight above", "wgmma_alibi_lazy", LAYOUTS, "row = \"row + 8 * h\", key = \"block * BC + 2 * t\"", "row = \"row\", key = \"block * BC + 2 * t\"" },
+    { "columns of another pitch", "ffma", LAYOUTS, "column = \"16 * j\"", "column = \"j\"" },
+    { "the factor twice", "wgmma_cap", P, "(\"(%s * 1.44269504088896341f)\"):format(unit)", "(\"(%s * %s * 1.44269504088896341f)\"):format(unit, unit)" },
+    { "the factor left out of the exponent", "mma_cap", P, "(\"(%s * 1.44269504088896341f)\"):format(unit)", "\"1.44269504088896341f\"" },
+    { "the factor left out of LSE", "wgmma_cap", "hopper_store.cu", "log2_scale, scale = \"1.f\", \"0.693147180559945309f\"", "log2_scale, scale = \"1.f\", \"0.5f\"" },
+    { "the factor left out of LSE, in units", "mma_cap", P, "pr.unit, pr.unit_log2 = unit or \"1.f\",", "pr.unit, pr.unit_log2 = \"1.f\"," },
+    { "the factor left out of the score", "naive_cap", "score.lua", "(p.score.unit and \" * \" .. p.score.unit or \"\")", "\"\"" },
+    { "base 2 taken for base e", "wgmma_alibi", P, "or \"1.44269504088896341f\"", "or \"1.f\"" },
+    { "rows computed again without the program", "wgmma_rows", "exact_rows.cu", "//| indented(4, pr.scoring, \"s = \" .. pr.score_of(\"s\", \"head\", \"query\", \"key\") .. \";\")\n", "" },
+    { "rows computed again without the program, mma", "mma_never", "exact_rows.cu", "//| indented(4, pr.scoring, \"s = \" .. pr.score_of(\"s\", \"head\", \"query\", \"key\") .. \";\")\n", "" },
+    { "columns computed again without the program", "decode_heads", "exact_columns.cu", "//| indented(4, pr.scoring, \"s = \" .. pr.score_of(\"s\", \"head\", \"query\", \"key\") .. \";\")\n", "" },
+    { "arrays of the block before", "wgmma_bias", "hopper_main_loop.cu", "\"read(block - 1);\"", "\"read(block);\"" },
+    { "arrays of the row eight above", "wgmma_bias", LAYOUTS, "word = \"[2 * n + h]\"", "word = \"[2 * n]\"" },
+    { "arrays of the key beside", "wgmma_bias_relative", "hopper_ahead.cu", "next = min(first + 8 * n + 1,", "next = min(first + 8 * n,"},
+    { "pairs of another column", "wgmma_bias", "hopper_ahead.cu", "+ h] = pairs[4 * n];", "+ h] = pairs[n];" },
+    { "a distance of the row beside", "wgmma_t5", "hopper_ahead.cu", "- 15 + (int)threadIdx.x % 32", "- 14 + (int)threadIdx.x % 32" },
+    { "a distance of another word", "wgmma_t5", "hopper_ahead.cu", "return own / 32 == first ? low : high;", "return low;" },
+    { "a distance of the row eight above", "wgmma_t5", LAYOUTS, "8 * n + e - 8 * h, t", "8 * n + e, t" },
+    { "a diagonal of the row beside", "wgmma_relative", "hopper_ahead.cu", "\"at[8 * n]\", \"at[8 * n + 1]\"", "\"at[8 * n + 1]\", \"at[8 * n + 2]\"" },
+    { "a diagonal that is none", "wgmma_relative", "hopper_ahead.cu", "= $(to)[2 * n - 2];", "= $(to)[2 * n];" },
+    { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
+    { "no sink", "mma_pages", P, "$(l) += sink_weight(", "$(l) += 0.f * sink_weight(" },
+    { "no sink where warpgroups store boxes", "wgmma_lengths", "hopper_store.cu", "    inverse[h] = reciprocal(l[h])$(pr.out_scale);\n  }", "    inverse[h] = reciprocal(quad_sum(state[h].l))$(pr.out_scale);\n  }" },
+    { "the sink of the row eight above", "wgmma_lengths", "hopper_store.cu", "\"first + lane / 4 + 8 * h\"", "\"first + lane / 4\"" },
+    { "the sink of another head", "mma_lengths", "epilogue.cu", "of .. \".head\", of", "\"w.head\", of" },
+    { "the sink of another query", "decode", "parts.cu", "pr.add_sink(\"l\", sum .. \".m\", at[1], at[2]", "pr.add_sink(\"l\", sum .. \".m\", at[1], at[2] .. \" + 1\"" },
+    { "the sink twice, where parts are merged", "split_wgmma", "parts.cu", "//|       pr.add_sink(\"l\", sum .. \".m\", at[1], at[2], scale_log2, scale)\n", "//|       pr.add_sink(\"l\", sum .. \".m\", at[1], at[2], scale_log2, scale)\nl += sink_weight(z, $(sum).m, $(scale_log2), $(scale));\n" },
+    { "the sink in every part", "split_mma", "part_rows.cu", "const float l = quad_sum($(holds.state).l);", "const float l = quad_sum($(holds.state).l) + sink_weight(sink_of(p, sequence, row_of(p, where, where.row + first + $(holds.row)).head, row_of(p, where, where.row + first + $(holds.row)).query), $(holds.state).m, 1.44269504088896341f, 1.f);" },
+    { "the sink left out of LSE", "mma_pages", "epilogue.cu", "$(pr.log_sum_exp(\"state[m][h]\", \"l\", \"z\"))", "$(pr.log_sum_exp(\"state[m][h]\", \"quad_sum(state[m][h].l)\", \"z\"))" },
+    { "the sink left out of LSE, merged", "decode", "parts.cu", "local lse = pr.log_sum_exp((\"{%s.m, %s.l}\"):format(sum, sum), all,", "local lse = pr.log_sum_exp((\"{%s.m, %s.l}\"):format(sum, sum), sum .. \".l\"," },
+    { "no sink of rows without keys", "decode_invariant", P, "return has_sink and (\"sink_of(p, sequence, %s, %s)\"):format(head, query) or \"-infinity()\"", "return \"-infinity()\"" },
+    { "rows without keys take the sink for a sum", "wgmma_cap_sink", P, "(row.m == -infinity() || ", "(" },
+    { "sinks that outweigh all keys", "split_sink", P, " > 64.f)) return z;", " > 1e30f)) return z;" },
+    { "sinks beyond fp32", "split_sink", P, "x > 120.f ? 120.f : x", "x" },
+    { "the sink relative to another maximum", "wgmma_pages", P, "$(l) += sink_weight(z, $(m),", "$(l) += sink_weight(z, 0.f * $(m)," },
+    { "the sink in other units", "wgmma_cap_sink", P, "scale_log2 or pr.unit_log2), $(scale or pr.unit)", "scale_log2 and \"1.f\" or \"1.f\"), $(scale or pr.unit)" },
+};
+/* clang-format on */
+#define FAULTS (sizeof faults / sizeof *faults)
+
+static void plant(const fault *f)
+{
+    const fa_template_file *t = fa_template_files;
+    char path[512];
+    while (t->name && strcmp(t->name, f->file) != 0)
+        t++;
+    cr_assert_not_null(t->name, "%s: there is no %s", f->name, f->file);
+    const char *at = strstr(t->bytes, f->find);
+    cr_assert_not_null(at, "%s: the text is not there any more: %s", f->name, f->find);
+    snprintf(path, sizeof path, "%s/%s", scratch, f->file);
+    FILE *out = fopen(path, "w");
+    cr_assert_not_null(out);
+    fprintf(out, "%.*s%s%s", (int)(at - t->bytes), t->bytes, f->replace, at + strlen(f->find));
+    fclose(out);
+}
+
+static const score_kernel *kernel_of(const fault *f)
+{
+    for (size_t n = 0; n < SCORE_KERNELS; n++)
+        if (!strcmp(score_kernels[n].name, f->kernel))
+            return &score_kernels[n];
+    cr_assert_fail("%s: there is no kernel %s", f->name, f->kernel);
+    return NULL;
+}
+
+/* Whether some problem of the kernel is wrong. */
+static bool notices(const fault *f)
+{
+    const score_kernel *k = kernel_of(f);
+    fa_gen *gen;
+    void *workspace;
+    bool wrong = false;
+    scratch_make();
+    plant(f);
+    fa_context *ctx = k->hopper ? test_hopper_context(scratch, "", 3) : test_context(scratch, "");
+    SCORE_OK(fa_gen_open(&gen, NULL));
+    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
+    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
+    for (int i = 0; i < TRIES && !wrong; i++) {
+        score_launch l;
+        char where[200];
+        uint64_t seed = (uint64_t)(k - score_kernels) * 1000 + (uint64_t)i;
+        test_mode(SIM_LAZY, SIM_IN_ORDER, seed);
+        score_draw(ctx, &l, k, seed);
+        fa_status st = score_run(ctx, gen, workspace, &l);
+        cr_expect(st != FA_COMPILE && st != FA_TEMPLATE, "%s: the mutated template does not compile: %s", f->name, fa_last_error());
+        wrong = st != FA_OK || score_worst(&l, where, sizeof where) > 1;
+        if (st == FA_OK)
+            score_close(ctx, &l);
+        else
+            i = TRIES;
+    }
+    fa_gen_close(gen);
+    fa_destroy(ctx);
+    scratch_remove();
+    return wrong;
+}
+
+static void ask(bool hopper)
+{
+    const char *only = getenv("FAGEN_SCORE_FAULT");
+    for (size_t n = 0; n < FAULTS; n++)
+        if (kernel_of(&faults[n])->hopper == hopper && (only ? n == (size_t)atoi(only) : full() || n % EVERY == 0))
+            cr_expect(notices(&faults[n]), "%zu: %s: %s is right all the same", n, faults[n].name, faults[n].kernel);
+}
+
+Test(mutation_score, faults_are_noticed, .timeout = 1200)
+{
+    ask(false);
+}
+
+Test(mutation_score, faults_are_noticed_on_hopper, .timeout = 1200)
+{
+    ask(true);
+}
