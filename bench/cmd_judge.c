@@ -83,7 +83,7 @@ static fa_status add_random(json_t *list, fa_gen *g, const fa_problem *p, const 
 static fa_status draw_shape(json_t *shapes, fa_gen *g, const judge_args *a, const fa_arch *arch, fa_choice *choice, fa_random *r)
 {
     fa_problem p;
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     if (!fa_shapes_draw(&p, a->draw, r))
         return fa_fail(FA_INVALID, "--draw is \"%.40s\"; accepted: %s", a->draw, fa_shapes_kinds());
     choice->n = 0;
@@ -168,7 +168,7 @@ static int worse_first(const void *a, const void *b)
 
 static json_t *verdict_json(const verdict *v)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     fa_problem_print(text, sizeof text, v->problem);
     return json_pack("{s:s,s:o,s:I,s:o,s:o}", "problem", text, "regret", cli_json_number(v->regret), "place", (json_int_t)v->place,
                      "config", config_json(&v->config), "best", config_json(&v->best));

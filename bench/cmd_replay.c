@@ -66,7 +66,7 @@ static void take(summary *s, const fa_replay *r)
 
 static json_t *run_json(const fa_strategy *s, const fa_recording *rec, uint64_t seed, const fa_replay *r)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     json_t *marks = json_object();
     fa_problem_print(text, sizeof text, &rec->problem);
     for (int i = 0; i < FA_REPLAY_MARKS; i++) {

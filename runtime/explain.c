@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "runtime/args/check.h"
 #include "runtime/args/map.h"
 #include "runtime/args/scores.h"
@@ -16,11 +17,26 @@
 #include <stdio.h>
 #include <string.h>
 
+/* "score      softcap.lua: score and sink, of cap, z" */
+static void tell_score(fa_text *t, const fa_program *program)
+{
+    if (!program)
+        return;
+    const int16_t *root = program->ir.root;
+    fa_text_fmt(t, "score      %s: %s%s%s", program->name, root[FA_SCORE_ROOT_SCORE] >= 0 ? "score" : "",
+                root[FA_SCORE_ROOT_SCORE] >= 0 && root[FA_SCORE_ROOT_SINK] >= 0 ? " and " : "",
+                root[FA_SCORE_ROOT_SINK] >= 0 ? "sink" : "");
+    for (int k = 0; k < program->ir.operands; k++)
+        fa_text_fmt(t, "%s%s", k ? ", " : ", of ", program->ir.operand[k].name);
+    fa_text_str(t, "\n");
+}
+
 static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_problem_print(line, sizeof line, p);
     fa_text_fmt(t, "problem    %s\n", line);
+    tell_score(t, fa_score_known(p));
     fa_text_fmt(t, "device     %s (%s through %s), %d bytes of shared memory per block\n", ctx->device.arch.chip, ctx->device.arch.name,
                 ctx->device.driver->name, ctx->budget);
 }
@@ -28,7 +44,7 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
 /* A config that the batch has no say in: by which shape it is chosen. */
 static void tell_invariant(fa_text *t, const fa_problem *p)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_problem shape = fa_problem_chosen_by(p);
     if (!(p->features & FA_FEATURE_BATCH_INVARIANT))
         return;
@@ -181,7 +197,7 @@ static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const 
 
 static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const answer *a)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_job job;
     const fa_plan_key key = fa_plan_key_of(p);
     bool asked = a->plan && fa_background_look(ctx->background, &key, &job);

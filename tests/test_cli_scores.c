@@ -1,4 +1,5 @@
 /* Score programs by the command: the list, one of them, what is refused; run, verify and a bundle, which another process opens. */
+#include "cli/files/npy.h"
 #include "runtime/runtime.h"
 #include "sim/sim.h"
 #include "test_cli_run.h"
@@ -58,6 +59,35 @@ Test(cli_scores, run_checks_the_program_of_a_file)
     cli_scratch_write("mine.lua", text, strlen(text));
     says("run --score-file mine.lua -d 32 -n 48 --dtype fp16 --device sim:sm_80 --check", 0, "check      ok");
     says("verify --score softcap:3 -d 32 -n 48 --dtype fp16 --device sim:sm_80", 0, "1 of 1 cases are right");
+}
+
+static void write_npy(const char *name, int n, const int64_t *dim, float first)
+{
+    static float x[2 * 40 * 4 * 32];
+    size_t count = 1;
+    for (int i = 0; i < n; i++)
+        count *= (size_t)dim[i];
+    for (size_t i = 0; i < count; i++)
+        x[i] = first + (float)(i * 7919 % 257) / 128;
+    OK(cli_npy_write(name, FA_F32, n, dim, x));
+}
+
+Test(cli_scores, attend_reads_operands_from_files)
+{
+    const int64_t q[4] = { 2, 17, 4, 32 }, kv[4] = { 2, 23, 2, 32 }, four = 4, three = 3;
+    write_npy("sq.npy", 4, q, -1);
+    write_npy("sk.npy", 4, kv, -0.5f);
+    write_npy("sv.npy", 4, kv, -1);
+    write_npy("four.npy", 1, &four, 0.25f);
+    write_npy("three.npy", 1, &three, 0.25f);
+#define ATTEND "attend --q sq.npy --k sk.npy --v sv.npy -o so.npy --device sim:sm_80 --check --causal "
+    says(ATTEND "--score softcap_alibi:0.7 --operand slope=four.npy", 0, "check      ok");
+    says(ATTEND "--score alibi", 1, "--operand: the array slope of the score program is not given; accepted: slope=FILE");
+    says(ATTEND "--score alibi --operand slope=three.npy", 1,
+         "three.npy has 1 dimensions, the first of them 3; accepted: \"hq\", the first 4");
+    says(ATTEND "--score alibi --operand tau=four.npy", 1, "--operand has \"tau=four.npy\"; accepted: NAME=FILE");
+    says(ATTEND "--operand tau=four.npy", 1, "--operand without a score program");
+    says(ATTEND "--score alibi --backward --grad-o sq.npy", 1, "gradients of score programs");
 }
 
 /* A process that has never read the program: its bundle brings it, and what is launched of it comes from there. */

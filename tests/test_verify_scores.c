@@ -207,7 +207,7 @@ Test(verify_scores, a_problem_with_a_program_is_prepared)
     OK(fa_prepare(s.ctx, &p));
     OK(fa_workspace_size(s.ctx, &s.a, &bytes));
     OK(fa_explain(s.ctx, NULL, &s.a, text, sizeof text));
-    cr_expect(strstr(text, "features=score"), "%s", text);
+    cr_expect(strstr(text, "features=score") && strstr(text, "\nscore      score: score, of c\n"), "%s", text);
     cr_expect(strstr(text, "hit: prepared") || strstr(text, "prepared"), "%s", text);
     launched(&s);
     fa_destroy(s.ctx);

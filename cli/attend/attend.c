@@ -57,6 +57,9 @@ static const cli_option options[] = {
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, PLACE(seed), .value = "N",
       .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
+    CLI_SCORE_ROWS(offsetof(attend_args, score)),
+    { .name = "operand", .type = &cli_text, PLACE(operand), .value = "NAME=FILE,...",
+      .help = "arrays of the score program, by their names in its text: fp16 or fp32, or integers" },
     { .name = "force", PLACE(force), .help = "write over a file that is read" },
     { .name = "check", PLACE(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
@@ -163,7 +166,11 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
                             .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
                             .dropout = fa_dropout_of(args->dropout, t->rng[0], t->rng[1]),
-                            .sequences = sequences };
+                            .sequences = sequences,
+                            .score = &t->score,
+                            .relative = args->diagonal == FA_BOTTOM_RIGHT,
+                            .off = fa_offset_of(args->diagonal, args->offset),
+                            .approximate = !fa_device_is_simulated(fa_context_device(t->ctx)) };
     float *x[FA_OPERANDS_MAX] = { NULL };
     fa_expected e = { .row = NULL };
     fa_status st = FA_OK;
@@ -190,7 +197,7 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
 static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_verdict *v,
                   double seconds)
 {
-    char text[256], why[4096] = "";
+    char text[FA_PROBLEM_TEXT], why[4096] = "";
     if (a->check && !v->ok)
         cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     fa_problem_print(text, sizeof text, p);
@@ -231,6 +238,14 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_status st = attend_check_outputs(a), wrong = FA_OK;
     if (st == FA_OK)
         st = attend_read(&in, a);
+    if (st == FA_OK && a->backward && (a->score.name || a->score.file))
+        st = fa_fail(FA_UNSUPPORTED, "--backward and --score: gradients of score programs, which this version does not compute");
+    if (st == FA_OK)
+        st = cli_score_set(&a->score, &in.p);
+    if (st == FA_OK && (a->score.name || a->score.file)) {
+        fa_problem named = in.p;
+        st = fa_problem_normalize(&in.p, &named);
+    }
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)
@@ -251,6 +266,8 @@ static int run(cli *c, const void *args, int n, char **words)
     t.rng[0] = a->seed;
     if (st == FA_OK)
         st = fa_tensors_fill(&t, element, &in);
+    if (st == FA_OK)
+        st = attend_scores(&t, a);
     double start = cli_clock();
     if (st == FA_OK) {
         attend_mask(&t.args, a, &in.p);

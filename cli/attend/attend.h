@@ -3,9 +3,11 @@
 #define FA_CLI_ATTEND_ATTEND_H
 #include "cli/files/npy.h"
 #include "cli/options/command.h"
+#include "cli/options/score_option.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
 #include "verify/operands/ragged.h"
+#include "verify/operands/tensors.h"
 
 typedef struct attend_args {
     cli_common common;
@@ -17,6 +19,8 @@ typedef struct attend_args {
     uint64_t seed; /* of dropout */
     bool causal, check, backward, force;
     int32_t grad_dtype;
+    cli_score score;
+    const char *operand; /* "NAME=FILE,...": arrays of the score program */
 } attend_args;
 
 typedef struct attend_inputs {
@@ -38,6 +42,9 @@ void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p);
 
 /* With --backward: the gradients instead. Returns the exit code. */
 int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const cli_session *s);
+
+/* What the score program's operands are: scalars of --score, arrays of --operand (scores.c). */
+fa_status attend_scores(fa_tensors *t, const attend_args *a);
 
 /* Whether the files of queries, or of keys, have the rows of all sequences one after the other: no dimension of the batch. */
 static inline bool attend_packed(const attend_args *a, bool keys)

@@ -131,7 +131,7 @@ static fa_status judge(const fa_tensors *t, float *const x[FA_OPERANDS_MAX], fa_
 
 static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_verdict *v, double seconds)
 {
-    char text[256], why[4096] = "";
+    char text[FA_PROBLEM_TEXT], why[4096] = "";
     fa_problem_print(text, sizeof text, &t->problem);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (a->check && !v->ok)

@@ -107,7 +107,7 @@ static void time_row(bench *b, const char *kernel, const fa_samples *t, const fa
 static fa_status time_one(bench *b, const fa_problem *p)
 {
     fa_samples ours = { .n = 0 }, theirs;
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     fa_work w;
     fa_status st = measure(b, p, NULL, &ours, &w);
     if (st != FA_OK)
@@ -295,7 +295,7 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     fa_problem p;
     fa_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
-    char text[256], chip[80];
+    char text[FA_PROBLEM_TEXT], chip[80];
     fa_status st = cli_problem_list_make(&list, &a->lists, &cli_lists_of_gpu);
     p = st == FA_OK ? list.row[0].problem : (fa_problem)FA_PROBLEM_INIT;
     cli_problem_list_free(&list);

@@ -128,7 +128,7 @@ static int run(cli *c, const void *args, int n_words, char **words)
     double matrix = fa_model_matrix_flops(&p, band), other = fa_model_other_flops(&p, band), sram = fa_model_tile_sram(&p, br, bc);
     int32_t budget = cli_chip_budget(&a->chip, arch);
     const fa_literature *row;
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     fa_problem_print(text, sizeof text, &p);
     if (c->json) {
         json_t *traffic = json_object();

@@ -132,7 +132,7 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
 static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_config *config,
                   const char *why, double seconds, const sim_counters *k, const fa_verdict *v)
 {
-    char text[256], named[CLI_CONFIG_TEXT];
+    char text[FA_PROBLEM_TEXT], named[CLI_CONFIG_TEXT];
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     fa_problem_print(text, sizeof text, p);
     if (code != CLI_EXIT_OK)
@@ -195,9 +195,8 @@ static fa_status give_scalars(fa_tensors *t, const cli_score *score)
     const fa_program *program;
     fa_score_scalars scalars;
     fa_status st = cli_score_read(score, &program, &scalars);
-    for (int k = 0; st == FA_OK && t->score.program && program && k < program->ir.operands; k++)
-        if (program->ir.operand[k].scalar)
-            t->score.value[k].scalar = scalars.of[k];
+    if (st == FA_OK && program)
+        fa_score_operands_give(&t->score, &scalars);
     return st;
 }
 

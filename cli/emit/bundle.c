@@ -14,7 +14,7 @@
 /* Chosen and rendered; compiled later. */
 static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, const emit_target *t, const fa_problem *p)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     emit_job j = { .problem = *p, .arch = t->arch, .ptx = t->ptx };
     fa_status st = emit_pick(a, ctx, p, &j.selection, &j.source);
     if (st == FA_OK)
@@ -29,7 +29,7 @@ static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, co
 /* What was compiled, into the bundle. */
 static fa_status keep(cli *c, cli_bundle *b, emit_job *j)
 {
-    char line[256], why[400];
+    char line[FA_PROBLEM_TEXT], why[400];
     fa_problem_print(line, sizeof line, &j->problem);
     cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->selection.where, j->selection.why,
              j->entry.image_size);
@@ -99,7 +99,7 @@ static fa_status name_of(const emit_args *a, char *out, size_t n)
 /* A command that makes the same file. */
 static void command_of(const emit_args *a, const cli_bundle *b, const char *name, fa_text *t)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     const char *file = a->output ? strrchr(a->output, '/') : NULL;
     fa_text_fmt(t, "fagen emit --bundle%s --arch %s", a->raw ? " --raw" : "", a->arch ? a->arch : "sm_80");
     if (a->sram)
@@ -126,7 +126,7 @@ static json_t *rows_json(const cli_bundle *b)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < b->rows; i++) {
-        char line[256];
+        char line[FA_PROBLEM_TEXT];
         const cli_bundle_image *m = b->image[b->row[i].image];
         fa_problem_print(line, sizeof line, &b->row[i].problem);
         json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:s,s:s,s:i,s:I,s:s}", "problem", line, "arch", m->entry.arch, "ptx",

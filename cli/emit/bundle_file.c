@@ -134,7 +134,7 @@ static void remark(fa_text *t, const char *s)
 
 static void print_head(const cli_bundle *b, const char *name, const char *file, const char *command, fa_text *t)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     size_t bytes = 0;
     for (uint32_t i = 0; i < b->images; i++)
         bytes += b->image[i]->entry.image_size;

@@ -43,7 +43,7 @@ static json_t *numbers(const sim_counters *k)
 fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, int32_t lengths, const cli_systems *systems, cli_table *t,
                          json_t *list)
 {
-    char text[256], config[512], why[400];
+    char text[FA_PROBLEM_TEXT], config[512], why[400];
     sim_counters ours, theirs;
     const fa_plan *plan = NULL;
     fa_selection selection;

@@ -148,7 +148,7 @@ static json_t *margin(const known *k, const cli_ranking *r, char *text, size_t n
 
 static int answer(cli *c, const show_args *a, const cli_session *s, const fa_problem *p, const cli_ranking *r, const known *k)
 {
-    char text[256], config[512], line[300];
+    char text[FA_PROBLEM_TEXT], config[512], line[300];
     size_t most = (size_t)a->limit, n = r->n < most ? r->n : most;
     size_t from_here = k->here.n > most ? k->here.n - most : 0, from_model = k->model.n > most ? k->model.n - most : 0;
     json_t *numbers = margin(k, r, line, sizeof line);

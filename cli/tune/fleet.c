@@ -19,7 +19,7 @@
 
 static void send_job(fleet *f, worker *h)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     const tune_run *r = f->r;
     ptrdiff_t i = fleet_next(f, h);
     double share = i < 0 ? 0 : tune_share(r->a->budget, cli_clock() - r->start, fleet_open(f), fleet_devices_up(f));

@@ -49,7 +49,7 @@ static int list_problems(cli *c, const tune_args *a)
 {
     cli_problem_list l;
     cli_table t;
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     json_t *list = json_array();
     fa_status st = tune_list(c, &l, a);
     cli_table_open(&t, "problem for");

@@ -114,7 +114,7 @@ static void add_candidates(json_t *doc, const fa_tuning *t)
 
 json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site, fa_status st, const char *message)
 {
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     const struct {
         const char *name;
         size_t n;

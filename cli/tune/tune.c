@@ -141,7 +141,7 @@ static int exit_of(fa_status st)
 static int answer(tune_run *r, fa_status st)
 {
     cli *c = r->c;
-    char text[256];
+    char text[FA_PROBLEM_TEXT];
     json_t *list = json_array(), *open = json_array();
     for (size_t i = 0; i < r->list.n; i++) {
         fa_problem_print(text, sizeof text, &r->list.row[i].problem);

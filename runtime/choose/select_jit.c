@@ -50,7 +50,7 @@ void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
 
 static void say_why(const fa_choosing *c, const fa_choosable *x, const fa_source *s, fa_selection *out)
 {
-    char line[256], price[48] = "";
+    char line[FA_PROBLEM_TEXT], price[48] = "";
     const fa_fact *f = x->fact;
     *out = (fa_selection){ .config = x->config, .seconds = x->price };
     snprintf(out->where, sizeof out->where, "%s", fa_fact_name(x->kind));
@@ -65,7 +65,9 @@ static void say_why(const fa_choosing *c, const fa_choosable *x, const fa_source
                  x->model * 1e6, x->bound);
         return;
     }
-    fa_problem_print(line, sizeof line, &f->problem);
+    fa_problem at = f->problem;
+    at.score_id0 = at.score_id1 = at.score_id2 = at.score_id3 = 0; /* of the problem that is asked about, or of none */
+    fa_problem_print(line, sizeof line, &at);
     if (x->kind == FA_FACT_SHIPPED) {
         snprintf(out->why, sizeof out->why, "shipped winner of %s at %.120s%.40s; not measured here", f->chip, line, price);
         return;

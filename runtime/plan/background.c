@@ -60,7 +60,7 @@ static void append(fa_background *b, fa_job *j)
 
 static void tell(const fa_context *ctx, const fa_problem *p, const char *error)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_problem_print(line, sizeof line, p);
     if (error)
         fa_log_say(&ctx->log, FA_LOG_ERROR, "no better kernel for %s; the nearest one goes on, and only fa_prepare() tries again: %s", line,

@@ -55,7 +55,7 @@ void fa_lack_print(char *buf, size_t n, double seconds, double with)
 
 void fa_lack_tell(fa_context *ctx, fa_lack *l, const fa_problem *p, double seconds, double with)
 {
-    char line[256], cost[128];
+    char line[FA_PROBLEM_TEXT], cost[128];
     if (!l || atomic_load_explicit(&l->told, memory_order_relaxed) || atomic_exchange(&l->told, true))
         return;
     fa_problem_print(line, sizeof line, p);

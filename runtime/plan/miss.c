@@ -47,7 +47,7 @@ const fa_plan *fa_miss_nearest(fa_context *ctx, const fa_problem *p)
 
 static fa_status refuse(const fa_problem *p)
 {
-    char line[256];
+    char line[FA_PROBLEM_TEXT];
     fa_problem_print(line, sizeof line, p);
     return fa_fail(FA_NO_KERNEL,
                    "%s: no kernel is prepared for this shape, and the option on_miss is FA_MISS_FAIL; accepted: what fa_prepare() or "

@@ -145,7 +145,7 @@ static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s
     for (int32_t i = 0; i < RELATIONS * total; i++) {
         fa_problem p;
         const fa_plan *plan, *without;
-        char line[256];
+        char line[FA_PROBLEM_TEXT];
         if (!problem_at(&p, lo, s, i / RELATIONS, i % RELATIONS))
             continue;
         fa_status st = fa_prepare_both(ctx, &p, &plan, &without);

@@ -58,12 +58,12 @@ static double read_element(void *user, int k, const int64_t *index)
     return o->array[k].image ? load(operand->element, place(o, k, index), index[operand->rank - 1]) : 0;
 }
 
-static void store(const fa_score_operands *o, int k, const int64_t *index, fa_random *r)
+static void store(const fa_score_operands *o, int k, const int64_t *index, double v)
 {
     const fa_score_operand *operand = &o->program->ir.operand[k];
     unsigned char *at = place(o, k, index);
-    int32_t n = fa_random_below(r, INTEGERS);
-    int64_t wide = n;
+    int64_t wide = operand->type == FA_SCORE_F32 ? 0 : (int64_t)v;
+    int32_t n = (int32_t)wide;
     uint32_t word, bit = 1u << (index[operand->rank - 1] & 31);
     switch (operand->element) {
     case FA_SCORE_ELEMENT_I32:
@@ -81,11 +81,16 @@ static void store(const fa_score_operands *o, int k, const int64_t *index, fa_ra
         memcpy(at, &word, sizeof word);
         break;
     default:
-        fa_number_store(at, fa_random_normal(r) / 2,
+        fa_number_store(at, (float)v,
                         operand->element == FA_SCORE_ELEMENT_F32   ? FA_F32
                         : operand->element == FA_SCORE_ELEMENT_F16 ? FA_F16
                                                                    : FA_BF16);
     }
+}
+
+static double draw(const fa_score_operands *o, int k, fa_random *r)
+{
+    return o->program->ir.operand[k].type == FA_SCORE_F32 ? (double)fa_random_normal(r) / 2 : fa_random_below(r, INTEGERS);
 }
 
 /* Strides of an array: packed, with rows of 3 more, or the same for one index. */
@@ -105,6 +110,16 @@ static void lay(fa_score_operands *o, int k, fa_random *r, bool strided)
     o->array[k].bytes = (size_t)step * (size_t)element_bytes(operand->element);
 }
 
+/* The next index in packed order, past those that read the same elements. */
+static void advance(const fa_score_operands *o, int k, int64_t *index)
+{
+    for (int i = o->program->ir.operand[k].rank - 1; i >= 0; i--) {
+        if (o->array[k].stride[i] && ++index[i] < o->data.extent[k][i])
+            return;
+        index[i] = 0;
+    }
+}
+
 static fa_status fill(fa_score_operands *o, int k, fa_random *r, bool strided)
 {
     const fa_score_operand *operand = &o->program->ir.operand[k];
@@ -117,14 +132,38 @@ static fa_status fill(fa_score_operands *o, int k, fa_random *r, bool strided)
         return fa_fail(FA_NOMEM, "no memory for %zu bytes of %s", o->array[k].bytes, operand->name);
     memset(o->array[k].image, 0xff, o->array[k].bytes);
     for (; elements > 0; elements--) {
-        store(o, k, index, r);
-        for (int i = operand->rank - 1; i >= 0; i--) {
-            if (o->array[k].stride[i] && ++index[i] < o->data.extent[k][i])
-                break;
-            index[i] = 0;
-        }
+        store(o, k, index, draw(o, k, r));
+        advance(o, k, index);
     }
     return FA_OK;
+}
+
+void fa_score_operands_give(fa_score_operands *o, const fa_score_scalars *scalars)
+{
+    for (int k = 0; o->program && k < o->program->ir.operands; k++)
+        if (o->program->ir.operand[k].scalar) {
+            o->value[k].scalar = scalars->of[k];
+            o->data.scalar[k] = o->program->ir.operand[k].type == FA_SCORE_F32 ? (double)(float)scalars->of[k] : scalars->of[k];
+        }
+}
+
+fa_status fa_score_operands_fill(fa_score_operands *o, int k, fa_score_element_value *value, void *user)
+{
+    const fa_score_operand *operand = &o->program->ir.operand[k];
+    int64_t index[FA_SCORE_RANK_MAX] = { 0 };
+    size_t n = 1;
+    for (int i = 0; i < operand->rank; i++) {
+        n *= (size_t)o->value[k].extent[i];
+        if (!o->array[k].stride[i] && o->value[k].extent[i] > 1)
+            return fa_fail(FA_UNSUPPORTED, "%s has more elements than are filled one by one", operand->name);
+    }
+    for (size_t i = 0; o->array[k].image && i < n; i++) {
+        store(o, k, index, value(user, i));
+        advance(o, k, index);
+    }
+    return o->array[k].at
+               ? fa_driver_check(o->driver, o->driver->cuMemcpyHtoD(o->array[k].at, o->array[k].image, o->array[k].bytes), "cuMemcpyHtoD")
+               : FA_OK;
 }
 
 fa_status fa_score_operands_draw(fa_score_operands *out, const fa_problem *p, const fa_sizes *sizes, const fa_score_scalars *scalars,

@@ -30,6 +30,12 @@ fa_status fa_score_operands_draw(fa_score_operands *out, const fa_problem *p, co
 fa_status fa_score_operands_upload(fa_score_operands *o, fa_context *ctx, const cu_driver *d);
 void fa_score_operands_set(const fa_score_operands *o, fa_args *args);
 
+/* Other values than those that were drawn: of scalars; and of an array that is on the device, in packed order. FA_UNSUPPORTED: an index of
+ * it reads the same elements. */
+void fa_score_operands_give(fa_score_operands *o, const fa_score_scalars *scalars);
+typedef double fa_score_element_value(void *user, size_t i);
+fa_status fa_score_operands_fill(fa_score_operands *o, int k, fa_score_element_value *value, void *user);
+
 /* The first operand of which the device has other bytes than it was given; -1: none. */
 fa_status fa_score_operands_changed(const fa_score_operands *o, int *which);
 
