@@ -357,17 +357,19 @@ static void need(writer *w, int node)
 }
 
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
-enum { REGS_LOOKUP = 18, REGS_CLAMP = 4 };
+enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
 
 static int registers(const writer *w)
 {
     const fa_score_ir *ir = &w->k->ir;
-    bool reached[FA_SCORE_ROOM] = { false };
-    int n = 0;
+    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false }, once = w->what == AHEAD && w->k->of_distance >= 0;
+    int n = once ? REGS_DISTANCE : 0;
     fa_score_ir_reach(ir, w->k->pair, reached);
+    if (once)
+        fa_score_ir_reach(ir, w->k->of_distance, apart);
     for (int i = 0; i < ir->n; i++) {
         n += w->member[i];
-        if (!reached[i] || !is_lookup_by_key(&ir->node[i]))
+        if (!reached[i] || apart[i] || !is_lookup_by_key(&ir->node[i]))
             continue;
         n += REGS_LOOKUP;
         for (int k = 0; k < ir->node[i].n; k++)
@@ -423,6 +425,7 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     memset(w, 0, sizeof *w);
     w->out = out;
     w->k = k;
+    w->what = what;
     w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
     w->pair = (fa_score_printer){
         .ir = &k->ir,
@@ -700,6 +703,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         fa_text_free(&lines);
         return false;
     }
+    out->regs_ahead = registers(w);
     out->issue_ahead = w->issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
     fa_text_free(&lines);
     free(w);
