@@ -192,4 +192,6 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "exps");
     lua_pushinteger(L, k->regs);
     lua_setfield(L, -2, "regs");
+    lua_pushinteger(L, k->regs_ahead);
+    lua_setfield(L, -2, "regs_ahead");
 }

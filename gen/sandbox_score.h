@@ -18,6 +18,7 @@
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
  *   issue_ahead           the same of kernels that read `arrays` before, and compute of_distance once for each distance
  *   regs                  registers of a thread, about
+ *   regs_ahead            the same of kernels that read ahead
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
  *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
  * gen/score/kernel.h has them */

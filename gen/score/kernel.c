@@ -100,7 +100,7 @@ typedef struct writer {
     fa_score_kernel *k;
     fa_score_printer pair, base; /* of a pair; of the key that keys are counted from */
     unsigned tile;               /* what the same for a tile depends on */
-    bool member[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
+    bool member[FA_SCORE_ROOM], looked[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
     enum { PAIR, AHEAD, EXPONENT } what;
     double issue, exps;
 } writer;
@@ -114,8 +114,9 @@ static bool of_tile(const writer *w, int node)
 static void find_members(writer *w, int node)
 {
     const fa_score_node *a = &w->k->ir.node[node];
-    if (w->member[node] || !reads(&w->k->ir, node, is_lookup))
+    if (w->looked[node] || !reads(&w->k->ir, node, is_lookup))
         return;
+    w->looked[node] = true;
     if (of_tile(w, node)) {
         w->member[node] = true;
         w->pair.named[node] = w->base.named[node] = FA_SCORE_MEMBER;
@@ -182,9 +183,11 @@ static void count(writer *w, int node, double more)
 
 /* What the leaf j, or i, is multiplied by in a node that is linear in it, as a number of the node's type; -1: it is not, or there is no
  * more room. of: what the leaf is for those that depend on it. */
-static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
+static int slope_within(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf, int *steps)
 {
     const fa_score_node a = ir->node[node];
+    if (--*steps < 0)
+        return -1;
     if (depends_on(ir, node, FA_SCORE_OF_S) || a.type == FA_SCORE_BOOL)
         return -1;
     if (!depends_on(ir, node, of))
@@ -192,7 +195,7 @@ static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
     if (a.op == leaf)
         return fa_score_ir_number(ir, FA_SCORE_I32, 1);
     bool left = a.n > 0 && depends_on(ir, a.arg[0], of), right = a.n > 1 && depends_on(ir, a.arg[1], of);
-    int x = left ? slope_by(ir, a.arg[0], of, leaf) : -1, y = right ? slope_by(ir, a.arg[1], of, leaf) : -1;
+    int x = left ? slope_within(ir, a.arg[0], of, leaf, steps) : -1, y = right ? slope_within(ir, a.arg[1], of, leaf, steps) : -1;
     switch (a.op) {
     case FA_SCORE_ADD:
     case FA_SCORE_SUB:
@@ -209,6 +212,14 @@ static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
     default:
         return -1;
     }
+}
+
+enum { STEPS_MOST = 128 }; /* into sums whose terms share parts: what takes more is as if it were not linear */
+
+static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
+{
+    int steps = STEPS_MOST;
+    return slope_within(ir, node, of, leaf, &steps);
 }
 
 static int slope_of(fa_score_ir *ir, int node)
@@ -346,17 +357,19 @@ static void need(writer *w, int node)
 }
 
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
-enum { REGS_LOOKUP = 18, REGS_CLAMP = 4 };
+enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
 
 static int registers(const writer *w)
 {
     const fa_score_ir *ir = &w->k->ir;
-    bool reached[FA_SCORE_ROOM] = { false };
-    int n = 0;
+    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false }, once = w->what == AHEAD && w->k->of_distance >= 0;
+    int n = once ? REGS_DISTANCE : 0;
     fa_score_ir_reach(ir, w->k->pair, reached);
+    if (once)
+        fa_score_ir_reach(ir, w->k->of_distance, apart);
     for (int i = 0; i < ir->n; i++) {
         n += w->member[i];
-        if (!reached[i] || !is_lookup_by_key(&ir->node[i]))
+        if (!reached[i] || apart[i] || !is_lookup_by_key(&ir->node[i]))
             continue;
         n += REGS_LOOKUP;
         for (int k = 0; k < ir->node[i].n; k++)
@@ -412,6 +425,7 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     memset(w, 0, sizeof *w);
     w->out = out;
     w->k = k;
+    w->what = what;
     w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
     w->pair = (fa_score_printer){
         .ir = &k->ir,
@@ -574,8 +588,15 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
 
 enum { DEAR = 12 }; /* instructions from which on a function of key - query is computed once for each of their distances */
 
-/* Whether the node depends on query and key by key - query alone. */
-static bool is_of_distance(fa_score_ir *ir, int node)
+/* What is known of nodes: each is looked at once. */
+typedef struct known_distance {
+    enum { UNKNOWN, NO, YES } of[FA_SCORE_ROOM];
+    bool looked[FA_SCORE_ROOM];
+} known_distance;
+
+static bool is_of_distance(fa_score_ir *ir, known_distance *known, int node);
+
+static bool find_distance(fa_score_ir *ir, known_distance *known, int node)
 {
     const fa_score_node a = ir->node[node];
     if (depends_on(ir, node, FA_SCORE_OF_S))
@@ -587,18 +608,29 @@ static bool is_of_distance(fa_score_ir *ir, int node)
         ir->node[by_row].op == FA_SCORE_CONST)
         return ir->node[by_key].value == -ir->node[by_row].value;
     for (int k = 0; k < a.n; k++)
-        if (!is_of_distance(ir, a.arg[k]))
+        if (!is_of_distance(ir, known, a.arg[k]))
             return false;
     return a.n > 0;
 }
 
+/* Whether the node depends on query and key by key - query alone. */
+static bool is_of_distance(fa_score_ir *ir, known_distance *known, int node)
+{
+    if (known->of[node] == UNKNOWN)
+        known->of[node] = find_distance(ir, known, node) ? YES : NO;
+    return known->of[node] == YES;
+}
+
 /* The largest part of a node that is a number of key - query alone, is dear and needs no key or query inside of a sequence; -1: none. */
-static int distance_in(fa_score_ir *ir, int node)
+static int distance_in(fa_score_ir *ir, known_distance *known, int node)
 {
     const fa_score_node a = ir->node[node];
+    if (known->looked[node])
+        return -1;
+    known->looked[node] = true;
     if (!depends_on(ir, node, FA_SCORE_OF_I) || !depends_on(ir, node, FA_SCORE_OF_J))
         return -1;
-    if (a.type == FA_SCORE_F32 && is_of_distance(ir, node) && slope_of(ir, node) < 0) {
+    if (a.type == FA_SCORE_F32 && is_of_distance(ir, known, node) && slope_of(ir, node) < 0) {
         bool reached[FA_SCORE_ROOM] = { false };
         double sum = 0, exps = 0;
         fa_score_ir_reach(ir, node, reached);
@@ -607,7 +639,7 @@ static int distance_in(fa_score_ir *ir, int node)
         return sum >= DEAR && !reads_inside(ir, node, FA_SCORE_OF_I | FA_SCORE_OF_J) ? node : -1;
     }
     for (int k = 0; k < a.n; k++) {
-        int found = distance_in(ir, a.arg[k]);
+        int found = distance_in(ir, known, a.arg[k]);
         if (found >= 0)
             return found;
     }
@@ -620,7 +652,8 @@ static void find_ahead(fa_score_kernel *k)
     fa_score_ir *ir = &k->ir;
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
-    k->of_distance = distance_in(ir, k->pair);
+    known_distance known = { .looked = { false } };
+    k->of_distance = distance_in(ir, &known, k->pair);
     if (k->of_distance >= 0)
         fa_score_ir_reach(ir, k->of_distance, apart);
     for (int i = 0; i <= k->pair; i++) {
@@ -666,8 +699,11 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     out->exps = w->exps;
     out->regs = registers(w);
     free(w);
-    if (!write_copy(&w, &lines, out, false, AHEAD))
+    if (!write_copy(&w, &lines, out, false, AHEAD)) {
+        fa_text_free(&lines);
         return false;
+    }
+    out->regs_ahead = registers(w);
     out->issue_ahead = w->issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
     fa_text_free(&lines);
     free(w);

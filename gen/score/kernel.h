@@ -28,6 +28,7 @@ typedef struct fa_score_kernel {
     double issue_ahead;                    /* the same of kernels that read arrays ahead, and compute of_distance once for each distance */
     double exps;                           /* of them on the special-function unit */
     int regs;                              /* registers of a thread, about: members of a tile, addresses of lookups */
+    int regs_ahead;                        /* the same of kernels that read ahead */
 } fa_score_kernel;
 
 /* False: there is no more room for nodes. */

@@ -90,9 +90,12 @@ typedef struct sum {
     int64_t i, j, sq, sk, more;
 } sum;
 
-static bool sum_of(const fa_score_ir *ir, int node, int64_t times, sum *s)
+/* steps: terms that are looked at, at most. */
+static bool sum_of(const fa_score_ir *ir, int node, int64_t times, sum *s, int *steps)
 {
     const fa_score_node *a = &ir->node[node];
+    if (--*steps < 0)
+        return false;
     switch (a->op) {
     case FA_SCORE_I:
         s->i += times;
@@ -110,11 +113,11 @@ static bool sum_of(const fa_score_ir *ir, int node, int64_t times, sum *s)
         s->more += times * (int64_t)a->value;
         return a->type == FA_SCORE_I32;
     case FA_SCORE_ADD:
-        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], times, s);
+        return sum_of(ir, a->arg[0], times, s, steps) && sum_of(ir, a->arg[1], times, s, steps);
     case FA_SCORE_SUB:
-        return sum_of(ir, a->arg[0], times, s) && sum_of(ir, a->arg[1], -times, s);
+        return sum_of(ir, a->arg[0], times, s, steps) && sum_of(ir, a->arg[1], -times, s, steps);
     case FA_SCORE_NEG:
-        return sum_of(ir, a->arg[0], -times, s);
+        return sum_of(ir, a->arg[0], -times, s, steps);
     default:
         return false;
     }
@@ -131,12 +134,13 @@ static bool never_below_0(const sum *s)
 /* Of an index that is such a sum, and an extent that is one: j - i + sq - 1 of sq+sk-1. Extents are of the longest sequences. */
 static bool sum_inside(const fa_score_ir *ir, int index, const fa_score_extent *e)
 {
+    int steps = 64;
     sum low = { 0 }, high = { .sq = e->times[FA_SCORE_LENGTH_SQ], .sk = e->times[FA_SCORE_LENGTH_SK], .more = (int64_t)e->more - 1 };
     for (int i = 0; i < FA_SCORE_LENGTHS; i++)
         if (e->times[i] < 0 || e->divisor[i] > 1 || (e->times[i] != 0 && i != FA_SCORE_LENGTH_SQ && i != FA_SCORE_LENGTH_SK))
             return false;
-    return ir->node[index].type == FA_SCORE_I32 && sum_of(ir, index, 1, &low) && sum_of(ir, index, -1, &high) && never_below_0(&low) &&
-           never_below_0(&high);
+    return ir->node[index].type == FA_SCORE_I32 && sum_of(ir, index, 1, &low, &steps) && sum_of(ir, index, -1, &high, &steps) &&
+           never_below_0(&low) && never_below_0(&high);
 }
 
 bool fa_score_index_bounded(const fa_score_ir *ir, const fa_score_node *lookup, int k)

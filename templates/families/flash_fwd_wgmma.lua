@@ -27,9 +27,9 @@ end
 -- spilled would have found room without.
 local function matrices(p, c)
   local program = program_cost(p)
-  local lookups = program.cuts_beside and c.bc // 2 or 0
+  local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs + lookups
+  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_ahead + lookups
 end
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
