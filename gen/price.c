@@ -152,13 +152,14 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
-        /* A thread block takes keys of a KV head: all row tiles that see them, of the group. */
+        /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
+        double slices = fa_product_has(&s->grid, FA_EXTENT_MEMBERS) ? group : in.members; /* each is a tile of its own */
         bool equal = v.longest == v.shortest;
-        heads *= in.members / group; /* each slice of a group is a tile of its own */
-        v.all *= group / in.members;
-        each /= in.members;
-        v.longest = equal ? each : fmin(group / in.members * tiles, 2 * each); /* under a diagonal */
+        heads *= slices / group;
+        v.all *= group / slices;
+        each /= slices;
+        v.longest = equal ? each : fmin(group / slices * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each : 0;
         tiles = blocks;
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
