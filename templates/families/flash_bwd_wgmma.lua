@@ -3,8 +3,8 @@
 -- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
 -- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
 -- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
--- is the chip's. A block does the query heads of a group one after the other, or spread: a block for each of them, whose sums go to memory
--- in fp32 and are added up in the order of the heads by one kernel more. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
+-- is the chip's. A block does the query heads of a group one after the other, or spread: a block for each of them, or for some, whose sums go
+-- to memory in fp32 and are added up in the order of the heads by one kernel more. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
 -- in the boxes that reach beyond a sequence's end.
 
 local backward = include "families/backward_family.lua"
@@ -91,7 +91,7 @@ return {
       "how blocks get tiles of keys: persistent = they stay and the next that is free draws one, per_tile = a block for each" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
-    { "spread", { 0, 1 }, "query heads of a block of dK and dV: 0 = all of a group, 1 = one, and a kernel more adds up those of a group",
+    { "spread", { 0, 1, 2, 4 }, "query heads of a block of dK and dV: 0 = all of a group; else a kernel more adds up what those of a group left",
       later = true },
   },
 
@@ -196,7 +196,7 @@ return {
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
-    l.spread = c.spread == 1
+    l.spread = c.spread > 0
     l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
     l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
@@ -218,7 +218,7 @@ return {
       maps = { map("k", 64) } }
     if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
     local by_keys = { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, pdl = 1,
-      grid = ("sk/%d %sunits"):format(c.bc, l.spread and "members " or ""),
+      grid = ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
       per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
       maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } }
     if not l.spread then return { backward.delta_step(l), by_keys, by_queries } end
@@ -232,7 +232,7 @@ return {
 
   workspace = function(p, c, a, l)
     local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
-    if l.spread then parts = (", parts_kv fp32 units members sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(part, part) end
+    if l.spread then parts = (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part) end
     if l.sums then
       return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) .. parts
     end
@@ -286,7 +286,7 @@ return {
     end
     if not l.spread then return { backward.delta_work(p), kv, q } end
     -- Parts of dK and dV are written and read again.
-    local parts = p.b * p.hq * p.sk * 8 * (l.dk + l.dv)
+    local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
     kv.bytes = kv.bytes + parts
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
     return { backward.delta_work(p), kv, fold, q }

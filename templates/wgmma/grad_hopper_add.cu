@@ -82,7 +82,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
-  const int items = blocks.lo <= blocks.hi ? $(l.spread and "blocks.hi - blocks.lo + 1" or "(blocks.hi - blocks.lo + 1) * p.group") : 0;
+  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
   float dk[NK], dv[NV];
   clear(dk), clear(dv);
   if (items > 0) {

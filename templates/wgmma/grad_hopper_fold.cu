@@ -1,8 +1,9 @@
+//| needs "c.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dK and dV out of what the heads of a group have left: 64 keys and 32 columns of one of the two ----
-// Heads are added up in their order. Where a group is done in several launches, sums go from one to the next in fp32, and the last stores
-// gradients: their bits are those of one launch.
+// Parts are added up in the order of the heads. Where a group is done in several launches, sums go from one to the next in fp32, and the last
+// stores gradients$(c.spread == 1 and ": their bits are those of one launch" or "").
 //| include "tiles/load_sums.cu"
 
 constexpr int FOLD = 16;  // registers of a thread: 32 columns of two rows
@@ -24,12 +25,12 @@ extern "C" __global__ void __launch_bounds__(128) fa_grad_fold(const __grid_cons
 #pragma unroll
   for (int i = 0; i < FOLD / 4; i++) load_sums(x + 4 * i, sums + i * 128, p.member > 0 && i < fours);
 #pragma unroll 4
-  for (int member = 0; member < p.members; member++) {
-    const float4 *const part = (const float4 *)((const float *)p.parts_kv + part_of(p, local * p.members + member, key0, before));
+  for (int i = 0; i < spreads(p); i++) {
+    const float4 *const part = (const float4 *)((const float *)p.parts_kv + part_of(p, local * spreads(p) + i, key0, before));
 #pragma unroll
-    for (int i = 0; i < FOLD / 4; i++) {
-      const float4 four = i < fours ? part[i * 128] : make_float4(0.f, 0.f, 0.f, 0.f);
-      x[4 * i] += four.x, x[4 * i + 1] += four.y, x[4 * i + 2] += four.z, x[4 * i + 3] += four.w;
+    for (int n = 0; n < FOLD / 4; n++) {
+      const float4 four = n < fours ? part[n * 128] : make_float4(0.f, 0.f, 0.f, 0.f);
+      x[4 * n] += four.x, x[4 * n + 1] += four.y, x[4 * n + 2] += four.z, x[4 * n + 3] += four.w;
     }
   }
   if (p.member + p.members < p.group) {

@@ -2,7 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.spread then
-// ---- what a query head of a group adds to dK and dV of a tile of keys: over its queries that see them ----
+// ---- what query heads of a group add to dK and dV of a tile of keys: over their queries that see them ----
 //| else
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
 //|   if not l.sums then
@@ -73,7 +73,7 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
-//| local last = l.spread and "unit.head + 1" or l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"
+//| local last = l.spread and "unit.head + unit.heads" or l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"
 #pragma unroll 1
   for (int head = $(first); head < $(last); head++)
 #pragma unroll 1

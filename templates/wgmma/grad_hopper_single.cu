@@ -47,7 +47,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     if (own.lo <= own.hi) hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 #pragma unroll 1
-    for (int member = 0; member < $(l.spread and "1" or "p.members"); member++) {
+    for (int member = 0; member < $(l.spread and "unit.heads" or "p.members"); member++) {
       if (own.lo > own.hi) {
         skip(blocks.hi - blocks.lo + 1);
         continue;

@@ -1,7 +1,6 @@
 //| needs "l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| local items = "blocks.hi - blocks.lo + 1"
-//| if not l.spread then items = "(" .. items .. ") * p.members" end
+//| local items = "(blocks.hi - blocks.lo + 1) * " .. (l.spread and "unit.heads" or "p.members")
 // Two warpgroups with the same 64 keys: the first computes S, P and dV, and hands P to the second, which computes dP, dS and dK.
 constexpr int P_FULL = 1, P_EMPTY = 2;  // named barriers of both
 
