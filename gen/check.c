@@ -39,8 +39,8 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
         size_t v = 0;
         while (at < c->n && v < t->n && t->values[v] != c->tunable[at].value)
             v++;
-        if (at < c->n && v < t->n) {
-            fa_config_set(out, t->name, t->values[v]);
+        if (at < c->n ? v < t->n : t->later) {
+            fa_tunable_set(out, t, at < c->n ? t->values[v] : 0);
             continue;
         }
         fa_text values = { 0 };

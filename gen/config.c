@@ -5,14 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+bool fa_config_tells(const fa_config *c, int i)
+{
+    return !c->tunable[i].later || c->tunable[i].value != 0;
+}
+
+/* The first from i on that tells; n where there is none. */
+static int telling(const fa_config *c, int i)
+{
+    while (i < c->n && !fa_config_tells(c, i))
+        i++;
+    return i;
+}
+
 bool fa_config_equal(const fa_config *a, const fa_config *b)
 {
-    if (a->n != b->n || strcmp(a->family, b->family))
+    if (strcmp(a->family, b->family))
         return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->tunable[i].value != b->tunable[i].value || strcmp(a->tunable[i].name, b->tunable[i].name))
+    int i = telling(a, 0), j = telling(b, 0);
+    for (; i < a->n && j < b->n; i = telling(a, i + 1), j = telling(b, j + 1))
+        if (a->tunable[i].value != b->tunable[j].value || strcmp(a->tunable[i].name, b->tunable[j].name))
             return false;
-    return true;
+    return i >= a->n && j >= b->n;
 }
 
 static uint64_t mix(uint64_t h, const char *s)
@@ -25,7 +39,7 @@ static uint64_t mix(uint64_t h, const char *s)
 uint64_t fa_config_hash(const fa_config *c)
 {
     uint64_t h = mix(14695981039346656037u, c->family);
-    for (int i = 0; i < c->n; i++)
+    for (int i = telling(c, 0); i < c->n; i = telling(c, i + 1))
         h = (mix(h, c->tunable[i].name) ^ (uint32_t)c->tunable[i].value) * 0x9e3779b97f4a7c15u;
     return h ^ h >> 32;
 }
@@ -62,9 +76,10 @@ bool fa_config_set(fa_config *c, const char *name, int value)
 int fa_config_print(char *buf, size_t n, const fa_config *c)
 {
     int len = snprintf(buf, n, "%s", c->family);
-    for (int i = 0; i < c->n; i++)
-        len += snprintf((size_t)len < n ? buf + len : NULL, (size_t)len < n ? n - (size_t)len : 0, "%c%s=%d", i ? ',' : ':',
-                        c->tunable[i].name, c->tunable[i].value);
+    char mark = ':';
+    for (int i = telling(c, 0); i < c->n; i = telling(c, i + 1), mark = ',')
+        len += snprintf((size_t)len < n ? buf + len : NULL, (size_t)len < n ? n - (size_t)len : 0, "%c%s=%d", mark, c->tunable[i].name,
+                        c->tunable[i].value);
     return len;
 }
 

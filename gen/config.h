@@ -12,9 +12,13 @@ typedef struct fa_config {
     struct {
         char name[12];
         int32_t value;
+        int32_t later; /* 1: so the family declares it. A value of 0 is left out of texts, and a config that lacks the tunable is an equal
+                          one */
     } tunable[FA_CONFIG_MAX]; /* in the order of the family's declaration; unused entries are zero bytes */
 } fa_config;
 
+/* Whether its tunable i tells it from others: all do, but those that came later and have the value 0. */
+bool fa_config_tells(const fa_config *c, int i);
 bool fa_config_equal(const fa_config *a, const fa_config *b);
 uint64_t fa_config_hash(const fa_config *c); /* the same of equal ones */
 /* The value of a tunable, or fallback where the config has none of that name. */

@@ -71,7 +71,8 @@ int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_con
 
 /* Whether configs of it are listed for p without its being named. */
 bool fa_family_listed(const fa_family *f, const fa_problem *p);
-/* The tunables in the declared order, each with a declared value; FA_INVALID names what else is accepted. */
+/* The tunables in the declared order, each with a declared value, 0 of one that came later and is not there; FA_INVALID names what else is
+ * accepted. */
 fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *c);
 /* The failure that a judged point means: FA_NO_FIT where the chip has no room for the layout, else FA_UNSUPPORTED. */
 fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arch *a, const fa_config *c, const fa_point *pt,

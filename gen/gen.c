@@ -283,6 +283,15 @@ bool fa_gen_tile(const fa_gen *g, const fa_config *c, int32_t tile[2])
     return f != NULL;
 }
 
+bool fa_gen_config_whole(const fa_gen *g, const fa_config *c)
+{
+    const fa_family *f = find(g, c->family);
+    for (int i = 0; f && i < f->n_tunables; i++)
+        if (!f->tunable[i].later && fa_config_get(c, f->tunable[i].name, 0) != fa_config_get(c, f->tunable[i].name, 1))
+            return false;
+    return f && f->n_tunables > 0;
+}
+
 int fa_gen_config_print(const fa_gen *g, char *buf, size_t n, const fa_config *c)
 {
     return fa_family_config_print(buf, n, find(g, c->family), c);
@@ -314,5 +323,10 @@ static fa_status value_of(const void *user, const char *family, const fa_field *
 
 fa_status fa_gen_config_parse(const fa_gen *g, fa_config *out, const char *s)
 {
-    return fa_config_read(out, s, value_of, g);
+    fa_tunable t;
+    fa_status st = fa_config_read(out, s, value_of, g);
+    for (size_t i = 0; st == FA_OK && fa_gen_tunable(g, out->family, i, &t); i++)
+        for (int k = 0; t.later && k < out->n; k++)
+            out->tunable[k].later = out->tunable[k].later || !strcmp(out->tunable[k].name, t.name);
+    return st;
 }

@@ -48,6 +48,7 @@ typedef struct fa_tunable {
     size_t n;
     const char *const *names; /* of the values, NULL for one without; NULL where none has a name */
     int32_t step;             /* a neighbour's value stands at most so many places away; FA_STEP_ANY: anywhere */
+    bool later;               /* there are records from before: a config that lacks it has the value 0, and texts leave that out */
 } fa_tunable;
 #define FA_STEP_ANY 0
 /* False when i is past the last one. */
@@ -57,6 +58,10 @@ int32_t fa_tunable_step(size_t values);
 /* The values for a message: "plain (0), pingpong (1), 16". */
 struct fa_text;
 void fa_tunable_list(struct fa_text *out, const fa_tunable *t);
+/* fa_config_set of a tunable of the config's family. */
+bool fa_tunable_set(fa_config *c, const fa_tunable *t, int32_t value);
+/* Whether the config names every tunable of its family, those that came later aside. False where there is no such family. */
+bool fa_gen_config_whole(const fa_gen *g, const fa_config *c);
 /* The name of a value, NULL where it has none. */
 const char *fa_tunable_name(const fa_tunable *t, int32_t value);
 

@@ -99,6 +99,8 @@ int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count);
 int32_t fa_step_row_tile(const fa_step *s);
 /* Keys of a tile; 0 where the grid is not over them. */
 int32_t fa_step_key_tile(const fa_step *s);
+/* Query heads of a group that a tile has; 0 where the grid is not over them, and it has all of a launch. */
+int32_t fa_step_heads_tile(const fa_step *s);
 /* Whether the query heads of a group share rows. */
 bool fa_step_packs(const fa_step *s);
 /* Whether its grid is over units: it is launched for a portion at a time, fa_workspace_portion(). */

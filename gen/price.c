@@ -26,6 +26,7 @@
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.07
+#define BESIDE 1.1 /* lengths of a bucket: such times the one that stands for them */
 
 static int32_t round_up(int32_t v, int32_t to)
 {
@@ -152,13 +153,14 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
-        /* A thread block takes keys of a KV head: all row tiles that see them, of the group. */
+        /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
+        double heads_tile = fa_step_heads_tile(s), slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members; /* each is a tile */
         bool equal = v.longest == v.shortest;
-        heads *= in.members / group; /* each slice of a group is a tile of its own */
-        v.all *= group / in.members;
-        each /= in.members;
-        v.longest = equal ? each : fmin(group / in.members * tiles, 2 * each); /* under a diagonal */
+        heads *= slices / group;
+        v.all *= group / slices;
+        each /= slices;
+        v.longest = equal ? each : fmin(group / slices * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each : 0;
         tiles = blocks;
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
@@ -178,7 +180,11 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Launch after launch. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
     double tiles_each = owners * tiles / repeats, shortest = v.shortest * block + tile;
-    double clocks = v.longest == v.shortest ? repeats * ceil(tiles_each / a->sm_count) * longest
+    double waves = ceil(tiles_each / a->sm_count);
+    if (fa_step_heads_tile(s) &&
+        !fa_step_row_tile(s)) /* few heads to a tile are chosen for the rounds that they fill: at all lengths of a bucket */
+        waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
+    double clocks = v.longest == v.shortest ? repeats * waves * longest
                                             : fmax(mean, repeats * fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
                                                                         last_round(tiles_each, a->sm_count, longest, shortest)));
     if (v.longest != v.shortest && s->per_sm && !s->counter)

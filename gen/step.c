@@ -32,6 +32,14 @@ int32_t fa_step_key_tile(const fa_step *s)
     return 0;
 }
 
+int32_t fa_step_heads_tile(const fa_step *s)
+{
+    for (int32_t i = 0; i < s->grid.n; i++)
+        if (s->grid.factor[i].extent == FA_EXTENT_MEMBERS)
+            return s->grid.factor[i].by;
+    return 0;
+}
+
 bool fa_step_packs(const fa_step *s)
 {
     return fa_product_has(&s->grid, FA_EXTENT_ROWS);

@@ -91,7 +91,22 @@ static int32_t read_step(lua_State *L, const fa_family *f, const fa_tunable *t)
     return (int32_t)v;
 }
 
-/* The tunable: { name, { values }, doc, step = places }. */
+/* `later` of the tunable: with the value 0, and behind all that old records name. */
+static void read_later(lua_State *L, const fa_family *f, fa_tunable *t)
+{
+    bool zero = false;
+    lua_getfield(L, -1, "later");
+    t->later = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    for (size_t i = 0; i < t->n; i++)
+        zero = zero || t->values[i] == 0;
+    if (t->later && !zero)
+        luaL_error(L, "templates/%s: tunable %s came later, and has no value 0, which configs that lack it have", f->file, t->name);
+    if (!t->later && f->n_tunables > 1 && f->tunable[f->n_tunables - 2].later)
+        luaL_error(L, "templates/%s: tunable %s stands after one that came later", f->file, t->name);
+}
+
+/* The tunable: { name, { values }, doc, step = places, later = true }. */
 void fa_tunable_read(lua_State *L, fa_family *f)
 {
     fa_tunable *t = &f->tunable[f->n_tunables];
@@ -131,6 +146,7 @@ void fa_tunable_read(lua_State *L, fa_family *f)
     }
     lua_pop(L, 2);
     t->step = read_step(L, f, t);
+    read_later(L, f, t);
 }
 
 void fa_tunable_free(fa_tunable *t)
@@ -236,25 +252,38 @@ void fa_tunable_list(fa_text *out, const fa_tunable *t)
     }
 }
 
+bool fa_tunable_set(fa_config *c, const fa_tunable *t, int32_t value)
+{
+    if (!fa_config_set(c, t->name, value))
+        return false;
+    for (int i = 0; i < c->n; i++)
+        c->tunable[i].later = c->tunable[i].later || (t->later && !strcmp(c->tunable[i].name, t->name));
+    return true;
+}
+
 fa_config fa_family_first(const fa_family *f)
 {
     fa_config c = { .n = 0 };
     strcpy(c.family, f->name);
     for (int i = 0; i < f->n_tunables; i++)
-        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[0]);
+        fa_tunable_set(&c, &f->tunable[i], f->tunable[i].values[0]);
     return c;
 }
 
 int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_config *c)
 {
     int len = snprintf(buf, n, "%s", c->family);
+    char mark = ':';
     for (int i = 0; i < c->n; i++) {
+        if (!fa_config_tells(c, i))
+            continue;
         int number = f ? number_of(f, c->tunable[i].name) : -1;
         const char *name = number >= 0 ? fa_tunable_name(&f->tunable[number], c->tunable[i].value) : NULL;
         char *at = (size_t)len < n ? buf + len : NULL;
         size_t room = at ? n - (size_t)len : 0;
-        len += name ? snprintf(at, room, "%c%s=%s", i ? ',' : ':', c->tunable[i].name, name)
-                    : snprintf(at, room, "%c%s=%d", i ? ',' : ':', c->tunable[i].name, c->tunable[i].value);
+        len += name ? snprintf(at, room, "%c%s=%s", mark, c->tunable[i].name, name)
+                    : snprintf(at, room, "%c%s=%d", mark, c->tunable[i].name, c->tunable[i].value);
+        mark = ',';
     }
     return len;
 }

@@ -66,6 +66,12 @@ const scene hopper_lengths_scenes[] = {
       WITH(&gaps) },
     { "add_window", "fp16,d=64,mask=window,op=backward,features=lengths,b=3,hq=2,hkv=1", ADD("schedule=0,grid=2"), 100, 250, 40, 9, 0, 0,
       WITH(&padded) },
+    { "spread", "bf16,d=64,mask=causal,op=backward,features=lengths,b=4,hq=4,hkv=2", CONFIG(64, 128, 0, 1, USUAL ",spread=1"), 150, 290,
+      NONE, WITH(&gaps) },
+    { "spread_two", "bf16,d=64,mask=none,op=backward,features=lengths,b=3,hq=3,hkv=1", CONFIG(64, 64, 1, 0, ALONE ",spread=2"), 100, 150, NONE,
+      WITH(&packed) },
+    { "spread_add", "bf16,d=64,mask=none,op=backward,features=lengths,b=3,hq=3,hkv=1", ADD("schedule=1,grid=2,spread=1"), 100, 190, NONE,
+      WITH(&padded) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 /* clang-format on */
@@ -78,6 +84,7 @@ const scene hopper_lengths_scenes[] = {
 #define G "grad_hopper_q.cu"
 #define V "grad_hopper_convert.cu"
 #define D "delta.cu"
+#define F "grad_hopper_fold.cu"
 #define Q "sequence.cu"
 #define L "flash_bwd_wgmma.lua"
 
@@ -132,7 +139,8 @@ const mutation hopper_lengths_mutations[] = {
     { "K and V are cleared with every block", Y, "        keys_are_own = true;", "        keys_are_own = false;", 0, "none" },
     { "K and V are never cleared", Y, "        if (keys_are_own) continue;\n", "        continue;\n", 0, "none" },
     { "the warp that clears passes over a stage less", Y, "block++, ring.next())", "block++)", 0, "none" },
-    { "the warp that clears does one head alone", Y, "member < $(l.sums and \"p.group\" or \"p.members\")", "member < 1", 0, "none add" },
+    { "the warp that clears does one head alone", Y, "member < $(l.spread and \"unit.heads\" or l.sums and \"p.group\" or \"p.members\")",
+      "member < 1", 0, "none add" },
     { "all heads of the group are cleared in every slice", Y, "or \"p.members\")", "or \"p.group\")", 0, "slices" },
     { "Q of others counts as full where it lands", K, "u32 full = landing(q_full(smem, ring.at), own);",
       "u32 full = q_full(smem, ring.at);", 0, "none" },
@@ -183,6 +191,8 @@ const mutation hopper_lengths_mutations[] = {
     /* dQ */
     { "dQ of a block that is not whole is not stored", V, "if (block * 64 >= sequence.sq()) return;",
       "if (block * 64 + 64 > sequence.sq()) return;", 0, "add" },
+    { "fold: rows past a length are stored", F, "row + 8 * h < sequence.sk())", "row + 8 * h < p.sk)", 0, "spread spread_add" },
+    { "fold: the first sequence for all", F, "sequence_of(p, unit / p.hkv)", "sequence_of(p, 0)", 0, "spread spread_add" },
     { "convert: lengths are read too early", V, "//| if p.has_lengths then\n  grid_wait();\n//| end\n", "", 0, "add" },
     { "convert: the first sequence for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "dQ: rows of a tile that is not whole are not stored", G, "if (row0 >= sequence.sq()) return;",

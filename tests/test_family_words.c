@@ -38,6 +38,8 @@ static const struct {
     { "cli/commands/run.c", NULL, "--schedule, of the simulator's warps, and a config in the help's examples" },
     { "cli/commands/verify.c", NULL, "--schedule, of the simulator's warps, and a family in the help's examples" },
     { "cli/commands/space.c", NULL, "a config in the help's examples" },
+    { "cli/tune/re", "spread", "of the samples of a time" }, /* report.c, result.c */
+    { "cli/explore/columns.c", "spread", "of the samples of a time" },
     { "cli/options/problem_options.c", "merge", "an operation, of --op" },
     { "cli/options/problem_list.c", "grid", "--grid, a named set of problems" },
     { "cli/tune/list.c", "grid", "a named set of problems" },

@@ -107,6 +107,50 @@ Test(family, the_text_does_not_depend_on_the_spelling)
     toy_remove(dir, NULL);
 }
 
+/* A tunable that came later: a config of before is one whose value of it is 0, by its text, its equals, its hash and its kernel. */
+Test(family, configs_of_before_a_tunable_came_stay)
+{
+    static const char lua[] = "return { doc = 'x', default = false, constraints = {}, " BASE
+                              "tunables = { { 'n', { 1, 2 }, 'n' }, { 'late', { { 0, 'off' }, { 1, 'on' } }, 'late', later = true } } }\n";
+    static const struct {
+        const char *in, *text, *names;
+        bool before, whole;
+    } rows[] = {
+        { "toy:n=2", "toy:n=2", "x 0 toy:n=2\n", true, true },
+        { "toy:n=2,late=0", "toy:n=2", "x 0 toy:n=2\n", true, true },
+        { "toy:late=off,n=2", "toy:n=2", "x 0 toy:n=2\n", true, true },
+        { "toy:n=2,late=on", "toy:n=2,late=1", "x 1 toy:n=2,late=on\n", false, true },
+        { "toy:late=1", "toy:late=1", NULL, false, false },
+    };
+    char dir[64], text[64];
+    fa_gen *g;
+    fa_problem p = shaped_problem("bf16,d=64");
+    fa_config old;
+    toy_dir(dir, "x $(c.late) $(config_text)\n");
+    toy_write(dir, "toy.lua", lua);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_gen_load_family(g, "toy"), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_config_parse(&old, "toy:n=2"), FA_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_config c;
+        fa_source s;
+        cr_assert_eq(fa_gen_config_parse(g, &c, rows[i].in), FA_OK, "%s", fa_last_error());
+        fa_config_print(text, sizeof text, &c);
+        cr_expect_str_eq(text, rows[i].text);
+        cr_expect_eq(fa_config_equal(&c, &old), rows[i].before, "%s", rows[i].in);
+        cr_expect_eq(fa_config_equal(&old, &c), rows[i].before, "%s", rows[i].in);
+        cr_expect_eq(fa_config_hash(&old) == fa_config_hash(&c), rows[i].before, "%s", rows[i].in);
+        cr_expect_eq(fa_gen_config_whole(g, &c), rows[i].whole, "%s", rows[i].in);
+        fa_status st = fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s);
+        cr_expect_eq(st, rows[i].names ? FA_OK : FA_INVALID, "%s: %s", rows[i].in, fa_last_error());
+        if (rows[i].names)
+            cr_expect_str_eq(s.text, rows[i].names);
+        fa_source_free(&s);
+    }
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
 Test(family, scripts_compare_by_name)
 {
     static const struct {
@@ -161,6 +205,8 @@ Test(family, faults_of_a_declaration)
         { WITH("{ 'a', { 1 }, 'a', step = 0 }", ""), "step of tunable a is neither" },
         { WITH("{ 'a', { 1 }, 'a', step = 'near' }", ""), "step of tunable a is neither" },
         { WITH("{ 'a', { 1 }, 'a', step = 1.5 }", ""), "step of tunable a is neither" },
+        { WITH("{ 'a', { 1, 2 }, 'a', later = true }", ""), "tunable a came later, and has no value 0" },
+        { WITH("{ 'a', { 0, 1 }, 'a', later = true }, { 'b', { 0 }, 'b' }", ""), "tunable b stands after one that came later" },
         { WITH(FIVE, "tile = { 'a' }"), "tile is not the names of two tunables" },
         { WITH(FIVE, "tile = { 'a', 'a' }"), "tile is not the names of two tunables" },
         { WITH(FIVE, "tile = { 'a', 'z' }"), "tile is not the names of two tunables" },

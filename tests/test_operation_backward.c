@@ -23,7 +23,8 @@ static const struct {
                 { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=1", 0 },
                 { "bf16,grad=fp32", WGMMA "bc=64,twins=0,schedule=0,held=2,grid=2", 1 },
                 { "fp16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,held=0,grid=0", 2 },
-                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,held=0,grid=2", 3 } };
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,held=0,grid=2", 3 },
+                { "bf16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,held=0,spread=1,grid=2", 3 } };
 #define KERNELS (int)(sizeof kernels / sizeof *kernels)
 #define LENGTHS 2 /* kernels from here on take sequences of their own lengths */
 #define MATRIX 3  /* kernels from here on multiply in matrix units, and load queries that see no key as zeros */
@@ -468,7 +469,7 @@ Test(operation_backward, groups_in_slices_have_the_bits_of_whole_ones)
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
     static const struct {
         const char *rest;
-        int heads, launches;                                                   /* dS of so many at a time; launches of each kernel */
+        int heads, launches;                                                   /* so many at a time; launches of each kernel */
     } rows[] = { { "d=64,mask=causal,b=2,hq=6,hkv=2,sq=150,sk=170", 5, 3 },    /* one member of four units at a time */
                  { "d=40,dv=24,mask=none,b=1,hq=5,hkv=1,sq=70,sk=150", 3, 2 }, /* three and two of one */
                  { "d=64,mask=window,features=dropout,b=3,hq=4,hkv=1,sq=130,sk=140", 2, 8 } };
@@ -483,10 +484,11 @@ Test(operation_backward, groups_in_slices_have_the_bits_of_whole_ones)
             const fa_problem *p = &w.t.problem;
             fa_kernel *kernel = (fa_kernel *)(uintptr_t)w.plan->kernel;
             fa_sizes sizes = fa_sizes_of(p, 1);
-            int64_t tile = kernels[i].sms ? 64 : 16;
+            int64_t tile = kernels[i].sms ? 64 : 16, rows_q = (p->sq + tile - 1) / tile * tile, rows_k = (p->sk + tile - 1) / tile * tile;
+            int64_t parts = strstr(kernels[i].config, "spread=1") ? 4 * rows_k * (p->d + p->dv) : 0; /* of dK and dV, beside dS */
             for (int slices = 0; slices < 2; slices++) {
                 if (slices)
-                    kernel->workspace.chunk = rows[k].heads * 2 * ((p->sq + tile - 1) / tile * tile) * ((p->sk + tile - 1) / tile * tile);
+                    kernel->workspace.chunk = rows[k].heads * (2 * rows_q * rows_k + parts);
                 fa_portion at = fa_workspace_portion(&kernel->workspace, &sizes);
                 cr_expect_eq(fa_portion_launches(&at, &sizes), slices ? rows[k].launches : 1, "%s: %lld units, %lld members", rows[k].rest,
                              (long long)at.units, (long long)at.members);

@@ -8,9 +8,9 @@
 static const int32_t rows[] = { 64, 128, 192, 256 }, cols[] = { 32, 48, 64, 80, 96, 112, 128, 160 }, stages[] = { 1, 2, 3, 4 },
                      two[] = { 0, 1 }, four[] = { 0, 1, 2, 3 }, three[] = { 24, 32, 40 };
 static const fa_tunable tunables[WORLD_TUNABLES] = {
-    { "br", "", rows, 4, NULL, FA_STEP_ANY },       { "bc", "", cols, 8, NULL, 2 },
-    { "stages", "", stages, 4, NULL, FA_STEP_ANY }, { "path", "", three, 3, NULL, FA_STEP_ANY },
-    { "order", "", four, 4, NULL, FA_STEP_ANY },    { "exp", "", two, 2, NULL, FA_STEP_ANY },
+    { "br", "", rows, 4, NULL, FA_STEP_ANY, false },       { "bc", "", cols, 8, NULL, 2, false },
+    { "stages", "", stages, 4, NULL, FA_STEP_ANY, false }, { "path", "", three, 3, NULL, FA_STEP_ANY, false },
+    { "order", "", four, 4, NULL, FA_STEP_ANY, false },    { "exp", "", two, 2, NULL, FA_STEP_ANY, false },
 };
 
 static int place(int t, const fa_config *c)

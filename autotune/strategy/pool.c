@@ -16,9 +16,10 @@ const char *fa_origin_name(fa_origin o)
 /* Where the search for a config begins: of its values, which tell configs of one family apart. */
 static size_t first_slot(const fa_pool *pool, const fa_config *c)
 {
-    uint64_t h = (uint64_t)c->n;
+    uint64_t h = 0;
     for (int i = 0; i < c->n; i++)
-        h = (h ^ (uint32_t)c->tunable[i].value) * 0x9e3779b97f4a7c15u; /* Knuth, volume 3, 6.4: multiplicative hashing */
+        if (fa_config_tells(c, i))
+            h = (h ^ (uint32_t)c->tunable[i].value) * 0x9e3779b97f4a7c15u; /* Knuth, volume 3, 6.4: multiplicative hashing */
     return (size_t)(h >> 32) & (pool->slots - 1);
 }
 

@@ -118,13 +118,6 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_table_print(&t, c);
 }
 
-/* Whether the text names every tunable. */
-static bool is_whole(const fa_gen *g, const fa_config *c)
-{
-    fa_tunable t;
-    return !fa_gen_tunable(g, c->family, (size_t)c->n, &t) && fa_gen_tunable(g, c->family, 0, &t);
-}
-
 /* One config, judged; of several that the text can mean, what --config would take: the model's best that fits. */
 static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p, const fa_arch *arch)
 {
@@ -136,7 +129,7 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     fa_status st = fa_gen_config_parse(g, &config, a->why);
     if (st != FA_OK)
         return cli_fail(c, fa_wrap(st, "--why"));
-    if (is_whole(g, &config)) { /* the space holds one point for many that fail */
+    if (fa_gen_config_whole(g, &config)) { /* the space holds one point for many that fail */
         st = fa_space_judge(g, p, arch, a->chip.sram, &config, &one);
         pt = &one;
     } else if ((st = fa_space_list(g, p, arch, a->chip.sram, config.family, &s)) == FA_OK) {

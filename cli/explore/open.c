@@ -100,7 +100,7 @@ static fa_status judge_tile(explore *e, explore_tile *t)
     const explore_family *f = &e->family[t->family];
     snprintf(c.family, sizeof c.family, "%s", f->name);
     for (size_t i = 0; fa_gen_tunable(e->gen, f->name, i, &u); i++)
-        fa_config_set(&c, u.name, u.values[(int)i == f->axis[0] ? t->y : (int)i == f->axis[1] ? t->x : 0]);
+        fa_tunable_set(&c, &u, u.values[(int)i == f->axis[0] ? t->y : (int)i == f->axis[1] ? t->x : 0]);
     fa_status st = fa_space_judge(e->gen, &e->problem, e->arch, e->budget, &c, &p);
     if (st == FA_OK && !p.fits)
         add_reason(t, &p);

@@ -106,8 +106,8 @@ fa_status cli_pick(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t bud
     fa_status st = text ? fa_wrap(fa_gen_config_parse(g, &part, text), "--config") : FA_OK;
     if (st == FA_OK && text && fa_gen_tunable(g, part.family, 0, &t))
         st = fa_wrap(cli_check_tunables(g, &part), "--config");
-    if (st == FA_OK && text && part.n && !fa_gen_tunable(g, part.family, (size_t)part.n, &t) && fa_gen_tunable(g, part.family, 0, &t)) {
-        *out = part; /* all tunables are named */
+    if (st == FA_OK && text && fa_gen_config_whole(g, &part)) {
+        *out = part;
         return FA_OK;
     }
     if (st == FA_OK)

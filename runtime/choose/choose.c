@@ -98,6 +98,40 @@ static double reference(const choosing *c)
     return 1;
 }
 
+static bool is_there(const fa_choice *o, const fa_config *c)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (fa_config_equal(&o->row[i].config, c))
+            return true;
+    return false;
+}
+
+/* What a winner would be with other values of tunables that came later: where it was measured, it may not have been held against them. Of
+ * what makes it a winner they keep `off`, what the model errs by, and half of its fame. */
+static fa_status add_variants(const choosing *c, const fa_fact *f, double off, double fame)
+{
+    fa_tunable t;
+    for (size_t i = 0; fa_gen_tunable(c->g, f->config.family, i, &t); i++)
+        for (size_t v = 0; t.later && v < t.n; v++) {
+            fa_choosable x = { .config = f->config, .kind = FA_FACT_NONE };
+            fa_point pt = { .fits = false };
+            fa_cost cost;
+            if (!fa_tunable_set(&x.config, &t, t.values[v]) || is_there(c->out, &x.config) || fa_facts_failure(c->facts, &x.config))
+                continue;
+            fa_status st = model(c, c->point, &x.config, &pt, &cost);
+            if (st == FA_NOMEM)
+                return st;
+            if (st != FA_OK)
+                continue;
+            x.model = cost.seconds;
+            x.bound = cost.bound;
+            x.spills = pt.spills;
+            x.price = cost.seconds * off * (1 - fame / 2);
+            put(c->out, c->out->decided, &x);
+        }
+    return FA_OK;
+}
+
 static fa_status add_winners(const choosing *c, double base)
 {
     double error = error_of(c->point);
@@ -130,16 +164,12 @@ static fa_status add_winners(const choosing *c, double base)
         } else {
             put(c->out, c->out->decided, &x);
         }
+        if (st == FA_OK && f->kind != FA_FACT_PINNED && f->kind != FA_FACT_MODELLED && (c->whole || !c->out->decided))
+            st = add_variants(c, f, off, fame);
+        if (st == FA_NOMEM)
+            return st;
     }
     return FA_OK;
-}
-
-static bool is_there(const fa_choice *o, const fa_config *c)
-{
-    for (size_t i = 0; i < o->n; i++)
-        if (fa_config_equal(&o->row[i].config, c))
-            return true;
-    return false;
 }
 
 static fa_status add_starts(const choosing *c, double base, fa_config *start)

@@ -187,6 +187,8 @@ static fa_status parse_whole(fa_gen *g, const char *text, fa_config *out)
         int32_t at = 0;
         while (at < given.n && strcmp(given.tunable[at].name, t.name))
             at++;
+        if (at == given.n && t.later)
+            continue;
         if (at == given.n)
             return fa_fail(FA_INVALID, "%s has no %s; accepted: a config with each tunable, as fa_candidates() tells them", text, t.name);
         out->tunable[out->n++] = given.tunable[at];

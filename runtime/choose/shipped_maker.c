@@ -19,7 +19,7 @@ static void print(const struct row *row, const fa_problem *p, const fa_config *c
         printf(", .%s = %d", fa_problem_fields[i].member, fa_problem_get(p, &fa_problem_fields[i]));
     printf(" },\n      { \"%s\", %d, {", c->family, c->n);
     for (int i = 0; i < c->n; i++)
-        printf("%s{ \"%s\", %d }", i ? ", " : " ", c->tunable[i].name, c->tunable[i].value);
+        printf("%s{ \"%s\", %d, 0 }", i ? ", " : " ", c->tunable[i].name, c->tunable[i].value);
     printf(" } } },\n");
 }
 

@@ -71,4 +71,8 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "wgmma/grad_hopper_kv.cu"
 
+//| if l.spread then
+//|   include "wgmma/grad_hopper_fold.cu"
+
+//| end
 //| include(l.sums and "wgmma/grad_hopper_convert.cu" or "wgmma/grad_hopper_q.cu")

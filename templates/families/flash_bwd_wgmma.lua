@@ -3,7 +3,8 @@
 -- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
 -- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
 -- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
--- is the chip's. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
+-- is the chip's. A block does the query heads of a group one after the other, or spread: a block for each of them, or for some, whose sums go
+-- to memory in fp32 and are added up in the order of the heads by one kernel more. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
 -- in the boxes that reach beyond a sequence's end.
 
 local backward = include "families/backward_family.lua"
@@ -90,27 +91,32 @@ return {
       "how blocks get tiles of keys: persistent = they stay and the next that is free draws one, per_tile = a block for each" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
+    { "spread", { 0, 1, 2, 4 }, "query heads of a block of dK and dV: 0 = all of a group; else a kernel more adds up what those of a group left",
+      later = true },
   },
 
   -- Two warpgroups of 64 keys each, or two of the same 64 where the sums of one take too many registers; dS through memory, or dQ added up.
+  -- Of groups of several heads a block does all, or one.
   start = function(p, a)
     local list = {}
-    for _, box in ipairs({ 64, 32, 16 }) do
+    local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
           list[#list + 1] = {
             br = 64, bc = twins == 1 and 64 or 128, twins = twins, held = 0, schedule = "plain", box = box, stages = stages, dq = "spill",
-            ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4,
+            ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4, spread = spread,
           }
         end
         for _, held in ipairs({ 0, 2 }) do
           list[#list + 1] = {
             br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
-            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4,
+            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
           }
         end
       end
     end
+    for _, box in ipairs({ 64, 32, 16 }) do add(box, 0) end
+    if p.hq > p.hkv then add(hopper.box[2](p, { box = 32 }) and 32 or 64, 1) end
     return list
   end,
 
@@ -190,6 +196,7 @@ return {
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
+    l.spread = c.spread > 0
     l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
     l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
@@ -210,24 +217,37 @@ return {
       pdl = 1,
       maps = { map("k", 64) } }
     if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
+    local by_keys = { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, pdl = 1,
+      grid = ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
+      per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
+      maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } }
+    if not l.spread then return { backward.delta_step(l), by_keys, by_queries } end
+    local folds = (l.dk + 15) // 16 + (l.dv + 15) // 16
     return {
-      backward.delta_step(l),
-      { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, grid = ("sk/%d units"):format(c.bc), pdl = 1,
-        per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
-        maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } },
+      backward.delta_step(l), by_keys,
+      { entry = "fa_grad_fold", threads = 128, smem = 0, grid = ("sk/64 %d units"):format(folds), pdl = 1 },
       by_queries,
     }
   end,
 
   workspace = function(p, c, a, l)
-    if l.sums then return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) end
+    local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
+    if l.spread then parts = (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part) end
+    if l.sums then
+      return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) .. parts
+    end
+    if l.spread then
+      return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype) .. parts
+    end
     return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096, sums_kv fp32 sliced units sk/%d %d"):format(
       l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv))
   end,
 
   params = function(p, c, a, l)
-    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and "unit" or "key_base unit")
-      .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
+    local buffers = (l.sums and "delta sums" or "delta grad_s") .. (l.spread and " parts_kv" or "")
+      .. ((l.spread or not l.sums) and " sums_kv" or "")
+    return backward.params(p, buffers) .. (p.has_lengths and "unit" or "key_base unit")
+      .. ((l.spread or not l.sums) and " member members" or "") .. (l.persistent and " counter total" or "")
   end,
 
   work = function(p, c, a, l)
@@ -264,6 +284,11 @@ return {
       kv.bytes = math.max(1, once + 2 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
-    return { backward.delta_work(p), kv, q }
+    if not l.spread then return { backward.delta_work(p), kv, q } end
+    -- Parts of dK and dV are written and read again.
+    local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
+    kv.bytes = kv.bytes + parts
+    local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
+    return { backward.delta_work(p), kv, fold, q }
   end,
 }

@@ -1,6 +1,7 @@
-//| needs "c.held l.apart l.columns"
+//| needs "c.held l.apart l.columns l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
+//| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
@@ -43,7 +44,7 @@ struct GradQueries {
   float *to;
   int block;
   __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
-    const long long head = (long long)unit.batch * p.hq + unit.kv_head * p.group;
+    const long long head = (long long)unit.batch * p.hq + $(first);
     to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
          threadIdx.x % 32 * 4;
     block = blocks.lo;
@@ -81,7 +82,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
-  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
+  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
   float dk[NK], dv[NV];
   clear(dk), clear(dv);
   if (items > 0) {
@@ -108,7 +109,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 //| indented(4, pr.dropping,
-//|   "int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences",
+//|   "int number = unit.batch * p.hq + " .. first .. ";  // of the head at hand among those of all sequences",
 //|   "Kept kept = kept_of(p, number, key, blocks.lo * BR);")
     mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence();

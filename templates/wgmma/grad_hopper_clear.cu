@@ -1,12 +1,12 @@
-//| needs "l.sums"
+//| needs "l.spread l.sums"
 // One warp: zeros over rows of others, in the order in which boxes are loaded. What has no such rows it passes over.
 __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
   Ring<STAGES> ring;
   u32 parities = 0, keys_parity = 0;  // of what lands: a bit for each stage of Q and dO, and that of K and V
-  each_tile(p, smem, [&](const TileQueue &, const Unit &, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+  each_tile(p, smem, [&](const TileQueue &, const Unit &$(l.spread and "unit" or ""), const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     bool keys_are_own = has_own_keys(sequence, key0);
 #pragma unroll 1
-    for (int member = 0; member < $(l.sums and "p.group" or "p.members"); member++)
+    for (int member = 0; member < $(l.spread and "unit.heads" or l.sums and "p.group" or "p.members"); member++)
 #pragma unroll 1
       for (int block = blocks.lo; block <= blocks.hi; block++, ring.next()) {
         const OwnQueries own = own_queries(sequence, block);

@@ -1,9 +1,29 @@
-//| needs "l.sums"
+//| needs "c.spread l.spread l.sums"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- what both kernels of gradients share ----
 
 //| include "tiles/ring.cu"
 
+//| if l.spread then
+constexpr int SPREAD = $(c.spread);  // query heads of a block of dK and dV, or as many as are left
+// Blocks that a group is spread over, of the heads of this launch.
+__device__ __forceinline__ int spreads(const Params &p) { return (p.members + SPREAD - 1) / SPREAD; }
+// Query heads of a sequence and a key/value head, of the launch's: those of a group side by side.
+struct Unit {
+  int local;  // the first head's number among those that the workspace holds
+  int batch, kv_head, head;
+//|   if c.spread == 1 then
+  static constexpr int heads = 1;
+//|   else
+  int heads;
+//|   end
+};
+__device__ __forceinline__ Unit unit_of(const Params &p, int part) {
+  const int local = part / spreads(p), first = part % spreads(p) * SPREAD, unit = p.unit + local, kv_head = unit % p.hkv;
+//|   local heads = c.spread > 1 and ", min(SPREAD, p.members - first)" or ""
+  return {local * p.members + first, unit / p.hkv, kv_head, kv_head * p.group + p.member + first$(heads)};
+}
+//| else
 // A pair of a sequence and a key/value head, of the launch's.
 struct Unit {
   int local;  // of those that the workspace holds
@@ -13,20 +33,25 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
   const int unit = p.unit + local;
   return {local, unit / p.hkv, unit % p.hkv};
 }
+//| end
 
 // ---- the order of tiles ----
 //| wk.head_tiles()
 
 //| if not l.sums then
+//|   if l.spread then
+__device__ __forceinline__ int first_head(const Params &, const Unit &unit) { return unit.head; }
+//|   else
 // The first query head of the group that this launch does: p.members of it.
 __device__ __forceinline__ int first_head(const Params &p, const Unit &unit) { return unit.kv_head * p.group + p.member; }
+//|   end
 
 // The tile of dS of 64 queries and 64 keys, as the accumulators of dS^T hold it: for each 16 keys 2048 bytes, in them for each 16 queries
 // 512, in them 16 of each lane: 8 x 8 matrices of keys 0..7 and 8..15 with queries 0..7, and with queries 8..15. Tiles of a block of
-// queries lie side by side. member: the head's number among those of the launch.
+// queries lie side by side. member: the head's number among those of the $(l.spread and "unit" or "launch").
 __device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int member, int query_block, int key_block) {
   const long long blocks_q = (p.sq + 63) / 64, blocks_k = (p.sk + 63) / 64;
-  return (char *)p.grad_s + ((((long long)unit.local * p.members + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
+  return (char *)p.grad_s + ((((long long)unit.local$(l.spread and "" or " * p.members") + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
 }
 
 // From a tile to that of the next 64 queries.

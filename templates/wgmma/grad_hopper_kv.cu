@@ -1,9 +1,13 @@
-//| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.sums l.turns"
+//| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
+//| if l.spread then
+// ---- what query heads of a group add to dK and dV of a tile of keys: over their queries that see them ----
+//| else
 // ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
-//| if not l.sums then
+//|   if not l.sums then
 // Some of them each launch.
+//|   end
 //| end
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -68,9 +72,10 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < boxes; box++)
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
-//| local first = l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
+//| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
+//| local last = l.spread and "unit.head + unit.heads" or l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"
 #pragma unroll 1
-  for (int head = $(first); head < $(l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"); head++)
+  for (int head = $(first); head < $(last); head++)
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
       mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
@@ -222,7 +227,10 @@ struct GradScores {
 };
 
 //| end
-//| if not l.sums then
+//| if l.spread then
+//|   include "wgmma/grad_hopper_parts.cu"
+
+//| elseif not l.sums then
 //|   include "wgmma/grad_hopper_sums.cu"
 
 //| end
@@ -247,7 +255,7 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   const Unit &unit = tile.unit;
   const Sequence sequence = sequence_of(p, unit.batch);
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
-//| if not l.sums then
+//| if not (l.sums or l.spread) then
   if (!last_members(p)) {
     leave_sums(p, dk, unit, key, 0);
     leave_sums(p, dv, unit, key, NK);
@@ -255,8 +263,13 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   }
 //| end
   if (keys <= 0) return;
+//| if l.spread then
+  leave_part(p, dk, unit, key, 0);
+  leave_part(p, dv, unit, key, NK);
+//| else
   store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
   store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+//| end
 }
 
 //| end

@@ -1,4 +1,4 @@
-//| needs "l.q_consumer l.q_feeder"
+//| needs "c.spread l.q_consumer l.q_feeder l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
@@ -36,7 +36,13 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 //| local tile = pr.right and "(p.tiles - 1 - at.tile)" or "at.tile"
   const HeadTile at = $(wk.own_head_tile());
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
+//| if l.spread then
+  const int local = at.head / p.members, kv_head = (p.unit + local) % p.hkv;
+//|   local heads = c.spread > 1 and ", p.members" or ""
+  const Unit unit = {local * p.members, (p.unit + local) / p.hkv, kv_head, kv_head * p.group + p.member$(heads)};
+//| else
   const Unit unit = unit_of(p, at.head / p.members);
+//| end
 //| if p.has_lengths then
   grid_wait();
 //| end

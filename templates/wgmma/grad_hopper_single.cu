@@ -1,4 +1,4 @@
-//| needs "c.held"
+//| needs "c.held l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
@@ -15,8 +15,12 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const QueryBlocks own = query_blocks(sequence, key, 64);
   GradScores grad_s;
   float dk[NK], dv[NV];
+//| if l.spread then
+  clear(dk), clear(dv);
+//| else
   begin_sums(p, dk, unit, key, 0);
   begin_sums(p, dv, unit, key, NK);
+//| end
 
   // Blocks of queries that only the other warpgroup's keys are seen by.
   auto skip = [&](int n) {
@@ -43,7 +47,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     if (own.lo <= own.hi) hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 #pragma unroll 1
-    for (int member = 0; member < p.members; member++) {
+    for (int member = 0; member < $(l.spread and "unit.heads" or "p.members"); member++) {
       if (own.lo > own.hi) {
         skip(blocks.hi - blocks.lo + 1);
         continue;

@@ -1,4 +1,6 @@
+//| needs "l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local items = "(blocks.hi - blocks.lo + 1) * " .. (l.spread and "unit.heads" or "p.members")
 // Two warpgroups with the same 64 keys: the first computes S, P and dV, and hands P to the second, which computes dP, dS and dK.
 constexpr int P_FULL = 1, P_EMPTY = 2;  // named barriers of both
 
@@ -24,8 +26,12 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
                                                const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, bool &handed) {
   const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
   float dv[NV];
+//| if l.spread then
+  clear(dv);
+//| else
   begin_sums(p, dv, unit, key0, NK);
-  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.members : 0;
+//| end
+  const int items = blocks.lo <= blocks.hi ? $(items) : 0;
   if (items > 0) {
     float s[NS];
     u32 a[NS / 2];
@@ -72,9 +78,13 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     }
   }
   keys_done(smem, keys_ring);
+//| if l.spread then
+  leave_part(p, dv, unit, key0, NK);
+//| else
   if (!last_members(p)) return leave_sums(p, dv, unit, key0, NK);
   const int keys = sequence.sk() - key0;
   store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+//| end
 }
 
 // dP of the next block is issued after dK.
@@ -83,8 +93,12 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
   GradScores grad_s;
   float dk[NK];
+//| if l.spread then
+  clear(dk);
+//| else
   begin_sums(p, dk, unit, key0, 0);
-  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.members : 0;
+//| end
+  const int items = blocks.lo <= blocks.hi ? $(items) : 0;
   if (items > 0) {
     float dp[NS], s[NS];
     u32 b[NS / 2];
@@ -131,9 +145,13 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     }
   }
   keys_done(smem, keys_ring);
+//| if l.spread then
+  leave_part(p, dk, unit, key0, 0);
+//| else
   if (!last_members(p)) return leave_sums(p, dk, unit, key0, 0);
   const int keys = sequence.sk() - key0;
   store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+//| end
 }
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {

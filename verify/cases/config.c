@@ -16,7 +16,7 @@ static bool draw_any(fa_gen *g, const char *family, fa_random *r, fa_config *out
     *out = (fa_config){ .n = 0 };
     strncpy(out->family, family, sizeof out->family - 1);
     for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++)
-        if (!fa_config_set(out, t.name, t.values[fa_random_below(r, (int32_t)t.n)]))
+        if (!fa_tunable_set(out, &t, t.values[fa_random_below(r, (int32_t)t.n)]))
             return false;
     return true;
 }
