@@ -137,8 +137,8 @@ static int draw(cli *c, const judge_args *a, fa_gen *g, const fa_arch *arch, fa_
     fa_random r = { (uint64_t)a->seed };
     json_t *shapes = json_array();
     fa_status st = (a->problems ? read_shapes : draw_shapes)(shapes, g, a, arch, choice, &r);
-    json_t *doc = json_pack("{s:s,s:s,s:i,s:o}", "arch", a->arch, "kind", a->problems ? a->problems : a->draw, "seed", a->seed, "shapes",
-                            shapes);
+    json_t *doc =
+        json_pack("{s:s,s:s,s:i,s:o}", "arch", a->arch, "kind", a->problems ? a->problems : a->draw, "seed", a->seed, "shapes", shapes);
     if (st == FA_OK && c->json)
         return cli_answer(c, doc, CLI_EXIT_OK);
     size_t i, k;
@@ -246,7 +246,9 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
     cli_recordings all = { .n = 0 };
     size_t judged = 0, unmeasured = 0;
     fa_status st =
-        n ? FA_OK : fa_fail(FA_INVALID, "judge wants files, --draw or --problems; accepted: records, or the JSON of fagen tune or bench/variants.py");
+        n ? FA_OK
+          : fa_fail(FA_INVALID,
+                    "judge wants files, --draw or --problems; accepted: records, or the JSON of fagen tune or bench/variants.py");
     for (int i = 0; i < n && st == FA_OK; i++)
         st = cli_recordings_read(&all, path[i], a->arch);
     verdict *v = calloc(all.n + 1, sizeof *v);
@@ -281,7 +283,9 @@ static int run(cli *c, const void *args, int n, char **path)
         st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
     if (st == FA_OK)
         st = fa_gen_open(&g, NULL);
-    int code = st != FA_OK ? cli_fail(c, st) : a->draw || a->problems ? draw(c, a, g, arch, choice) : judge_files(c, a, g, arch, choice, n, path);
+    int code = st != FA_OK              ? cli_fail(c, st)
+               : a->draw || a->problems ? draw(c, a, g, arch, choice)
+                                        : judge_files(c, a, g, arch, choice, n, path);
     fa_gen_close(g);
     free(choice);
     return code;

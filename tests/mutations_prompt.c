@@ -90,7 +90,7 @@ static const mutation mutations[] = {
       "causal" },
     { "a levels of any number of steps", O, "max(min(lowest + tiles - level, tiles), 0)", "max(lowest + tiles - level, 0)", 0,
       "causal pages" },
-    { "all levels hold all tiles", O, "return level <= lowest ? tiles : 0;", "return tiles;", 0, "none" },
+    { "all levels hold all tiles", O, "return level <= lowest ? tiles$(times) : 0;", "return tiles$(times);", 0, "none" },
     { "all heads have the tiles of one", O, "__reduce_add_sync(~0u, tiles) * heads()", "__reduce_add_sync(~0u, tiles)", 0, "causal" },
     { "query heads for groups of them", "order.cu", "packed and \"p.hkv\" or \"p.hq\"", "\"p.hq\"", 0, "heads" },
     { "a level too low", O, "while (there <= n) {", "while (there <= n + 1) {", 0, "causal" },

@@ -41,12 +41,12 @@ json_t *__wrap_json_loads(const char *s, size_t flags, json_error_t *e)
     return __real_json_loads(s, flags, e);
 }
 
-fa_status __real_fa_problem_parse(fa_problem *out, const char *s);
-fa_status __wrap_fa_problem_parse(fa_problem *out, const char *s);
-fa_status __wrap_fa_problem_parse(fa_problem *out, const char *s)
+fa_status __real_fa_problem_parse_scored(fa_problem *out, const char *s, const char *program, size_t n);
+fa_status __wrap_fa_problem_parse_scored(fa_problem *out, const char *s, const char *program, size_t n);
+fa_status __wrap_fa_problem_parse_scored(fa_problem *out, const char *s, const char *program, size_t n)
 {
     problems++;
-    return __real_fa_problem_parse(out, s);
+    return __real_fa_problem_parse_scored(out, s, program, n);
 }
 
 bool __real_fa_jsonl_read(int dir, const char *file, fa_jsonl_fn *f, void *user, const char **trouble);
@@ -71,7 +71,7 @@ static fa_record record_of(int config, double seconds, int second)
     char text[100];
     unsigned at = (unsigned)second;
     fa_record r = { .how = FA_MEASURED, .verified = true, .seconds = seconds, .spread = 0.1 / 3, .count = 10, .regs = 128, .smem = 65536 };
-    cr_assert_eq(__real_fa_problem_parse(&r.problem, "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096"), FA_OK);
     snprintf(text, sizeof text, "flash_fwd_mma:br=%d,bc=%d,warps=4", 16 * (1 + config % 64), 8 * (1 + config / 64));
     cr_assert_eq(fa_config_parse(&r.config, text), FA_OK);
     snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
@@ -215,13 +215,13 @@ Test(cache_lookup, the_winner_is_that_of_the_rule)
         fa_problem p;
         for (size_t i = 0; i < rs.n; i++) {
             r[i] = record_of((int)random_below(5), 1 + (double)random_below(6), (int)i);
-            cr_assert_eq(__real_fa_problem_parse(&r[i].problem, problem[random_below(k % 3 ? 8 : 3)]), FA_OK);
+            cr_assert_eq(fa_problem_parse(&r[i].problem, problem[random_below(k % 3 ? 8 : 3)]), FA_OK);
             r[i].how = random_below(4) ? FA_MEASURED : FA_MODELLED;
             r[i].verified = random_below(8) != 0;
             r[i].outcome = random_below(4) ? FA_RAN : FA_BAD_RESULT;
             r[i].quality = random_below(3) ? FA_QUALITY_STEADY : FA_QUALITY_FEW;
         }
-        cr_assert_eq(__real_fa_problem_parse(&p, problem[random_below(8)]), FA_OK);
+        cr_assert_eq(fa_problem_parse(&p, problem[random_below(8)]), FA_OK);
         const fa_record *best = fa_records_best(&rs, &p), *rule = by_the_rule(&rs, &p);
         cr_assert_eq(best, rule, "list %d of %zu: %td, not %td", k, rs.n, best ? best - r : -1, rule ? rule - r : -1);
         found += best != NULL;

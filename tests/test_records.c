@@ -518,7 +518,7 @@ Test(records, a_tuning_takes_no_outcome_of_an_import)
     fa_site site = fa_site_of(ctx);
     fa_tuning t;
     size_t n;
-    p = parse("fp32,d=24,b=1,hq=2,hkv=2,sq=128,sk=128"); /* no winner that ships runs it */
+    p = parse("fp32,d=40,b=1,hq=2,hkv=2,sq=128,sk=128"); /* no winner that ships runs it */
     OK(fa_search(&site, &p, &limit, &t));
     cr_expect_eq(t.counts.resumed, 0);
     fa_tuning_free(&t);

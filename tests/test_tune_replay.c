@@ -209,7 +209,7 @@ Test(tune_replay, the_choice_is_judged, .init = cli_scratch_make, .fini = cli_sc
     cr_expect_float_eq(of(doc, "worst"), 0.25, 1e-6);
     json_decref(doc);
     cli_result_free(&r);
-    const char *bad[][2] = { { "judge", "or --draw" },
+    const char *bad[][2] = { { "judge", "--draw or --problems" },
                              { "judge --draw wings", "accepted: forward, gqa, few, unequal" },
                              { "judge --arch x a", "--arch" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
