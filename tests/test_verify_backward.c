@@ -12,7 +12,7 @@
 #define RAGGED 0x1000000000u /* seeds from here on are of classes with lengths */
 
 /* Numbers of problems that are drawn by default, dense ones and with lengths; a family passes over those that it does not compute, and of a
- * chunk's must compute `least`. With the kernels below 132 are verified at least. In full form all families get the same. */
+ * chunk's must compute `least`. With the kernels below 84 are verified at least. In full form all families get the same. */
 static const struct family {
     const char *name;
     int dense, lengths, least;
@@ -114,7 +114,7 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
 
 /* ---- flash_bwd_wgmma ---- */
 
-#define KERNELS (full() ? 250 : 11)
+#define KERNELS (full() ? 250 : 8)
 #define CASES (full() ? 4 : 6) /* of a kernel */
 #define SMS 2
 
@@ -204,7 +204,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
 
 /* ---- flash_bwd_wgmma with lengths ---- */
 
-#define LENGTHS_KERNELS (full() ? 100 : 5)
+#define LENGTHS_KERNELS (full() ? 100 : 4)
 #define LENGTHS_CASES (full() ? 4 : 3) /* of a kernel */
 
 /* Every two of mask, type and type of gradients, every head_dim in one of the masks; determinism, dropout and strides of LSE beside them.

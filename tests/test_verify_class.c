@@ -36,12 +36,11 @@ static bool is_of_suite(const char *family)
     return false;
 }
 
-/* A config of the suite's families, which take turns: over all rounds, or over the classes, every second of which has two on Hopper. One
- * that does not compute the class with the case's strides leaves its turn to the one before it. */
+/* A config of the suite's families, which take turns: over all rounds, or over the classes. One that does not compute the class with the
+ * case's strides leaves its turn to the one before it. */
 static void choose(fa_gen *g, fa_context *ctx, fa_case *c, int number, int round, fa_config *out)
 {
-    bool hopper = fa_context_arch(ctx)->cc >= 90;
-    size_t turn = (size_t)(number + (full() ? round : hopper && number % 2 ? round % 2 : 0)); /* compiling costs more than running */
+    size_t turn = (size_t)(number + (full() ? round : 0)); /* compiling costs more than running */
     const char *family[FAMILIES_MOST];
     fa_status st = FA_UNSUPPORTED;
     size_t n = 0;

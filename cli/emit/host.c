@@ -390,8 +390,12 @@ fa_status emit_host(fa_text *out, const fa_arch *arch, int32_t sram, const fa_pr
     field f[FIELDS];
     int n = fields_of(s->text, f);
     const cu_driver *sim = sim_open(arch->name);
-    if (p.op != FA_FORWARD || p.features & ~FA_FEATURE_NO_WORKSPACE)
-        return fa_fail(FA_INVALID, "--host is for dense problems of the forward; given: op %d, features %d", p.op, p.features);
+    int32_t beside = p.features & ~FA_FEATURE_NO_WORKSPACE;
+    char names[96];
+    fa_problem_field_text(names, sizeof names, &fa_problem_fields[FA_FIELD_features], beside);
+    if (p.op != FA_FORWARD || beside)
+        return fa_fail(FA_INVALID, "--host is for dense problems of the forward, without lengths or a score program; given: op %s%s%s",
+                       fa_op_name(p.op), beside ? ", features " : "", beside ? names : "");
     if (!sim || !n || n == FIELDS || f[n - 1].at + 8 > PARAMS)
         return fa_fail(FA_INTERNAL, "--host: the kernel's parameters are not as they are written everywhere");
     cu_driver recorder = cli_no_launch(sim);
