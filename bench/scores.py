@@ -5,8 +5,8 @@
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
 has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back; a share is the median over the rounds of the
-plain time over the program's of the same round. Rows of the result are held against fp32 before anything is timed. --flex: the same function
-by torch.compile(flex_attention), with a causal block mask.
+plain time over the program's of the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same
+function by torch.compile(flex_attention), with a causal block mask.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import statistics
 HERE = os.path.dirname(os.path.abspath(__file__))
 CAP = 50.0
 WIDTH, TOKENS = 2048, 16384
-CHECKED = 64  # rows that are held against fp32
+CHECKED = 64  # rows that are held against fp64
 APART = 0.02  # of the norm of those rows
 
 
@@ -51,7 +51,7 @@ def bias(h, s):
     return [torch.randn(h, s, s, device="cuda", dtype=torch.bfloat16)[None]]
 
 
-# name: (operands of h heads and s keys, the score of FlexAttention and of fp32; None: it has no such thing). Of those functions s is the
+# name: (operands of h heads and s keys, the score of FlexAttention and of fp64; None: it has no such thing). Of those functions s is the
 # scaled product, h, i and j are tensors of indices, x the operands.
 PROGRAMS = {
     "softcap": (lambda h, s: [CAP], lambda s, h, i, j, n, x: CAP * (s / CAP).tanh()),
@@ -79,7 +79,7 @@ def text_of(name):
 
 
 def apart(name, values, q, k, v, out):
-    """The last CHECKED rows of the first and the last head, as far from those of fp32 as their norm goes."""
+    """The last CHECKED rows of the first and the last head, as far from those of fp64 as their norm goes."""
     import torch
     n, h = q.shape[1], q.shape[2]
     i, j = torch.arange(n - CHECKED, n, device="cuda")[:, None], torch.arange(n, device="cuda")
@@ -88,7 +88,8 @@ def apart(name, values, q, k, v, out):
         s = q[0, -CHECKED:, at].double() @ k[0, :, at].double().T / math.sqrt(q.shape[-1])
         score = PROGRAMS[name][1]
         if score:
-            s = score(s, torch.tensor(at, device="cuda"), i, j, n, [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values])
+            s = score(s, torch.tensor(at, device="cuda"), i, j, n,
+                      [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values])
         s = s.double().masked_fill(j > i, -math.inf)
         if name == "sink":
             s = torch.cat([s, values[0][at].double().expand(CHECKED, 1)], 1)
@@ -147,7 +148,8 @@ def cell(fa, fagen, d, s, names, o):
             rows[name]["why"] = str(e)[:300]
             continue
         rows[name]["apart"] = apart(name, values, q, k, v, out)
-        rows[name]["config"] = next((line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config")), "")
+        told_config = (line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config"))
+        rows[name]["config"] = next(told_config, "")
         if o.flex:
             run = flex(name, values, q, k, v)
             if callable(run):

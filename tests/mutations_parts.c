@@ -150,7 +150,7 @@ static const mutation mutations[] = {
 
     /* batch invariance: tiles that blocks share, and tiles of which one block walks all parts */
     { "blocks walk at one place", C, "(PART_TILES - 1) + $(wk.block))", "(PART_TILES - 1))", 0, "invariant invariant_lengths" },
-    { "the second part begins the sum anew", "part_rows.cu", "where.is_walked() && where.part > 0", "where.is_walked() && where.part > 1",
+    { "the second part begins the sum again", "part_rows.cu", "where.is_walked() && where.part > 0", "where.is_walked() && where.part > 1",
       0, "invariant invariant_lengths" },
     { "parts that are walked are all the first", T, "      where.part += done > 0;\n", "", 0, "invariant invariant_lengths" },
     { "the last part is not walked", T, "where.is_walked() ? where.parts : 1;", "where.is_walked() ? where.parts - 1 : 1;", 0,

@@ -3,9 +3,9 @@
 -- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
 -- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
 -- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
--- is the chip's. A block does the query heads of a group one after the other, or spread: a block for each of them, or for some, whose sums go
--- to memory in fp32 and are added up in the order of the heads by one kernel more. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
--- in the boxes that reach beyond a sequence's end.
+-- is the chip's. A block does the query heads of a group one after the other, or spread: a block for each of them, or for some, whose
+-- sums go to memory in fp32 and are added up in the order of the heads by one kernel more. Of sequences with lengths of their own tensor
+-- maps span all that is allocated, and a warp writes zeros over rows of others in the boxes that reach beyond a sequence's end.
 
 local backward = include "families/backward_family.lua"
 local hopper = include "families/hopper_family.lua"
@@ -91,7 +91,8 @@ return {
       "how blocks get tiles of keys: persistent = they stay and the next that is free draws one, per_tile = a block for each" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
-    { "spread", { 0, 1, 2, 4 }, "query heads of a block of dK and dV: 0 = all of a group; else a kernel more adds up what those of a group left",
+    { "spread", { 0, 1, 2, 4 },
+      "query heads of a block of dK and dV: 0 = all of a group; else a kernel more adds up what those of a group left",
       later = true },
   },
 
@@ -232,7 +233,9 @@ return {
 
   workspace = function(p, c, a, l)
     local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
-    if l.spread then parts = (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part) end
+    if l.spread then
+      parts = (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part)
+    end
     if l.sums then
       return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) .. parts
     end

@@ -10,8 +10,8 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 -- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
--- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config follows
--- from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
+-- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
+-- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 
 -- Tiles of so many rows, and more columns of V. Where their keys come from HBM once, one buffer of V beside two of K was the fastest of
@@ -74,7 +74,9 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
   -- Some blocks walk all parts of a tile, and others take single parts in the meantime. Which tiles these are says the batch.
   constraints[#constraints + 1] = { "invariant", function(p, c)
     if not p.has_batch_invariant then return true end
-    if c.grid ~= c.named.grid.persistent then return false, "batch invariance: some blocks take all parts of a tile, so the next is drawn" end
+    if c.grid ~= c.named.grid.persistent then
+      return false, "batch invariance: some blocks take all parts of a tile, so the next is drawn"
+    end
     if c.combine ~= c.named.combine.second_kernel then
       return false, "batch invariance: only a second kernel adds up the parts that blocks share"
     end
@@ -211,7 +213,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
 
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, not l.walks) -- batch invariance: one config for single tokens, too
-      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94 -- fitted as those numbers were: rows are copied, not boxes
+      -- Fitted as those numbers were: rows are copied, not boxes.
+      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.

@@ -2,7 +2,7 @@
 // ---- what heads of a group add to dK and dV, on its way to grad_hopper_fold.cu ----
 // In fp32. For 64 keys each thread of a warpgroup has its registers there, four by four, those of dV after those of dK.
 constexpr int KEY_SUMS = 128 * (NK + NV);
-// part: the number of those that the workspace holds. before: registers in front of those wanted.
+// part: the number of those that the workspace holds. before: registers that come before those wanted.
 __device__ __forceinline__ long long part_of(const Params &p, int part, int key, int before) {
   return (part * (long long)((p.sk + 63) / 64) + key / 64) * KEY_SUMS + before * 128 + threadIdx.x % 128 * 4;
 }

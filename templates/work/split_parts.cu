@@ -13,8 +13,8 @@ constexpr int ROUNDS = $(l.rounds);  // of parts for every thread block at most,
 //| end
 
 //| if l.walks then
-// Batch invariance: parts of a sequence's tiles, as many as the sequence alone would take on so many thread blocks. Neither the batch nor the
-// chip has a say in it.
+// Batch invariance: parts of a sequence's tiles, as many as the sequence alone would take on so many thread blocks. Neither the batch nor
+// the chip has a say in it.
 constexpr int NOMINAL = $(l.nominal);
 // Parts that find room in the workspace, beside the sum that each thread block keeps of the tile whose parts it walks.
 __device__ __forceinline__ int places() { return (int)$(wk.blocks) * (PART_TILES - 1); }
@@ -42,7 +42,7 @@ struct Parts {
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or two, or one for each tile.
 //| end
 //| if l.walks then
-// At least two blocks of keys are in a part of the longest tile$(c.parts == 0 and ", and it takes twice what it begins and ends with" or "").
+// A part of the longest tile has two blocks of keys at least$(c.parts == 0 and ", and it takes twice what it begins and ends with" or "").
 __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //|   if c.parts == 0 then
   constexpr int thread_blocks = NOMINAL;
