@@ -1,8 +1,8 @@
 /* sandbox_score: what kernels print of a program is found once for each state, and kept by the program's identity. */
 #include "sandbox_score.h"
 #include "sandbox.h"
-#include "score/kernel.h"
 #include "score/known.h"
+#include "score/lines.h"
 #include "score/mask.h"
 #include <lauxlib.h>
 #include <string.h>

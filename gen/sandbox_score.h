@@ -21,7 +21,7 @@
  *   regs_ahead            the same of kernels that read ahead
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
  *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
- * gen/score/kernel.h has them
+ * gen/score/lines.h has them
  *   mask(packed), mask_members(packed), mask_fill(packed)   the same as gen/score/mask.h has them */
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p);
 #endif

@@ -4,7 +4,7 @@
 #include "cli/text/table.h"
 #include "commands.h"
 #include "gen/error.h"
-#include "gen/score/kernel.h"
+#include "gen/score/lines.h"
 #include "gen/score/mask.h"
 #include "gen/score/names.h"
 #include "gen/score/shape.h"

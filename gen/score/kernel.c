@@ -1,66 +1,13 @@
-/* kernel: nodes become lines from their arguments up; what the product and the key are linear in is taken together on the way. */
+/* kernel: the unit that scores share, and lookups that may be read before the product is there. */
 #include "kernel.h"
+#include "distance.h"
+#include "lines.h"
 #include "normal.h"
-#include <stdlib.h>
-#include <string.h>
+#include "print_cuda.h"
+#include "reach.h"
+#include "slope.h"
 
-static bool depends_on(const fa_score_ir *ir, int node, unsigned what)
-{
-    return (ir->node[node].depends & what) != 0;
-}
-
-static bool reads(const fa_score_ir *ir, int node, bool (*is)(const fa_score_node *))
-{
-    bool reached[FA_SCORE_ROOM] = { false };
-    if (node < 0)
-        return false;
-    fa_score_ir_reach(ir, node, reached);
-    for (int i = 0; i <= node; i++)
-        if (reached[i] && is(&ir->node[i]))
-            return true;
-    return false;
-}
-
-static bool is_off(const fa_score_node *a)
-{
-    return a->op == FA_SCORE_OFF;
-}
-
-static bool is_lookup(const fa_score_node *a)
-{
-    return a->op == FA_SCORE_LOOKUP;
-}
-
-static bool is_lookup_by_key(const fa_score_node *a)
-{
-    return is_lookup(a) && a->depends & FA_SCORE_OF_J;
-}
-
-/* Whether a lookup of the node is inside of its array only where queries, or keys, are inside of their sequence. */
-static bool reads_inside(const fa_score_ir *ir, int node, unsigned of)
-{
-    bool reached[FA_SCORE_ROOM] = { false };
-    if (node < 0)
-        return false;
-    fa_score_ir_reach(ir, node, reached);
-    for (int i = 0; i <= node; i++) {
-        const fa_score_node *a = &ir->node[i];
-        for (int k = 0; reached[i] && is_lookup(a) && k < a->n; k++)
-            if (depends_on(ir, a->arg[k], of) && fa_score_index_inside(ir, a, k) && !fa_score_index_bounded(ir, a, k))
-                return true;
-    }
-    return false;
-}
-
-static bool is_of_sequence(const fa_score_node *a)
-{
-    return a->op == FA_SCORE_OFF || a->op == FA_SCORE_SQ || a->op == FA_SCORE_SK || is_lookup(a);
-}
-
-static bool is_value(const fa_score_ir *ir, int node, double value)
-{
-    return ir->node[node].op == FA_SCORE_CONST && ir->node[node].value == value;
-}
+#define ISSUE_DISTANCE 7.3 /* counted in T5's, of which two keys and sixteen rows share most */
 
 /* -1 where x is below 0, else 1. */
 static int sign_of(fa_score_ir *ir, int x)
@@ -77,7 +24,8 @@ static bool take_unit(fa_score_kernel *k, const fa_score_normal *n)
     fa_score_ir *ir = &k->ir;
     const fa_score_node core = ir->node[n->core];
     bool odd = core.op == FA_SCORE_TANH || core.op == FA_SCORE_TANH_EXACT;
-    if (!is_value(ir, n->offset, 0) || depends_on(ir, n->factor, ~0u) || reads(ir, n->factor, is_of_sequence) || core.op == FA_SCORE_S)
+    if (!fa_score_is_value(ir, n->offset, 0) || fa_score_depends_on(ir, n->factor, ~0u) ||
+        fa_score_reads(ir, n->factor, fa_score_is_of_sequence) || core.op == FA_SCORE_S)
         return false;
     k->pair = n->core;
     k->unit = n->factor;
@@ -92,582 +40,27 @@ static bool take_unit(fa_score_kernel *k, const fa_score_normal *n)
     return k->pair >= 0 && k->unit >= 0;
 }
 
-/* ---- lines ---- */
-
-/* Nodes that are found to be needed while lines are written join k->ir, which they are written of. */
-typedef struct writer {
-    fa_text *out;
-    fa_score_kernel *k;
-    fa_score_printer pair, base; /* of a pair; of the key that keys are counted from */
-    unsigned tile;               /* what the same for a tile depends on */
-    bool member[FA_SCORE_ROOM], looked[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
-    enum { PAIR, AHEAD, EXPONENT } what;
-    double issue, exps;
-} writer;
-
-static bool of_tile(const writer *w, int node)
-{
-    return !depends_on(&w->k->ir, node, ~w->tile);
-}
-
-/* The largest parts of a node that the tile's pairs share, and that look something up. */
-static void find_members(writer *w, int node)
-{
-    const fa_score_node *a = &w->k->ir.node[node];
-    if (w->looked[node] || !reads(&w->k->ir, node, is_lookup))
-        return;
-    w->looked[node] = true;
-    if (of_tile(w, node)) {
-        w->member[node] = true;
-        w->pair.named[node] = w->base.named[node] = FA_SCORE_MEMBER;
-    } else
-        for (int i = 0; i < a->n; i++)
-            find_members(w, a->arg[i]);
-}
-
-/* A row's value: its variables. */
-static void need_row(writer *w, int node)
-{
-    find_members(w, node);
-    fa_score_print_variables(w->out, &w->pair, node, ~0, "  ");
-}
-
-static double instructions(const fa_score_ir *ir, const fa_score_node *a, double *exps)
-{
-    double clamps = 0;
-    switch (a->op) {
-    case FA_SCORE_LOOKUP:
-        for (int i = 0; i < a->n; i++)
-            clamps += depends_on(ir, a->arg[i], FA_SCORE_OF_J | FA_SCORE_OF_S) && !fa_score_index_inside(ir, a, i) ? 2 : 0;
-        return 3 + clamps;
-    case FA_SCORE_TANH:
-    case FA_SCORE_SQRT:
-    case FA_SCORE_RSQRT:
-        *exps += 1;
-        return 1;
-    case FA_SCORE_EXP:
-    case FA_SCORE_EXP2:
-    case FA_SCORE_LOG:
-    case FA_SCORE_LOG2:
-        *exps += 1;
-        return 4;
-    case FA_SCORE_TANH_EXACT:
-        *exps += 2;
-        return 5;
-    case FA_SCORE_SIGMOID:
-        *exps += 2;
-        return 8;
-    case FA_SCORE_DIV:
-        *exps += 1;
-        return 9;
-    case FA_SCORE_IDIV:
-    case FA_SCORE_MOD:
-        return 12;
-    case FA_SCORE_TOFLOAT:
-    case FA_SCORE_FLOOR:
-        *exps += 1; /* conversions are as slow */
-        return 1;
-    default:
-        return a->n ? 1 : 0;
-    }
-}
-
-/* Column values are computed once for two rows or more. */
-static void count(writer *w, int node, double more)
-{
-    const fa_score_ir *ir = &w->k->ir;
-    double share = depends_on(ir, node, FA_SCORE_OF_S | FA_SCORE_OF_I) ? 1 : 0.5, exps = 0;
-    w->issue += share * (more > 0 ? more : instructions(ir, &ir->node[node], &exps));
-    w->exps += share * (more > 0 ? 0 : exps);
-}
-
-/* What the leaf j, or i, is multiplied by in a node that is linear in it, as a number of the node's type; -1: it is not, or there is no
- * more room. of: what the leaf is for those that depend on it. */
-static int slope_within(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf, int *steps)
-{
-    const fa_score_node a = ir->node[node];
-    if (--*steps < 0)
-        return -1;
-    if (depends_on(ir, node, FA_SCORE_OF_S) || a.type == FA_SCORE_BOOL)
-        return -1;
-    if (!depends_on(ir, node, of))
-        return fa_score_ir_number(ir, (fa_score_type)a.type, 0);
-    if (a.op == leaf)
-        return fa_score_ir_number(ir, FA_SCORE_I32, 1);
-    bool left = a.n > 0 && depends_on(ir, a.arg[0], of), right = a.n > 1 && depends_on(ir, a.arg[1], of);
-    int x = left ? slope_within(ir, a.arg[0], of, leaf, steps) : -1, y = right ? slope_within(ir, a.arg[1], of, leaf, steps) : -1;
-    switch (a.op) {
-    case FA_SCORE_ADD:
-    case FA_SCORE_SUB:
-        x = left ? x : fa_score_ir_number(ir, (fa_score_type)a.type, 0);
-        y = right ? y : fa_score_ir_number(ir, (fa_score_type)a.type, 0);
-        return fa_score_ir_make(ir, (fa_score_op)a.op, x, y, -1);
-    case FA_SCORE_NEG:
-    case FA_SCORE_TOFLOAT:
-        return fa_score_ir_make(ir, (fa_score_op)a.op, x, -1, -1);
-    case FA_SCORE_MUL:
-        return left && right ? -1 : fa_score_ir_make(ir, FA_SCORE_MUL, left ? x : a.arg[0], left ? a.arg[1] : y, -1);
-    case FA_SCORE_DIV:
-        return right ? -1 : fa_score_ir_make(ir, FA_SCORE_DIV, x, a.arg[1], -1);
-    default:
-        return -1;
-    }
-}
-
-enum { STEPS_MOST = 128 }; /* into sums whose terms share parts: what takes more is as if it were not linear */
-
-static int slope_by(fa_score_ir *ir, int node, unsigned of, fa_score_op leaf)
-{
-    int steps = STEPS_MOST;
-    return slope_within(ir, node, of, leaf, &steps);
-}
-
-static int slope_of(fa_score_ir *ir, int node)
-{
-    return slope_by(ir, node, FA_SCORE_OF_J, FA_SCORE_J);
-}
-
-static void need(writer *w, int node);
-
-static void begin_line(writer *w, int node)
-{
-    fa_text_fmt(w->out, "  const %s score_v%d = ", fa_score_cuda_type(w->k->ir.node[node].type), node);
-}
-
-static void end_line(writer *w, int node)
-{
-    fa_text_str(w->out, ";\n");
-    w->pair.named[node] = FA_SCORE_VARIABLE;
-}
-
-/* factor * core + offset. A core that is the product itself takes the scale along. */
-static void write_normal(writer *w, int node, const fa_score_normal *n)
-{
-    const fa_score_ir *ir = &w->k->ir;
-    bool product = ir->node[n->core].op == FA_SCORE_S, one = is_value(ir, n->factor, 1), zero = is_value(ir, n->offset, 0);
-    if (!product)
-        need(w, n->core);
-    need_row(w, n->factor);
-    need(w, n->offset);
-    if (product && !one) {
-        fa_text_fmt(w->out, "  const float score_k%d = p.scale * ", node);
-        fa_score_print_value(w->out, &w->pair, n->factor);
-        fa_text_str(w->out, ";\n");
-    }
-    bool sum = !product && one;
-    begin_line(w, node);
-    fa_text_str(w->out, sum ? "" : zero ? "" : "fmaf(");
-    if (product)
-        fa_text_str(w->out, "x");
-    else
-        fa_score_print_value(w->out, &w->pair, n->core);
-    fa_text_str(w->out, sum ? " + " : zero ? " * " : ", ");
-    if (product && one)
-        fa_text_str(w->out, "p.scale");
-    else if (product)
-        fa_text_fmt(w->out, "score_k%d", node);
-    else if (!sum)
-        fa_score_print_value(w->out, &w->pair, n->factor);
-    if (!zero) {
-        fa_text_str(w->out, sum ? "" : ", ");
-        fa_score_print_value(w->out, &w->pair, n->offset);
-        fa_text_str(w->out, sum ? "" : ")");
-    }
-    count(w, node, 1);
-    end_line(w, node);
-}
-
-/* slope * column + what it is of the key that columns are counted from. */
-static void write_linear(writer *w, int node, int slope)
-{
-    need_row(w, slope);
-    find_members(w, node);
-    fa_score_print_variables(w->out, &w->base, node, ~0, "  ");
-    begin_line(w, node);
-    fa_text_str(w->out, "fmaf(");
-    fa_score_print_value(w->out, &w->pair, slope);
-    fa_text_str(w->out, ", (float)column, ");
-    fa_score_print_value(w->out, &w->base, node);
-    fa_text_str(w->out, ")");
-    count(w, node, 1);
-    end_line(w, node);
-}
-
-/* An integer as a number, where its larger, smaller or absolute one is that of numbers: of those that are linear in the key none is
- * converted. -1: it is no such. */
-static int converted_first(fa_score_ir *ir, const fa_score_node *a)
-{
-    const fa_score_node of = ir->node[a->arg[0]];
-    int x[2] = { -1, -1 };
-    if (a->op != FA_SCORE_TOFLOAT || (of.op != FA_SCORE_ABS && of.op != FA_SCORE_MIN && of.op != FA_SCORE_MAX))
-        return -1;
-    for (int i = 0; i < of.n; i++)
-        if (slope_of(ir, of.arg[i]) < 0)
-            return -1;
-    for (int i = 0; i < of.n; i++)
-        x[i] = fa_score_ir_make(ir, FA_SCORE_TOFLOAT, of.arg[i], -1, -1);
-    return fa_score_ir_make(ir, (fa_score_op)of.op, x[0], x[1], -1);
-}
-
-/* The lines of a node and of all that it is made of. */
-static void need(writer *w, int node)
-{
-    fa_score_ir *ir = &w->k->ir;
-    const fa_score_node a = ir->node[node];
-    fa_score_normal n;
-    if (w->done[node] || a.op == FA_SCORE_CONST)
-        return;
-    w->done[node] = true;
-    if (!depends_on(ir, node, FA_SCORE_OF_S | FA_SCORE_OF_J)) {
-        need_row(w, node);
-        return;
-    }
-    if (a.op == FA_SCORE_S) {
-        begin_line(w, node);
-        fa_text_str(w->out, "x * p.scale");
-        count(w, node, 1);
-        end_line(w, node);
-        return;
-    }
-    if (depends_on(ir, node, FA_SCORE_OF_S) && a.type == FA_SCORE_F32 && fa_score_normal_of(ir, node, &n) && n.core != node) {
-        write_normal(w, node, &n);
-        return;
-    }
-    int slope = a.type == FA_SCORE_F32 && depends_on(ir, node, FA_SCORE_OF_J) ? slope_of(ir, node) : -1;
-    if (slope >= 0) {
-        write_linear(w, node, slope);
-        return;
-    }
-    int other = a.op == FA_SCORE_TOFLOAT ? converted_first(ir, &a) : -1;
-    if (other >= 0) {
-        need(w, other);
-        begin_line(w, node);
-        fa_score_print_value(w->out, &w->pair, other);
-        end_line(w, node);
-        return;
-    }
-    for (int i = 0; i < a.n; i++)
-        need(w, a.arg[i]);
-    if (!a.n)
-        return;
-    begin_line(w, node);
-    fa_score_print_expression(w->out, &w->pair, node);
-    count(w, node, 0);
-    end_line(w, node);
-}
-
-/* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
-enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
-
-static int registers(const writer *w)
-{
-    const fa_score_ir *ir = &w->k->ir;
-    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false }, once = w->what == AHEAD && w->k->of_distance >= 0;
-    int n = once ? REGS_DISTANCE : 0;
-    fa_score_ir_reach(ir, w->k->pair, reached);
-    if (once)
-        fa_score_ir_reach(ir, w->k->of_distance, apart);
-    for (int i = 0; i < ir->n; i++) {
-        n += w->member[i];
-        if (!reached[i] || apart[i] || !is_lookup_by_key(&ir->node[i]))
-            continue;
-        n += REGS_LOOKUP;
-        for (int k = 0; k < ir->node[i].n; k++)
-            n += fa_score_index_inside(ir, &ir->node[i], k) ? 0 : REGS_CLAMP;
-    }
-    return n;
-}
-
-#define LOG2E "1.44269504088896341f"
-
-/* x * scale * factor + slope * column + what is left, all times log2(e), less shift: what does not depend on the key is the row's. */
-static void write_exponent(writer *w, const fa_score_normal *n, int slope)
-{
-    bool keys = !is_value(&w->k->ir, slope, 0), none = is_value(&w->k->ir, n->offset, 0);
-    need_row(w, n->factor);
-    need_row(w, slope);
-    find_members(w, n->offset);
-    fa_score_print_variables(w->out, &w->base, n->offset, ~0, "  ");
-    fa_text_str(w->out, "  return fmaf(x, p.scale_log2");
-    if (!is_value(&w->k->ir, n->factor, 1)) {
-        fa_text_str(w->out, " * ");
-        fa_score_print_value(w->out, &w->pair, n->factor);
-    }
-    fa_text_str(w->out, keys ? ", fmaf(" : ", ");
-    if (keys) {
-        fa_score_print_value(w->out, &w->pair, slope);
-        fa_text_str(w->out, " * " LOG2E ", (float)column, ");
-    }
-    fa_text_str(w->out, none ? "-shift" : "fmaf(");
-    if (!none) {
-        fa_score_print_value(w->out, &w->base, n->offset);
-        fa_text_str(w->out, ", " LOG2E ", -shift)");
-    }
-    fa_text_str(w->out, keys ? "));\n" : ");\n");
-}
-
-/* Whether the score is factor * s + what is linear in the key, or the same for all of a row. */
-static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
-{
-    fa_score_ir *ir = &k->ir;
-    if (k->pair < 0 || k->unit >= 0 || !fa_score_normal_of(ir, k->pair, n) || ir->node[n->core].op != FA_SCORE_S ||
-        reads(ir, n->offset, is_lookup_by_key))
-        return false;
-    *slope = slope_of(ir, n->offset);
-    return *slope >= 0;
-}
-
-/* Writes the lines of a pair to `out`, of a kernel that may grow. */
-static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, int what)
-{
-    fa_score_normal n;
-    int slope;
-    memset(w, 0, sizeof *w);
-    w->out = out;
-    w->k = k;
-    w->what = what;
-    w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
-    w->pair = (fa_score_printer){
-        .ir = &k->ir,
-        .words = { "t.b", packed ? "head" : "t.h", "query", "j", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
-        .member = "t.v",
-    };
-    w->base = w->pair;
-    w->base.words.j = "key";
-    w->base.variable = "score_w";
-    bool by_row = reads_inside(&k->ir, k->pair, FA_SCORE_OF_I), by_key = reads_inside(&k->ir, k->pair, FA_SCORE_OF_J);
-    fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
-    fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
-    w->issue += by_key ? 0.5 : 0;
-    if (what == AHEAD && !packed && k->of_distance >= 0) {
-        w->pair.named[k->of_distance] = w->base.named[k->of_distance] = FA_SCORE_PARAMETER;
-        w->done[k->of_distance] = true;
-    }
-    for (int i = 0; what == AHEAD && i < k->aheads; i++) {
-        w->pair.named[k->ahead[i]] = w->base.named[k->ahead[i]] = FA_SCORE_PARAMETER;
-        w->done[k->ahead[i]] = true;
-    }
-    if (what == EXPONENT && find_slope(k, &n, &slope)) {
-        write_exponent(w, &n, slope);
-        return;
-    }
-    need(w, k->pair);
-    fa_text_str(out, "  return ");
-    fa_score_print_value(out, &w->pair, k->pair);
-    fa_text_str(out, ";\n");
-}
-
-/* The same of a copy, so that k stays as it is. False: there is no memory for it. */
-static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, int what)
-{
-    struct {
-        writer w;
-        fa_score_kernel k;
-    } *room = malloc(sizeof *room);
-    *w = (writer *)room;
-    out->oom = out->oom || !room;
-    if (!room)
-        return false;
-    room->k = *k;
-    write_pair(&room->w, out, &room->k, packed, what);
-    return true;
-}
-
-void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    if (write_copy(&w, out, k, packed, PAIR))
-        free(w);
-}
-
-void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    if (write_copy(&w, out, k, packed, AHEAD))
-        free(w);
-}
-
-void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k)
-{
-    fa_score_printer printer = {
-        .ir = &k->ir,
-        .words = { "t.b", "t.h", "0", "distance", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
-    };
-    fa_score_print_variables(out, &printer, k->of_distance, ~0, "  ");
-    fa_text_str(out, "  return ");
-    fa_score_print_value(out, &printer, k->of_distance);
-    fa_text_str(out, ";\n");
-}
-
-void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n)
-{
-    fa_score_printer printer = {
-        .ir = &k->ir,
-        .words = { "t.b", packed ? "head" : "t.h", "query", "0", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
-    };
-    const fa_score_node *a = &k->ir.node[k->ahead[n]];
-    bool wide = k->ir.operand[a->operand].element == FA_SCORE_ELEMENT_F32;
-    fa_text_str(out, "  const int query = min(row, t.sq - 1);\n");
-    for (int i = 0; i < a->n; i++)
-        fa_score_print_variables(out, &printer, a->arg[i], ~0, "  ");
-    fa_text_fmt(out, "  return (const %s *)p.score%d", wide ? "float" : "unsigned short", a->operand);
-    for (int i = 0; i < a->n; i++) {
-        bool in = fa_score_index_inside(&k->ir, a, i);
-        fa_text_str(out, in ? " + " : " + score_clamp(");
-        fa_score_print_value(out, &printer, a->arg[i]);
-        if (!in)
-            fa_text_fmt(out, ", p.score%d_extent[%d])", a->operand, i);
-        fa_text_fmt(out, " * p.score%d_stride[%d]", a->operand, i);
-    }
-    fa_text_str(out, ";\n");
-}
-
-void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    if (write_copy(&w, out, k, packed, EXPONENT))
-        free(w);
-}
-
-void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
-        return;
-    for (int i = 0; i < w->k->ir.n; i++)
-        if (w->member[i])
-            fa_text_fmt(out, "%s v%d\n", fa_score_cuda_type(w->k->ir.node[i].type), i);
-    out->oom = out->oom || lines.oom;
-    fa_text_free(&lines);
-    free(w);
-}
-
-void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
-        return;
-    fa_score_printer printer = {
-        .ir = &w->k->ir,
-        .words = { "t.b", packed ? NULL : "t.h", NULL, NULL, NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
-    };
-    for (int i = 0; i < w->k->ir.n; i++)
-        if (w->member[i]) {
-            fa_text_fmt(out, "t.v%d = ", i);
-            fa_score_print_value(out, &printer, i);
-            fa_text_str(out, ";\n");
-        }
-    out->oom = out->oom || lines.oom;
-    fa_text_free(&lines);
-    free(w);
-}
-
-void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k)
-{
-    fa_score_printer printer = {
-        .ir = &k->ir,
-        .words = { "b", "h", "query", NULL, NULL, "off", "sq", "sk", "p.group", "p" },
-    };
-    fa_text_fmt(out, "  const int query = %s;\n", reads_inside(&k->ir, k->sink, FA_SCORE_OF_I) ? "max(min(row, sq - 1), 0)" : "row");
-    fa_score_print_variables(out, &printer, k->sink, ~0, "  ");
-    fa_text_str(out, "  return ");
-    fa_score_print_value(out, &printer, k->sink);
-    fa_text_str(out, ";\n");
-}
-
-void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
-{
-    fa_score_printer printer = { .ir = &k->ir, .words = { .group = "p.group", .params = "p" } };
-    if (k->unit >= 0)
-        fa_score_print_value(out, &printer, k->unit);
-}
-
-#define ISSUE_DISTANCE 7.3 /* counted in T5's, of which two keys and sixteen rows share most */
-
-enum { DEAR = 12 }; /* instructions from which on a function of key - query is computed once for each of their distances */
-
-/* What is known of nodes: each is looked at once. */
-typedef struct known_distance {
-    enum { UNKNOWN, NO, YES } of[FA_SCORE_ROOM];
-    bool looked[FA_SCORE_ROOM];
-} known_distance;
-
-static bool is_of_distance(fa_score_ir *ir, known_distance *known, int node);
-
-static bool find_distance(fa_score_ir *ir, known_distance *known, int node)
-{
-    const fa_score_node a = ir->node[node];
-    if (depends_on(ir, node, FA_SCORE_OF_S))
-        return false;
-    if (!depends_on(ir, node, FA_SCORE_OF_I | FA_SCORE_OF_J))
-        return true;
-    int by_key = slope_of(ir, node), by_row = slope_by(ir, node, FA_SCORE_OF_I, FA_SCORE_I);
-    if (a.type == FA_SCORE_I32 && by_key >= 0 && by_row >= 0 && ir->node[by_key].op == FA_SCORE_CONST &&
-        ir->node[by_row].op == FA_SCORE_CONST)
-        return ir->node[by_key].value == -ir->node[by_row].value;
-    for (int k = 0; k < a.n; k++)
-        if (!is_of_distance(ir, known, a.arg[k]))
-            return false;
-    return a.n > 0;
-}
-
-/* Whether the node depends on query and key by key - query alone. */
-static bool is_of_distance(fa_score_ir *ir, known_distance *known, int node)
-{
-    if (known->of[node] == UNKNOWN)
-        known->of[node] = find_distance(ir, known, node) ? YES : NO;
-    return known->of[node] == YES;
-}
-
-/* The largest part of a node that is a number of key - query alone, is dear and needs no key or query inside of a sequence; -1: none. */
-static int distance_in(fa_score_ir *ir, known_distance *known, int node)
-{
-    const fa_score_node a = ir->node[node];
-    if (known->looked[node])
-        return -1;
-    known->looked[node] = true;
-    if (!depends_on(ir, node, FA_SCORE_OF_I) || !depends_on(ir, node, FA_SCORE_OF_J))
-        return -1;
-    if (a.type == FA_SCORE_F32 && is_of_distance(ir, known, node) && slope_of(ir, node) < 0) {
-        bool reached[FA_SCORE_ROOM] = { false };
-        double sum = 0, exps = 0;
-        fa_score_ir_reach(ir, node, reached);
-        for (int i = 0; i <= node; i++)
-            sum += reached[i] && depends_on(ir, i, FA_SCORE_OF_J) ? instructions(ir, &ir->node[i], &exps) : 0;
-        return sum >= DEAR && !reads_inside(ir, node, FA_SCORE_OF_I | FA_SCORE_OF_J) ? node : -1;
-    }
-    for (int k = 0; k < a.n; k++) {
-        int found = distance_in(ir, known, a.arg[k]);
-        if (found >= 0)
-            return found;
-    }
-    return -1;
-}
-
 /* Lookups that may be read ahead, of the pair. */
 static void find_ahead(fa_score_kernel *k)
 {
     fa_score_ir *ir = &k->ir;
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
-    known_distance known = { .looked = { false } };
-    k->of_distance = distance_in(ir, &known, k->pair);
+    k->of_distance = fa_score_distance_in(ir, k->pair);
     if (k->of_distance >= 0)
         fa_score_ir_reach(ir, k->of_distance, apart);
     for (int i = 0; i <= k->pair; i++) {
         const fa_score_node a = ir->node[i];
-        if (!reached[i] || !is_lookup_by_key(&a))
+        if (!reached[i] || !fa_score_is_lookup_by_key(&a))
             continue;
-        int last = a.arg[a.n - 1], by_key = slope_of(ir, last), by_row = slope_by(ir, last, FA_SCORE_OF_I, FA_SCORE_I);
-        bool alone = by_key >= 0 && is_value(ir, by_key, 1) && fa_score_index_inside(ir, &a, a.n - 1), rows = false;
+        int last = a.arg[a.n - 1], by_key = fa_score_slope_of(ir, last), by_row = fa_score_slope_by(ir, last, FA_SCORE_OF_I, FA_SCORE_I);
+        bool alone = by_key >= 0 && fa_score_is_value(ir, by_key, 1) && fa_score_index_inside(ir, &a, a.n - 1), rows = false;
         for (int n = 0; n < a.n - 1; n++) {
-            alone = alone && !depends_on(ir, a.arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
-            rows = rows || depends_on(ir, a.arg[n], FA_SCORE_OF_I);
+            alone = alone && !fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
+            rows = rows || fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_I);
         }
         if (a.type == FA_SCORE_F32 && alone && k->aheads < FA_SCORE_AHEAD_MAX) {
-            k->diagonal[k->aheads] = !rows && by_row >= 0 && is_value(ir, by_row, -1);
+            k->diagonal[k->aheads] = !rows && by_row >= 0 && fa_score_is_value(ir, by_row, -1);
             k->ahead[k->aheads++] = i;
         } else if (!apart[i])
             k->by_key_beside = true;
@@ -677,12 +70,11 @@ static void find_ahead(fa_score_kernel *k)
 bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
 {
     fa_score_normal n;
-    writer *w;
-    fa_text lines = { 0 };
-    int slope, score = ir->root[FA_SCORE_ROOT_SCORE];
+    fa_score_lines_costs costs;
+    int score = ir->root[FA_SCORE_ROOT_SCORE];
     *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
-    out->by_key = reads_inside(ir, score, FA_SCORE_OF_J);
-    out->of_off = reads(ir, score, is_off) || reads(ir, out->sink, is_off);
+    out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
+    out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
     if (score < 0)
         return true;
     if (!fa_score_normal_of(&out->ir, score, &n))
@@ -692,20 +84,15 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         out->unit = -1;
     }
     find_ahead(out);
-    if (!write_copy(&w, &lines, out, false, PAIR))
+    if (!fa_score_lines_cost(&costs, out, false))
         return false;
-    out->issue = w->issue;
-    out->slopes = find_slope(w->k, &n, &slope);
-    out->exps = w->exps;
-    out->regs = registers(w);
-    free(w);
-    if (!write_copy(&w, &lines, out, false, AHEAD)) {
-        fa_text_free(&lines);
+    out->issue = costs.issue;
+    out->slopes = costs.slopes;
+    out->exps = costs.exps;
+    out->regs = costs.regs;
+    if (!fa_score_lines_cost(&costs, out, true))
         return false;
-    }
-    out->regs_ahead = registers(w);
-    out->issue_ahead = w->issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
-    fa_text_free(&lines);
-    free(w);
-    return !lines.oom;
+    out->regs_ahead = costs.regs;
+    out->issue_ahead = costs.issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
+    return true;
 }
