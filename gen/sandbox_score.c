@@ -51,7 +51,21 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, DISTANCE, EXPONENT, MASK, MASK_MEMBERS, MASK_FILL, SINK, WHATS } what;
+typedef enum what {
+    HELPERS,
+    MEMBERS,
+    FILL,
+    PAIR,
+    PAIR_AHEAD,
+    AHEAD_ROW,
+    DISTANCE,
+    EXPONENT,
+    MASK,
+    MASK_MEMBERS,
+    MASK_FILL,
+    SINK,
+    WHATS
+} what;
 static const char *const words[WHATS] = { "helpers",  "members",  "fill", "pair",         "pair_ahead", "ahead_row",
                                           "distance", "exponent", "mask", "mask_members", "mask_fill",  "sink" };
 

@@ -5,8 +5,7 @@
 
 #define M_CAUSAL "function mask(b, h, i, j) return j <= i + off end\n"
 #define M_WINDOW "w = scalar(20, 'int')\nfunction mask(b, h, i, j) return j <= i + off and i + off - j <= w end\n"
-#define M_CHUNKED \
-    "c = scalar(40, 'int', 1, 1048576)\nfunction mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end\n"
+#define M_CHUNKED "c = scalar(40, 'int', 1, 1048576)\nfunction mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end\n"
 #define M_PREFIX "n = i32 'b'\nfunction mask(b, h, i, j) return j <= i + off or j < 3 * max(min(n[b], 999), -9) end\n"
 #define M_PADDING "lo = i32 'b'; hi = i32 'b'\nfunction mask(b, h, i, j) return lo[b] <= j and j < 4 * max(min(hi[b], 999), -9) end\n"
 #define M_DOCUMENTS "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end\n"
@@ -15,19 +14,19 @@
 #define M_DENSE "m = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] end\n"
 #define M_WIDE "g = i64 'sk'\nfunction mask(b, h, i, j) return abs(i - j) <= 9 or g[i] > 20 or g[j] > 20 end\n"
 /* A score that is NaN, and one that is +inf, where the mask hides it. */
-#define M_NAN                                                                                                          \
-    "function score(s, b, h, i, j) return s + log(j % 3 == 0 and 1 or -1) + (j % 5 == 0 and 0 or huge) end\n"          \
+#define M_NAN                                                                                                 \
+    "function score(s, b, h, i, j) return s + log(j % 3 == 0 and 1 or -1) + (j % 5 == 0 and 0 or huge) end\n" \
     "function mask(b, h, i, j) return j % 15 == 0 and i % 7 ~= 2 end\n"
-#define M_ALL                                                                                                          \
-    "cap = scalar(3); slope = f32 'hq'; z = f32 'hq sq'; doc = i32 'b sk'; n = i32 'b'\n"                              \
-    "function score(s, b, h, i, j) return cap * tanh_exact(s / cap) + 0.1 * slope[h] * (j - i - off) end\n"            \
-    "function mask(b, h, i, j) return doc[b][i] == doc[b][j] or j < n[b] + h end\n"                                    \
+#define M_ALL                                                                                               \
+    "cap = scalar(3); slope = f32 'hq'; z = f32 'hq sq'; doc = i32 'b sk'; n = i32 'b'\n"                   \
+    "function score(s, b, h, i, j) return cap * tanh_exact(s / cap) + 0.1 * slope[h] * (j - i - off) end\n" \
+    "function mask(b, h, i, j) return doc[b][i] == doc[b][j] or j < n[b] + h end\n"                         \
     "function sink(b, h, i) return z[h][i] end\n"
-#define M_BIAS                                                                                                         \
-    "bias = f16 'b hq sq sk'; m = u8 'b sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"       \
+#define M_BIAS                                                                                                   \
+    "bias = f16 'b hq sq sk'; m = u8 'b sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n" \
     "function mask(b, h, i, j) return m[b][i][j] > 1 end\n"
-#define M_ALIBI                                                                                                        \
-    "slope = f32 'hq'; n = i32 'b'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n"           \
+#define M_ALIBI                                                                                              \
+    "slope = f32 'hq'; n = i32 'b'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n" \
     "function mask(b, h, i, j) return (j + i) % 24 > n[b] end\n"
 
 #define MMA(rest) "flash_fwd_mma:stages_k=1,stages_v=2,q_regs=0,ctas=1," rest

@@ -4,8 +4,8 @@
 #include "score_launch.h"
 #include "test_cache_scratch.h"
 
-/* `each` problems of each kernel of the table that is of the arch. only: the name of one; NULL: all. */
-static inline void score_table_run(const score_kernel *kernels, size_t n, bool hopper, int each, const char *only)
+/* `each` problems of every nth kernel of the table, where it is of the arch. only: the name of one; NULL: these. */
+static inline void score_table_run(const score_kernel *kernels, size_t n, bool hopper, size_t nth, int each, const char *only)
 {
     scratch_make();
     fa_context *ctx =
@@ -15,7 +15,7 @@ static inline void score_table_run(const score_kernel *kernels, size_t n, bool h
     SCORE_OK(fa_gen_open(&gen, NULL));
     SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
     SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
-    for (size_t at = 0; at < n; at++)
+    for (size_t at = 0; at < n; at += only ? 1 : nth)
         for (int i = 0; i < each && kernels[at].hopper == hopper && (!only || !strcmp(kernels[at].name, only)); i++) {
             static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_RANDOM, SIM_REVERSED };
             score_launch l;

@@ -6,7 +6,7 @@
 
 static void run(bool hopper)
 {
-    score_table_run(score_kernels, SCORE_KERNELS, hopper, full() ? 50 : 5, getenv("FAGEN_SCORE_KERNEL"));
+    score_table_run(score_kernels, SCORE_KERNELS, hopper, 1, full() ? 50 : 5, getenv("FAGEN_SCORE_KERNEL"));
 }
 
 Test(score_kernels, compute_the_programs_scores, .timeout = 600)

@@ -1,27 +1,18 @@
 /* mask: the mask's nodes as lines; what the compiler can take out of loops over rows or keys is left to it. */
 #include "mask.h"
 #include "print_cuda.h"
+#include "reach.h"
 
 static unsigned of_tile(bool packed)
 {
     return FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
 }
 
-static bool looks_up(const fa_score_ir *ir, int node)
-{
-    bool reached[FA_SCORE_ROOM] = { false };
-    fa_score_ir_reach(ir, node, reached);
-    for (int i = 0; i <= node; i++)
-        if (reached[i] && ir->node[i].op == FA_SCORE_LOOKUP)
-            return true;
-    return false;
-}
-
 /* The largest parts of the mask that a tile's pairs share, and that look something up. */
 static void find_members(const fa_score_ir *ir, int node, bool packed, bool looked[FA_SCORE_ROOM], uint8_t named[FA_SCORE_ROOM])
 {
     const fa_score_node *a = &ir->node[node];
-    if (looked[node] || !looks_up(ir, node))
+    if (looked[node] || !fa_score_reads(ir, node, fa_score_is_lookup))
         return;
     looked[node] = true;
     if (!(a->depends & ~of_tile(packed)))
@@ -44,20 +35,6 @@ static fa_score_printer printer_of(const fa_score_ir *ir, bool packed)
     return p;
 }
 
-/* Whether a lookup is inside of its array only where queries, or keys, are inside of their sequence. */
-static bool reads_inside(const fa_score_ir *ir, unsigned of)
-{
-    bool reached[FA_SCORE_ROOM] = { false };
-    fa_score_ir_reach(ir, ir->root[FA_SCORE_ROOT_MASK], reached);
-    for (int i = 0; i < ir->n; i++) {
-        const fa_score_node *a = &ir->node[i];
-        for (int k = 0; reached[i] && a->op == FA_SCORE_LOOKUP && k < a->n; k++)
-            if (ir->node[a->arg[k]].depends & of && fa_score_index_inside(ir, a, k) && !fa_score_index_bounded(ir, a, k))
-                return true;
-    }
-    return false;
-}
-
 /* A tile's pairs share much of it: rows what depends on the key, keys what depends on the row. */
 fa_score_mask fa_score_mask_of(const fa_score_ir *ir)
 {
@@ -69,12 +46,12 @@ fa_score_mask fa_score_mask_of(const fa_score_ir *ir)
     fa_score_ir_reach(ir, m.root, reached);
     m.issue = 1; /* the select */
     m.regs = REGS;
+    m.of_off = fa_score_reads(ir, m.root, fa_score_is_off);
     for (int i = 0; i < ir->n; i++) {
         const fa_score_node *a = &ir->node[i];
         bool row = a->depends & FA_SCORE_OF_I, key = a->depends & FA_SCORE_OF_J;
         if (!reached[i])
             continue;
-        m.of_off = m.of_off || a->op == FA_SCORE_OFF;
         m.issue += !a->n || !key ? 0 : (a->op == FA_SCORE_LOOKUP ? ISSUE_LOOKUP : 1) * (row ? 1 : 0.5);
         m.regs += a->op == FA_SCORE_LOOKUP && key ? REGS_LOOKUP : 0;
     }
@@ -106,9 +83,9 @@ void fa_score_mask_pair(fa_text *out, const fa_score_ir *ir, bool packed)
 {
     fa_score_printer p = printer_of(ir, packed);
     int root = ir->root[FA_SCORE_ROOT_MASK];
-    fa_text_fmt(out, "  const int query = %s;\n", reads_inside(ir, FA_SCORE_OF_I) ? "min(row, t.sq - 1)" : "row");
+    fa_text_fmt(out, "  const int query = %s;\n", fa_score_reads_inside(ir, root, FA_SCORE_OF_I) ? "min(row, t.sq - 1)" : "row");
     fa_text_fmt(out, "  const int j = %s;\n",
-                reads_inside(ir, FA_SCORE_OF_J) ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
+                fa_score_reads_inside(ir, root, FA_SCORE_OF_J) ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
     fa_score_print_variables(out, &p, root, ~0, "  ");
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &p, root);

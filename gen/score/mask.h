@@ -14,8 +14,8 @@ typedef struct fa_score_mask {
 
 fa_score_mask fa_score_mask_of(const fa_score_ir *ir);
 
-/* Lookups that pairs of a tile share: lines "int m12" for a struct, lines "t.m12 = ...;" that fill it. packed: rows of a tile are of several
- * heads. In names of p and of t.b, t.h, t.off, t.sq, t.sk. */
+/* Lookups that pairs of a tile share: lines "int m12" for a struct, lines "t.m12 = ...;" that fill it. packed: rows of a tile are of
+ * several heads. In names of p and of t.b, t.h, t.off, t.sq, t.sk. */
 void fa_score_mask_members(fa_text *out, const fa_score_ir *ir, bool packed);
 void fa_score_mask_fill(fa_text *out, const fa_score_ir *ir, bool packed);
 

@@ -177,7 +177,7 @@ $(x)$(of.at) = $(call);
 //|       if has_mask and cut ~= "exponents" then
 //|         local hides = masked or cut == "ahead" and "CUT" or cut
 //|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
-if ($(hides) && !$(sees)) $(x)$(of.at) = -infinity();
+//|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
 //|       end
 //|     end)
 //|   end

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define THREADS_MOST 8
-#define HIDDEN 0x1p1000 /* in the place of a score */
+#define HIDDEN 0x1p1000       /* in the place of a score */
 #define BEYOND 0x1.fffffep127 /* the largest number of fp32 */
 #define WORK_OF_A_THREAD 2e6  /* multiply-adds worth starting one for */
 
