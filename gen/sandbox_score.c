@@ -5,6 +5,7 @@
 #include "score/lines.h"
 #include "score/mask.h"
 #include <lauxlib.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The address is the key of the table of kernels in Lua's registry. */
@@ -205,6 +206,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_sink");
     lua_pushboolean(L, mask.root >= 0);
     lua_setfield(L, -2, "has_mask");
+    lua_pushboolean(L, mask.root >= 0 && getenv("FAGEN_DBG_SCAN"));
+    lua_setfield(L, -2, "scans");
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {

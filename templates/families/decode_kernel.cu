@@ -120,13 +120,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
 //| if l.pdl then
 //|   if not p.has_lengths then
+//|     if not pr.has_mask then
   prefetch(p, split);
+//|     end
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
 //| end
 //| if p.has_lengths then
   const Split split = split_of_launch(p, [&](const Split &seeming) {
-//|   if l.pdl and not p.has_batch_invariant then
+//|   if l.pdl and not p.has_batch_invariant and not pr.has_mask then
     prefetch(p, seeming);
 //|   end
   });

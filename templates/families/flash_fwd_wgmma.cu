@@ -155,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.consumer > l.regs then
     registers_give<PRODUCER_REGISTERS>();
 //| end
-//| if p.has_pages then
+//| if p.has_pages or pr.scans then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);

@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
   const int sq = sequence.sq();
   const element *const v = (const element *)p.v + sequence.v() + t.kv_head * p.v_sh;
   const float *const s = (const float *)p.scores + t.scores;
-  const Range range = key_range(p, sequence, t.row, min(t.row + TILE, sq) - 1);
+  const Range range = $(pr.range_of("t.head", "t.row", "min(t.row + TILE, sq) - 1"));
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   for (int c0 = 0; c0 < DV; c0 += TILE) {
     float sum[4][4] = {};

@@ -62,7 +62,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     -- Of 90 compiled with lengths, these alone spilled.
-    if c.feeder and p.has_lengths and edges.left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
+    if c.feeder and p.has_lengths and edges.cuts_left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
       return false, "rows of several heads in a window beside " .. c.bc .. " keys and O of " .. p.dv .. " columns take too many registers"
     end
     return true
@@ -152,7 +152,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
           if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
         end
-        local spills = edges.left(p) and p.dv > 240 -- eight bytes of 256 columns
+        local spills = edges.cuts_left(p) and p.dv > 240 -- eight bytes of 256 columns
         if p.dv > WIDEST_COLUMNS and not spills then add_wider(WIDEST_KEYS, 2, "second_kernel") end
         if rows > WIDE_ROWS then return end
         local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16

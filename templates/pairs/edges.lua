@@ -13,6 +13,9 @@ local function has_mask(p) return p.score and p.score.has_mask or false end
 function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
 function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
 
+-- Blocks are those that its mask leaves one by one.
+function edges.scans(p) return has_mask(p) and p.score.scans or false end
+
 function edges.of(pr, p)
   pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)
   pr.right, pr.left, pr.grow = edges.right(p), edges.left(p), edges.grow(p)

@@ -23,5 +23,12 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int i) { retur
 __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return sequence.sk() - 1; }
 //| end
 
-//| pr.key_range()
-//| pr.program()
+//| if pr.has_mask then
+//|   pr.program()
+
+//|   pr.key_range()
+//|   pr.mask_blocks()
+//| else
+//|   pr.key_range()
+//|   pr.program()
+//| end

@@ -69,6 +69,32 @@ __device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, 
 //|       print_lines(program.mask(packed()))
 }
 //|     end
+//|     if has_mask then
+constexpr bool DBG_SCAN = $(program.scans and "true" or "false");
+// The keys that the mask leaves to queries i0 to i1 of heads h0 to h1: to some of them none outside of lo to hi; to each all of full_lo to
+// full_hi.
+struct MaskBounds {
+  int lo, hi, full_lo, full_hi;
+};
+__device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1) {
+//|       if true then
+  if (DBG_SCAN) return {0, t.sk - 1, 1, 0};
+  MaskBounds m = {t.sk, -1, 0, t.sk - 1};
+  for (int j = 0; j < t.sk; j++) { bool any = false, all = true; for (int h = h0; h <= h1; h++) for (int i = i0; i <= i1; i++) { const bool s = score_sees<true>(p, t, h, i, j, 0); any |= s; all &= s; }
+    if (any) m.lo = min(m.lo, j), m.hi = j; 
+    if (!all && j < t.sk / 2) m.full_lo = j + 1;  if (!all && j >= t.sk / 2) m.full_hi = min(m.full_hi, j - 1); }
+  return m;
+//|       end
+}
+//|     if program.scans then
+// What the mask is on the pairs of these queries with keys j0 to j1: 0 hides all, 2 leaves all, 1 whatever else.
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+  bool any = false, all = true;
+  for (int j = j0; j <= j1; j++) for (int h = h0; h <= h1; h++) for (int i = i0; i <= i1; i++) { const bool s = score_sees<true>(p, t, h, i, j, 0); any |= s; all &= s; }
+  return any ? all ? 2 : 1 : 0;
+}
+//|     end
+//|     end
 //|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
 template <bool CUT>
@@ -137,6 +163,8 @@ const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   -- As a parameter of functions, and as an argument.
 //|   pr.scored_type, pr.scored = pr.of_pairs and ", const ScoreTile &scored" or "", pr.of_pairs and ", scored" or ""
 //|
+//|   -- The last of the heads of a tile whose first is `head`.
+//|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end
 //|   -- A row's query and head.
 //|   function pr.own_row(row)
 //|     if packed() then

@@ -166,7 +166,7 @@ struct Loader {
     }
   }
 };
-//| if l.pdl and not p.has_lengths then
+//| if l.pdl and not p.has_lengths and not pr.has_mask then  -- which keys are seen tell operands of a program's mask
 
 // Earlier work in the CUDA stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way
 // to the L2, where later writes find them.
@@ -190,7 +190,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
 }
 //| end
-//| if l.pdl and p.has_lengths and not p.has_batch_invariant then
+//| if l.pdl and p.has_lengths and not p.has_batch_invariant and not pr.has_mask then
 
 // The same, by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
 // transfer alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.

@@ -135,10 +135,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
+//| indented(4, pr.begin_published, "wg", "where.row + row_in_tile(wg)", "min(where.row + row_in_tile(wg) + 63, end)")
+//| if pr.scans then
+    MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
-    auto read = [&](int block) {
-      read_ahead(ahead, p, scored, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto read = [&](int $(pr.scans and "code" or "block")) {
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(pr.scans and "code >> 1" or "block"), t, $(pr.scans and "(code & 1) == 0" or pr.is_whole("keys")));
     };
 //| end
 //| if p.has_dropout then
@@ -168,7 +172,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 
     if (keys.idle()) {  // no row of the problem: all that is loaded passes
+//| if not pr.scans then
       tiles.done(smem, true);
+//| end
 //| if l.q_lent then
       if (owed) return_q();
       owed = false;
@@ -177,19 +183,31 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release(q_empty(smem, q.at, wg));
       q.next();
 #pragma unroll 1
+//| if pr.scans then
+      while (blocks.next(look) >= 0) skip_k(), skip_v();
+      tiles.done(smem, true);
+//| else
       for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+//| end
       continue;
     }
+//| local whole = pr.scans and "(code & 1) == 0" or pr.is_whole("keys")
+//| if pr.scans then
+    // Blocks that a code tells to be whole need no mask.
+    auto mask = [&](int code) {
+      const int block = code >> 1;
+//| else
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
+//| end
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
-//| indented(6, pr.scoring_by, pr.is_whole("keys"), arguments, pr.reads_ahead)
-      if ($(pr.is_whole("keys"))) return;
+//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead)
+      if ($(whole)) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| if l.relative and pr.slopes then
-    auto exponents = [&](int block) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto exponents = [&](int $(pr.scans and "code" or "block")) {
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> 1" or "block"), t, $(whole));
     };
 //| end
 //| if l.skip_late then

@@ -79,7 +79,7 @@
       }
 //| elseif l.skip_late then
       trailing = block - keys.loaded_lo;
-//| elseif pr.left then
+//| elseif pr.cuts_left and not pr.scans then
 #pragma unroll 1
       for (; block > keys.loaded_lo; block--) skip_k(), skip_v();
 //| end

@@ -2,7 +2,10 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
-//| if l.ahead and l.masked then
+//| local at = pr.scans and "code" or "block"
+//| if pr.scans then
+      int code = blocks.next(look);
+//| elseif l.ahead and l.masked then
       int block = begun ? keys.first : keys.loaded_hi;
 //| else
       int block = keys.loaded_hi;
@@ -11,7 +14,7 @@
 #pragma unroll 1
       for (; block > keys.first; block--) skip_k(), skip_v();
 //| end
-//| indented(6, pr.reading, "read(block);")
+//| indented(6, pr.reading, "read(" .. at .. ");")
 //| local to = l.ahead and "  " or ""
 //| if l.ahead then
       if (!begun) {
@@ -32,9 +35,9 @@
 //| if l.ahead then
       }
 //| end
-      mask(block);
+      mask($(at));
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
-//| indented(6, pr.dropping, "drop_block(block);")
+//| indented(6, pr.dropping, pr.scans and "drop_block(code >> 1);" or "drop_block(block);")
 //| if l.q_lent then
       if (owed) return_q();
 //| end

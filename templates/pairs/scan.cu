@@ -1,0 +1,92 @@
+//| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the lanes of
+//| -- a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
+//|
+//| return function(pr, p)
+//|   pr.scans = pr.has_mask and p.score.scans
+//|
+//|   -- After the ranges, pairs/mask.cu.
+//|   function pr.mask_blocks()
+//|     if not pr.scans then return end
+
+// What the mask is on a block of keys and rows `from` to `end` of a tile, of heads from `head` on: 0 hides all, 1 some may be hidden from rows
+// `row` to `last`, which are some of these, 2 none is. Edges cut all blocks but those between full_lo and full_hi.
+__device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int row, int last,
+                                           int full_lo, int full_hi, int block) {
+  const ScoreTile t = score_tile(p, sequence, head);
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
+  const int is = mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
+  if (is == 0) return 0;
+  if (block <= full_lo || block >= full_hi) return 1;
+  if (is == 2 || (row == from && last == end)) return is;
+  return max(1, mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, row), most), min(query_of(p, last), most), key, last_key));
+}
+
+// Blocks of a tile from right to left, as 2 * block, and 1 more where some pair may be hidden; -1 ends them.
+struct MaskBlocks {
+  int lo, top;    // the last; blocks from `top` on have been looked at
+  u32 some, cut;  // of those: block top + 31 - n, bit n
+  __device__ __forceinline__ MaskBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut(0) {}
+  // look(block): its class. To be used by whole warps.
+  template <class Look>
+  __device__ __forceinline__ int next(const Look &look) {
+    while (some == 0) {
+      if (top <= lo) return -1;
+      top -= 32;
+      const int block = top + 31 - (int)threadIdx.x % 32, is = block >= lo ? look(block) : 0;
+      some = __ballot_sync(~0u, is != 0);
+      cut = __ballot_sync(~0u, is == 1);
+    }
+    const int n = __ffs(some) - 1;
+    some &= some - 1;
+    return 2 * (top + 31 - n) + (int)(cut >> n & 1);
+  }
+};
+//|   end
+//|
+//|   -- A kernel's walk over the blocks of a tile, right after `range` is known: `block`, and with a scan numbers of `count` blocks more.
+//|   function pr.begin_walk(range, head, from, upto, count)
+//|     if not pr.scans then
+int block = $(range).block_hi;
+//|       return
+//|     end
+auto look = [&](int block) {
+  const int first = $(from), last = $(upto);
+  return block_class(p, sequence, (int)$(head), first, last, first, last, $(range).full_lo, $(range).full_hi, block);
+};
+MaskBlocks blocks($(range).block_hi, $(range).block_lo);
+int code = blocks.next(look);
+//|     for n = 1, count do
+int code$(n) = blocks.next(look);
+//|     end
+int block = code >> 1;
+//|     pr.walk_depth = count
+//|   end
+//|   -- The nth block after `block`, which is below 0 where there is none. text: of kernels that walk all blocks.
+//|   function pr.later(n, text) return pr.scans and (n == 0 and "block" or ("code%d >> 1"):format(n)) or text end
+//|   function pr.scan(step)
+    for (; code >= 0; block = code >> 1) {
+      $(step)
+      code = $(pr.walk_depth > 0 and "code1" or "blocks.next(look)");
+//|     for n = 1, pr.walk_depth do
+      code$(n) = $(n < pr.walk_depth and "code" .. n + 1 or "blocks.next(look)");
+//|     end
+    }
+//|   end
+//|
+//|   -- The same of warps that walk a published tile: `blocks`, and what looks for more, of rows `row` to `last` of the tile. Nothing of the
+//|   -- tile stays in registers.
+//|   function pr.begin_published(wg, row, last)
+//|     if not pr.scans then return end
+auto look = [&](int block) {
+  const Tile where = tiles.again(p, smem);
+//|     if p.has_lengths then
+  const Sequence sequence = tiles.sequence(p, smem);
+//|     else
+  const Sequence sequence = sequence_of(p, where.batch);
+//|     end
+  const KeyRange keys = tiles.keys(p, smem, $(wg));
+  const int end = min(where.row + BR, row_count(p, sequence)) - 1;
+  return block_class(p, sequence, where.head, where.row, end, $(row or "where.row"), $(last or "end"), keys.full_lo, keys.full_hi, block);
+};
+//|   end
+//| end
