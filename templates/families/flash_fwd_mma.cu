@@ -245,9 +245,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
 //| indented(6, pr.scoring, "apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);")
 //| if p.align >= 4 then
-      if constexpr (MASKED) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+      if constexpr (MASKED) apply_mask(s, p, sequence$(pr.ends_argument), where.row + warp_row, block, at);
 //| else
-      if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+      if (masked) apply_mask(s, p, sequence$(pr.ends_argument), where.row + warp_row, block, at);
 //| end
       softmax(s, o, state, $(pr.unit_log2));
 //| indented(6, pr.dropping, "drop(s, p, dropout, where, where.row + warp_row, block, at);")

@@ -2,6 +2,7 @@
 -- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
 -- kernels for the second schedule).
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -128,7 +129,7 @@ local fitted = {
   },
 }
 
-return {
+return masked {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",

@@ -1,10 +1,11 @@
 -- naive: attention in three passes through memory, the baseline of the literature and the oracle of the tuner: S = scale Q K^T
 -- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
 
+local masked = include "families/masked_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 
-return {
+return masked {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
   features = "dropout+score",
   default = false,

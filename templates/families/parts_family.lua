@@ -1,6 +1,7 @@
 -- Long keys beside few tiles: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
+local masked = include "families/masked_family.lua"
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
 local split = include "families/split_family.lua"
@@ -47,6 +48,7 @@ end
 -- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, features)
   local tunables, constraints = {}, {}
+  whole = whole.bare or whole
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; " ..
@@ -109,7 +111,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     return l
   end
 
-  return {
+  return masked {
     doc = doc,
     rank = whole.rank,
     tile = whole.tile,

@@ -181,8 +181,8 @@ struct WarpRows {
                                          u32 v_tile) {
     float s[BR][SCORES];
     scores(s, k_tile);
+//| indented(4, pr.begin_score, "tile.head")
 //| if pr.of_pairs then
-//|   indented(4, pr.begin_score, "tile.head")
 //|   indented(4, pr.apply, "dots", "s", "true", "masked")
 //| end
     if (masked) {

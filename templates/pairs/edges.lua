@@ -14,7 +14,13 @@ function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
 function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
 
 -- Blocks are those that its mask leaves one by one.
-function edges.scans(p) return has_mask(p) and p.score.scans or false end
+-- A mask may need tables of its operands, buffers of the workspace: their text, nil where there are none.
+function edges.tables(p) return has_mask(p) and not p.has_no_workspace and p.score.tables or nil end
+local function lacks_tables(p) return has_mask(p) and p.score.tables and p.has_no_workspace end
+function edges.scans(p) return has_mask(p) and p.score.scans and not lacks_tables(p) or false end
+-- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves.
+function edges.bounds(p) return has_mask(p) and not lacks_tables(p) end
+function edges.ends(p) return has_mask(p) and p.score.exact or false end
 
 function edges.of(pr, p)
   pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)

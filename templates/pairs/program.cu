@@ -4,6 +4,7 @@
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
+//| local edges = include "pairs/edges.lua"
 //|
 //| local function print_lines(lines)
 //|   for _, line in ipairs(lines) do
@@ -26,7 +27,9 @@ $(line)
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
 //|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
-//|   pr.of_pairs = has_score or has_mask  -- something is computed of each pair
+//|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
+//|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -35,6 +38,11 @@ $(line)
 
 // ---- the score program ----
 //|     print_lines(program.helpers())
+//|     if has_mask and edges.bounds(p) then
+
+//|       include "pairs/intervals.cu"
+//|       print_lines(program.mask_helpers())
+//|     end
 //|     if has_sink then
 // The score of the key that a row's sum has beside its own, whose value is 0.
 __device__ __forceinline__ float score_sink(const Params &p, int b, int h, int row, int off, int sq, int sk) {
@@ -44,7 +52,7 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
   return score_sink(p, $(number), (int)head, (int)query, $(off), sequence.sq(), sequence.sk());
 }
 //|     end
-//|     if not pr.of_pairs then return end
+//|     if not has_score and not has_mask then return end
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
@@ -70,30 +78,33 @@ __device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, 
 }
 //|     end
 //|     if has_mask then
-constexpr bool DBG_SCAN = $(program.scans and "true" or "false");
 // The keys that the mask leaves to queries i0 to i1 of heads h0 to h1: to some of them none outside of lo to hi; to each all of full_lo to
 // full_hi.
 struct MaskBounds {
   int lo, hi, full_lo, full_hi;
 };
 __device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1) {
-//|       if true then
-  if (DBG_SCAN) return {0, t.sk - 1, 1, 0};
-  MaskBounds m = {t.sk, -1, 0, t.sk - 1};
-  for (int j = 0; j < t.sk; j++) { bool any = false, all = true; for (int h = h0; h <= h1; h++) for (int i = i0; i <= i1; i++) { const bool s = score_sees<true>(p, t, h, i, j, 0); any |= s; all &= s; }
-    if (any) m.lo = min(m.lo, j), m.hi = j; 
-    if (!all && j < t.sk / 2) m.full_lo = j + 1;  if (!all && j >= t.sk / 2) m.full_hi = min(m.full_hi, j - 1); }
-  return m;
+//|       if edges.bounds(p) then
+//|         print_lines(program.mask_bounds())
+//|       else
+  return {0, t.sk - 1, 1, 0};  // without a workspace nothing is known of the mask's operands
 //|       end
 }
-//|     if program.scans then
-// What the mask is on the pairs of these queries with keys j0 to j1: 0 hides all, 2 leaves all, 1 whatever else.
-__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
-  bool any = false, all = true;
-  for (int j = j0; j <= j1; j++) for (int h = h0; h <= h1; h++) for (int i = i0; i <= i1; i++) { const bool s = score_sees<true>(p, t, h, i, j, 0); any |= s; all &= s; }
-  return any ? all ? 2 : 1 : 0;
+//|     end
+//|     if pr.ends then
+// Of a row: the first and the last key that the mask leaves.
+struct MaskEnds {
+  int lo, hi;
+};
+__device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_ends())
 }
 //|     end
+//|     if edges.scans(p) then
+// What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_class())
+}
 //|     end
 //|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
@@ -157,11 +168,11 @@ __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float
 //|
 //|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
 //|   function pr.begin_score(head)
-//|     if not pr.of_pairs then return end
+//|     if not has_score and not has_mask then return end
 const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   -- As a parameter of functions, and as an argument.
-//|   pr.scored_type, pr.scored = pr.of_pairs and ", const ScoreTile &scored" or "", pr.of_pairs and ", scored" or ""
+//|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
 //|
 //|   -- The last of the heads of a tile whose first is `head`.
 //|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end
@@ -202,7 +213,7 @@ const int query = $(row), head = scored.h;
 //|       if has_score then
 $(x)$(of.at) = $(call);
 //|       end
-//|       if has_mask and cut ~= "exponents" then
+//|       if has_mask and not pr.ends and cut ~= "exponents" then
 //|         local hides = masked or cut == "ahead" and "CUT" or cut
 //|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
 //|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
@@ -219,7 +230,7 @@ $(statement)
 //|   -- mask hides no pair. beside: arrays were read ahead.
 //|   function pr.scoring_by(whole, arguments, beside)
 //|     if not pr.of_pairs then return end
-//|     if has_mask or beside and program.cuts_beside or not beside and program.cuts then
+//|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
   apply_score<false>($(arguments));
 else

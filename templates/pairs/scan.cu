@@ -1,8 +1,10 @@
 //| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the lanes of
 //| -- a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
 //|
+//| local edges = include "pairs/edges.lua"
+//|
 //| return function(pr, p)
-//|   pr.scans = pr.has_mask and p.score.scans
+//|   pr.scans = edges.scans(p)
 //|
 //|   -- After the ranges, pairs/mask.cu.
 //|   function pr.mask_blocks()

@@ -203,7 +203,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
 //| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead)
       if ($(whole)) return;
-      apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
