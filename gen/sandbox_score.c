@@ -4,12 +4,19 @@
 #include "score/known.h"
 #include "score/lines.h"
 #include "score/mask.h"
+#include "score/print_tiles.h"
 #include <lauxlib.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The address is the key of the table of kernels in Lua's registry. */
 static const char kernels;
+
+/* What is kept of a program. */
+typedef struct printed {
+    fa_score_kernel kernel;
+    fa_score_tiles tiles; /* where it has a mask */
+    fa_score_bounds bounds;
+} printed;
 
 #define KERNELS_MOST 16 /* that a state keeps */
 
@@ -31,15 +38,19 @@ static void push_kernels(lua_State *L)
 }
 
 /* Pushes the kernel of the program, a userdata. */
-static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *program)
+static const printed *push_kernel(lua_State *L, const fa_program *program)
 {
     push_kernels(L);
     lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
     if (lua_rawget(L, -2) != LUA_TUSERDATA) {
         lua_pop(L, 1);
-        fa_score_kernel *k = lua_newuserdatauv(L, sizeof *k, 0);
-        if (!fa_score_kernel_of(k, &program->ir))
+        printed *k = lua_newuserdatauv(L, sizeof *k, 0);
+        if (!fa_score_kernel_of(&k->kernel, &program->ir))
             fa_sandbox_no_memory(L, "a score program");
+        if (k->kernel.ir.root[FA_SCORE_ROOT_MASK] >= 0) {
+            fa_score_tiles_of(&k->tiles, &k->kernel.ir);
+            fa_score_bounds_of(&k->bounds, &k->tiles, FA_SCORE_J);
+        }
         lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -64,15 +75,20 @@ typedef enum what {
     MASK,
     MASK_MEMBERS,
     MASK_FILL,
+    MASK_HELPERS,
+    MASK_BOUNDS,
+    MASK_ENDS,
+    MASK_CLASS,
     SINK,
     WHATS
 } what;
 static const char *const words[WHATS] = { "helpers",  "members",  "fill", "pair",         "pair_ahead", "ahead_row",
-                                          "distance", "exponent", "mask", "mask_members", "mask_fill",  "sink" };
+                                          "distance", "exponent", "mask", "mask_members", "mask_fill",  "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "sink" };
 
 /* n: which of what is read ahead. */
-static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
+static void write(fa_text *out, const printed *of, what w, bool packed, int n)
 {
+    const fa_score_kernel *k = &of->kernel;
     switch (w) {
     case HELPERS:
         fa_score_print_helpers(out, &k->ir, "Params");
@@ -107,32 +123,46 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, i
     case MASK_FILL:
         fa_score_mask_fill(out, &k->ir, packed);
         break;
+    case MASK_HELPERS:
+        fa_score_tiles_print_helpers(out, &of->tiles, "Params");
+        break;
+    case MASK_BOUNDS:
+        fa_score_tiles_print_bounds(out, &of->bounds);
+        break;
+    case MASK_ENDS:
+        fa_score_tiles_print_ends(out, &of->bounds);
+        break;
+    case MASK_CLASS:
+        fa_score_tiles_print_class(out, &of->tiles);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
 }
 
 /* Whether the program has the function that lines are of. */
-static bool has(const fa_score_kernel *k, what w)
+static bool has(const printed *of, what w)
 {
-    bool mask = w == MASK || w == MASK_MEMBERS || w == MASK_FILL;
+    const fa_score_kernel *k = &of->kernel;
+    bool mask = w >= MASK && w <= MASK_CLASS && (w != MASK_ENDS || of->bounds.exact);
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
 
 /* The lines as an array. */
 static int lines(lua_State *L)
 {
-    const fa_score_kernel *k = lua_touserdata(L, lua_upvalueindex(1));
+    const printed *of = lua_touserdata(L, lua_upvalueindex(1));
+    const fa_score_kernel *k = &of->kernel;
     what w = (what)lua_tointeger(L, lua_upvalueindex(2));
     int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
     if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
         return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
-    if (!has(k, w))
+    if (!has(of, w))
         return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
-    write(&text, k, w, lua_toboolean(L, 1), n);
+    write(&text, of, w, lua_toboolean(L, 1), n);
     if (text.oom) {
         fa_text_free(&text);
         fa_sandbox_no_memory(L, "a score program");
@@ -175,6 +205,22 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
+/* exact, scans, tables */
+static void push_tiles(lua_State *L, const printed *of)
+{
+    fa_text tables = { 0 };
+    fa_score_tiles_buffers(&tables, &of->tiles);
+    if (tables.n > 0) {
+        lua_pushlstring(L, tables.s, tables.n);
+        lua_setfield(L, -2, "tables");
+    }
+    fa_text_free(&tables);
+    lua_pushboolean(L, of->bounds.exact);
+    lua_setfield(L, -2, "exact");
+    lua_pushboolean(L, !of->bounds.exact);
+    lua_setfield(L, -2, "scans");
+}
+
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
 {
     const fa_program *program = fa_score_known(p);
@@ -183,10 +229,11 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         lua_pushboolean(L, false);
         return;
     }
-    const fa_score_kernel *k = push_kernel(L, program);
+    const printed *of = push_kernel(L, program);
+    const fa_score_kernel *k = &of->kernel;
     fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 13);
+    lua_createtable(L, 0, WHATS + 16);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -206,8 +253,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_sink");
     lua_pushboolean(L, mask.root >= 0);
     lua_setfield(L, -2, "has_mask");
-    lua_pushboolean(L, mask.root >= 0 && getenv("FAGEN_DBG_SCAN"));
-    lua_setfield(L, -2, "scans");
+    if (mask.root >= 0)
+        push_tiles(L, of);
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {

@@ -13,6 +13,8 @@
 #define M_BLOCKS "blk = u8 'b hq sq/16 sk/16'\nfunction mask(b, h, i, j) return blk[b][h][i // 16][j // 16] ~= 0 end\n"
 #define M_DENSE "m = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] end\n"
 #define M_WIDE "g = i64 'sk'\nfunction mask(b, h, i, j) return abs(i - j) <= 9 or g[i] > 20 or g[j] > 20 end\n"
+/* Empty blocks between others, without a table. */
+#define M_BANDS "r = scalar(90, 'int', 1, 1000)\nfunction mask(b, h, i, j) return (j + 40 * (b % 4)) // r % 3 == 1 and (i - j) % 2 == 0 end\n"
 /* A score that is NaN, and one that is +inf, where the mask hides it. */
 #define M_NAN                                                                                                 \
     "function score(s, b, h, i, j) return s + log(j % 3 == 0 and 1 or -1) + (j % 5 == 0 and 0 or huge) end\n" \
@@ -52,7 +54,7 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 260, 200, 0, 0 },
     { "wgmma_blocks", M_BLOCKS, "fp16,d=64" CAUSAL,
-      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=per_tile,ahead=0,cluster=1,rescale=always,convert=late,o_path=direct"), true, 0, 0,
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=always,convert=late,o_path=direct"), true, 0, 0,
       150, 200, 0, 0 },
     { "wgmma_alibi", M_ALIBI, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
@@ -82,6 +84,24 @@ static const score_kernel mask_kernels[] = {
       "decode_mma:" DECODE("br=16,bk=16,row_warps=1,combine=last_block"), true, 8, 2, 3, 700, 0, 0 },
     { "decode_invariant", M_DENSE, "bf16,d=64,features=lengths+batch-invariant" CAUSAL,
       "decode_mma:" DECODE("br=16,bk=16,row_warps=1,combine=second_kernel"), true, 8, 2, 2, 900, 0, 0 },
+    { "decode_bands", M_BANDS, "bf16,d=64,features=lengths+pages,page=16,mask=none",
+      "decode_mma:" DECODE("br=16,bk=16,row_warps=1,combine=last_block"), true, 8, 2, 3, 700, 0, 0 },
+    { "dots_bands", M_BANDS, "fp16,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0,
+      3, 500, 0, 0 },
+    { "wgmma_bands", M_BANDS, "bf16,d=64,features=lengths+pages,page=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 100, 600, 0, 0 },
+    { "wgmma_bands_ahead", M_BANDS, "bf16,d=64,mask=none",
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      0, 0, 260, 500, 0, 0 },
+    { "mma_bands", M_BANDS, "bf16,d=32,features=lengths+pages,page=16" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 60, 600,
+      0, 0 },
+    { "mma_far", M_BANDS, "bf16,d=32" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 90, 300, 1e7, 0 },
+    { "decode_far", M_BANDS, "bf16,d=64,features=lengths" CAUSAL,
+      "decode_mma:" DECODE("br=16,bk=16,row_warps=1,combine=last_block"), true, 8, 2, 2, 900, 1e7, 0 },
+    { "wgmma_never", "function mask(b, h, i, j) return i < j - sk end\n", "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=moved,convert=late,o_path=tma_q"), true, 0, 0,
+      150, 200, 0, 0 },
     { "decode_wgmma", M_ALL, "bf16,d=64" CAUSAL, "decode_wgmma:" DECODE("br=64,bk=32,row_warps=4,combine=second_kernel"), true, 16, 1, 4,
       500, 0, 0 },
     { "mixed_mma", M_CHUNKED, "bf16,d=64,features=lengths" CAUSAL,

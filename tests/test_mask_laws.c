@@ -229,6 +229,49 @@ Test(mask_laws, they_do_on_hopper_too)
                     "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
 }
 
+/* ---- NaN of V ---- */
+
+#define THIRDS_TEXT "function mask(b, h, i, j) return (i + j // 16) % 3 ~= 0 and j // 64 ~= i // 40 end"
+
+/* It stays with the queries that see the key, be the key in a tile that is walked or not. */
+static void nan_of_v(bool hopper, const char *config)
+{
+    static result out;
+    static uint16_t v[300 * D];
+    call c;
+    open_call(&c, hopper);
+    shape(&c, 1, 2, 1, 150, 300);
+    SCORE_OK(fa_copy(c.ctx, v, c.a.v.ptr, sizeof v, FA_FROM_DEVICE));
+    for (int j = 7; j < 300; j += 97)
+        v[j * D + 5] = 0x7fc0;
+    SCORE_OK(fa_copy(c.ctx, (void *)(uintptr_t)c.a.v.ptr, v, sizeof v, FA_TO_DEVICE));
+    program(&c, THIRDS_TEXT);
+    run(&c, config, &out);
+    for (int i = 0; i < 150; i++) {
+        bool sees = false;
+        for (int j = 7; j < 300; j += 97)
+            sees = sees || ((i + j / 16) % 3 != 0 && j / 64 != i / 40);
+        for (int h = 0; h < 2; h++)
+            for (int x = 0; x < D; x++)
+                cr_expect_eq(isnan(fa_number_from_bf16(out.o[(i * 2 + h) * D + x])) != 0, sees && x == 5, "%s: query %d, column %d", config,
+                             i, x);
+    }
+    close_call(&c);
+}
+
+Test(mask_laws, nan_stays_with_the_queries_that_see_its_key)
+{
+    nan_of_v(false, "naive:tile=64");
+    nan_of_v(false, "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
+}
+
+Test(mask_laws, it_does_on_hopper)
+{
+    nan_of_v(true, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
+                   "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
+    nan_of_v(true, "decode_mma:br=16,bk=16,row_warps=1,combine=last_block,key_warps=2,stages=2,ctas=1,kv_lanes=1,sm_shares=1,min_turns=1");
+}
+
 /* ---- tiles that are visited ---- */
 
 typedef bool sees(const call *c, int i, int j, const int32_t *x, const unsigned char *y);
@@ -313,7 +356,7 @@ static void tiles(bool hopper, const char *config, int rows)
         if (!full() && (hopper ? m % 2 == 0 : m % 2 == 1))
             continue;
         for (int i = 0; i < 512; i++)
-            x[i] = masks[m].words == 512 ? (i >= 90) + (i >= 200) + (i >= 420) : masks[m].words == 2 ? 100 + 210 * i : 150;
+            x[i] = masks[m].words == 512 ? (i >= 90) + (i >= 200) + (i >= 420) : masks[m].words == 2 ? 128 + 192 * i : 192;
         for (int i = 0; i < 512 * 512; i++)
             y[i] = masks[m].bytes == 16 ? i * 7 % 3 == 0 : i / 512 / 50 == i % 512 / 90;
         fa_score *score = program(&c, masks[m].text);

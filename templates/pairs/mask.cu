@@ -1,4 +1,5 @@
 //| needs "c.pack? l.pack?"
+//| local edges = include "pairs/edges.lua"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which keys a row, a tile and a block see ----
 
@@ -28,6 +29,10 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return 
 
 //|   pr.key_range()
 //|   pr.mask_blocks()
+//|   if edges.tables(p) and not l.rows_upto then
+
+//|     include "pairs/mask_tables.cu"
+//|   end
 //| else
 //|   pr.key_range()
 //|   pr.program()

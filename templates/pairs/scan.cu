@@ -44,6 +44,28 @@ struct MaskBlocks {
   }
 };
 //|   end
+//|   -- Of kernels that take blocks in iterations from left to right.
+//|   function pr.mask_iterations()
+//|     if not pr.scans then return end
+
+// What the mask is on the block of an iteration, as block_class() tells: of 32 iterations at a time.
+struct MaskIterations {
+  int from = -(1 << 30);
+  u32 some = 0, cut = 0;
+  // look(iteration): the class of its block. To be used by whole warps.
+  template <class Look>
+  __device__ __forceinline__ int at(int iteration, const Look &look) {
+    if (iteration < from || iteration >= from + 32) {
+      from = iteration;
+      const int is = look(iteration + (int)threadIdx.x % 32);
+      some = __ballot_sync(~0u, is != 0);
+      cut = __ballot_sync(~0u, is == 1);
+    }
+    const int n = iteration - from;
+    return (some >> n & 1) == 0 ? 0 : 2 - (int)(cut >> n & 1);
+  }
+};
+//|   end
 //|
 //|   -- A kernel's walk over the blocks of a tile, right after `range` is known: `block`, and with a scan numbers of `count` blocks more.
 //|   function pr.begin_walk(range, head, from, upto, count)

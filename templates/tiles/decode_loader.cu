@@ -20,6 +20,10 @@ struct Loader {
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
+//| if pr.scans then
+  MaskIterations classes;
+  Tile tile;
+//| end
 //| if paged then
   long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
@@ -40,7 +44,12 @@ struct Loader {
     iteration = walk.iteration;
     if (walk.left <= 0) return;
     const Sequence sequence = sequence_of(p, walk.batch);
+//| if pr.scans then
+    tile = tile_of(p, sequence, walk);
+    classes = MaskIterations();
+//| else
     const Tile tile = tile_of(p, sequence, walk);
+//| end
     first_block = tile.first_block;
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
@@ -147,7 +156,14 @@ struct Loader {
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
     const int key = (first_block + iteration * GROUPS + group) * BC;
+//| if pr.scans then
+    const int is = classes.at(iteration, [&](int iteration) {
+      return class_of(p, sequence_of(p, walk.batch), tile, first_block + iteration * GROUPS + group);
+    });
+    if (is != 0) {
+//| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
+//| end
 //| if paged then
       copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
       copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);
