@@ -7,11 +7,11 @@
 #include "ir.h"
 
 enum {
-    FA_SCORE_TABLE_STEP = 64,  /* queries, or keys, to an entry of a table; queries times keys of a pair's: 64 x 64 */
-    FA_SCORE_VALUES_MAX = 4,   /* of queries, and of keys, that have tables */
-    FA_SCORE_PAIRS_MAX = 2,    /* arrays that have tables */
-    FA_SCORE_ONE_BY_ONE = 16,  /* elements of a tile that are read one by one instead */
-    FA_SCORE_BLOCKS_MAX = 64   /* entries of a pair's table that are looked at; of more an element may be anything */
+    FA_SCORE_TABLE_STEP = 64, /* queries, or keys, to an entry of a table; queries times keys of a pair's: 64 x 64 */
+    FA_SCORE_VALUES_MAX = 4,  /* of queries, and of keys, that have tables */
+    FA_SCORE_PAIRS_MAX = 2,   /* arrays that have tables */
+    FA_SCORE_ONE_BY_ONE = 16, /* elements of a tile that are read one by one instead */
+    FA_SCORE_BLOCKS_MAX = 64  /* entries of a pair's table that are looked at; of more an element may be anything */
 };
 
 /* How a node's interval comes about. */
