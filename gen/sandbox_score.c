@@ -82,8 +82,9 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",  "members",  "fill", "pair",         "pair_ahead", "ahead_row",
-                                          "distance", "exponent", "mask", "mask_members", "mask_fill",  "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "sink" };
+static const char *const words[WHATS] = { "helpers",     "members",   "fill",       "pair",         "pair_ahead", "ahead_row",
+                                          "distance",    "exponent",  "mask",       "mask_members", "mask_fill",  "mask_helpers",
+                                          "mask_bounds", "mask_ends", "mask_class", "sink" };
 
 /* n: which of what is read ahead. */
 static void write(fa_text *out, const printed *of, what w, bool packed, int n)
@@ -205,7 +206,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, scans, tables */
+/* exact, tables */
 static void push_tiles(lua_State *L, const printed *of)
 {
     fa_text tables = { 0 };
@@ -217,8 +218,6 @@ static void push_tiles(lua_State *L, const printed *of)
     fa_text_free(&tables);
     lua_pushboolean(L, of->bounds.exact);
     lua_setfield(L, -2, "exact");
-    lua_pushboolean(L, !of->bounds.exact);
-    lua_setfield(L, -2, "scans");
 }
 
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)

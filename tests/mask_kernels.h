@@ -14,7 +14,8 @@
 #define M_DENSE "m = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] end\n"
 #define M_WIDE "g = i64 'sk'\nfunction mask(b, h, i, j) return abs(i - j) <= 9 or g[i] > 20 or g[j] > 20 end\n"
 /* Empty blocks between others, without a table. */
-#define M_BANDS "r = scalar(90, 'int', 1, 1000)\nfunction mask(b, h, i, j) return (j + 40 * (b % 4)) // r % 3 == 1 and (i - j) % 2 == 0 end\n"
+#define M_BANDS \
+    "r = scalar(90, 'int', 1, 1000)\nfunction mask(b, h, i, j) return (j + 40 * (b % 4)) // r % 3 == 1 and (i - j) % 2 == 0 end\n"
 /* A score that is NaN, and one that is +inf, where the mask hides it. */
 #define M_NAN                                                                                                 \
     "function score(s, b, h, i, j) return s + log(j % 3 == 0 and 1 or -1) + (j % 5 == 0 and 0 or huge) end\n" \

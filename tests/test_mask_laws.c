@@ -121,7 +121,7 @@ static void same(const result *a, const result *b, const char *what, const char 
 }
 
 #define CAUSAL_TEXT "function mask(b, h, i, j) return j <= i + off end"
-#define WINDOW_TEXT                                                      \
+#define WINDOW_TEXT                                                                      \
     "left = scalar(70, 'int', 0, 1073741824); right = scalar(3, 'int', 0, 1073741824)\n" \
     "function mask(b, h, i, j) return i + off - j <= left and j - i - off <= right end"
 
@@ -182,8 +182,7 @@ Test(mask_laws, they_do_on_hopper)
 
 /* ---- documents ---- */
 
-#define DOCUMENTS_TEXT \
-    "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end"
+#define DOCUMENTS_TEXT "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end"
 
 static const int first_of[] = { 0, 128, 192, 448, 512 }; /* multiples of rows and keys of the tiles */
 #define DOCUMENTS 4
@@ -284,7 +283,7 @@ static bool sees_prefix(const call *c, int i, int j, const int32_t *x, const uns
 static bool sees_chunk(const call *c, int i, int j, const int32_t *x, const unsigned char *y)
 {
     (void)c, (void)x, (void)y;
-    return j <= i && i / 96 == j / 96;
+    return j <= i && i / 128 == j / 128;
 }
 static bool sees_padding(const call *c, int i, int j, const int32_t *x, const unsigned char *y)
 {
@@ -320,11 +319,21 @@ static const struct {
 } masks[] = {
     { "prefix", "n = i32 'b'\nfunction mask(b, h, i, j) return j <= i + off or j < n[b] end", sees_prefix, 1, 0, { 1 }, 1 },
     { "documents", DOCUMENTS_TEXT, sees_document, 512, 0, { 1, 512 }, 2 },
-    { "blocks", "m = u8 'b hq sq/128 sk/128'\nfunction mask(b, h, i, j) return m[b][h][i // 128][j // 128] ~= 0 end", sees_block, 0, 16,
-      { 1, 1, 4, 4 }, 4 },
-    { "a matrix", "m = u8 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] ~= 0 end", sees_matrix, 0, 512 * 512,
-      { 1, 1, 512, 512 }, 4 },
-    { "chunks", "function mask(b, h, i, j) return j <= i + off and (i + off) // 96 == j // 96 end", sees_chunk, 0, 0, { 0 }, 0 },
+    { "blocks",
+      "m = u8 'b hq sq/128 sk/128'\nfunction mask(b, h, i, j) return m[b][h][i // 128][j // 128] ~= 0 end",
+      sees_block,
+      0,
+      16,
+      { 1, 1, 4, 4 },
+      4 },
+    { "a matrix",
+      "m = u8 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] ~= 0 end",
+      sees_matrix,
+      0,
+      512 * 512,
+      { 1, 1, 512, 512 },
+      4 },
+    { "chunks", "function mask(b, h, i, j) return j <= i + off and (i + off) // 128 == j // 128 end", sees_chunk, 0, 0, { 0 }, 0 },
     { "padding", "x = i32 '2'\nfunction mask(b, h, i, j) return x[0] <= j and j < x[1] end", sees_padding, 2, 0, { 2 }, 1 },
     { "none", "function mask(b, h, i, j) return i < j - sk end", sees_none, 0, 0, { 0 }, 0 },
 };
@@ -378,6 +387,8 @@ Test(mask_laws, keys_are_read_of_tiles_with_a_pair_that_is_seen)
 
 Test(mask_laws, they_are_on_hopper)
 {
-    tiles(true, "flash_fwd_wgmma:br=128,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=pingpong,grid=persistent,"
-                "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma", 128);
+    tiles(true,
+          "flash_fwd_wgmma:br=128,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=pingpong,grid=persistent,"
+          "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma",
+          128);
 }

@@ -1,5 +1,5 @@
-/* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside it
- * must be wrong, fault or fail a check of the simulator. One row in six runs by default; FAGEN_TEST_FULL=1: all. */
+/* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside
+ * it must be wrong, fault or fail a check of the simulator. One row in six runs by default; FAGEN_TEST_FULL=1: all. */
 #include "mask_kernels.h"
 #include "score_mutation.h"
 #include "test_full.h"
@@ -50,7 +50,7 @@ static const score_fault faults[] = {
     { "iterations of the tile before", "dots_bands", "decode_loader.cu", "    classes = MaskIterations();\n", "" },
     { "keys of iterations that are cut are not loaded", "decode_bands", "decode_loader.cu", "    if (is != 0) {", "    if (is == 2) {" },
     { "iterations where all is hidden", "decode_bands", "decode_kernel.cu", "if (is != 0) rows.attend(", "if (is >= 0) rows.attend(" },
-    { "ranges of another tile's block", "dots_bands", "decode_split.cu", "block > t.range.block_hi) return 0;\n  const int last",
+    { "ranges of another tile's block", "dots_bands", S, "block > t.range.block_hi) return 0;\n  const int last",
       "block >= t.range.block_hi) return 0;\n  const int last" },
     { "V of the block at hand", "wgmma_bands_ahead", "hopper_producer.cu", "sequence.map_key((before >> 1) * BC)",
       "sequence.map_key((max(code, 0) >> 1) * BC)" },

@@ -44,6 +44,16 @@ struct MaskBlocks {
   }
 };
 //|   end
+//|   -- Of tiles that hold their rows and their range.
+//|   function pr.class_of()
+//|     if not pr.scans then return end
+// What a score program's mask is on a block of the tile: 0 hides all pairs, 2 none.
+__device__ __forceinline__ int class_of(const Params &p, const Sequence &sequence, const Tile &t, int block) {
+  if (block < t.range.block_lo || block > t.range.block_hi) return 0;
+  const int last = min(t.row + BR, t.rows) - 1;
+  return block_class(p, sequence, t.head, t.row, last, t.row, last, t.range.full_lo, t.range.full_hi, block);
+}
+//|   end
 //|   -- Of kernels that take blocks in iterations from left to right.
 //|   function pr.mask_iterations()
 //|     if not pr.scans then return end

@@ -286,11 +286,4 @@ __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequenc
   t.range = $(pr.range_of("t.head", "t.row", "min(t.row + BR, t.rows) - 1"));
   return t;
 }
-//| if pr.scans then
-// What a score program's mask is on a block of the tile: 0 hides all pairs, 2 none.
-__device__ __forceinline__ int class_of(const Params &p, const Sequence &sequence, const Tile &t, int block) {
-  if (block < t.range.block_lo || block > t.range.block_hi) return 0;
-  const int last = min(t.row + BR, t.rows) - 1;
-  return block_class(p, sequence, t.head, t.row, last, t.row, last, t.range.full_lo, t.range.full_hi, block);
-}
-//| end
+//| pr.class_of()
