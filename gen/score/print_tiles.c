@@ -481,14 +481,17 @@ static void print_accumulators(fa_text *out, const fa_score_tiles *t, const fa_s
     }
 }
 
-void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, bool keys)
+static void print_fill_side(fa_text *out, const fa_score_tiles *t, bool keys, const char *params_type)
 {
     const fa_score_side_tables *side = keys ? &t->keys : &t->queries;
     fa_score_printer p;
     value_printer(&p, t->ir, "head", keys ? NULL : "at", keys ? "at" : NULL);
+    fa_text_fmt(out,
+                "__device__ __forceinline__ void score_fill_%s(const %s &p, const ScoreTile &t, int head, int step, int lane, int *to) {\n",
+                keys ? "keys" : "queries", params_type);
     print_accumulators(out, t, side);
-    fa_text_fmt(out, "  for (int at = step * %d + lane; at < min(step * %d + %d, t.%s); at += 32) {\n", FA_SCORE_TABLE_STEP,
-                FA_SCORE_TABLE_STEP, FA_SCORE_TABLE_STEP, keys ? "sk" : "sq");
+    fa_text_fmt(out, "  for (int at = step * %d + lane; at < min(step * %d + %d, %s.%s); at += 32) {\n", FA_SCORE_TABLE_STEP,
+                FA_SCORE_TABLE_STEP, FA_SCORE_TABLE_STEP, side->by_b ? "t" : "p", keys ? "sk" : "sq");
     for (int k = 0; k < side->n; k++) {
         char name[16];
         snprintf(name, sizeof name, "value%d", k);
@@ -504,4 +507,38 @@ void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, bool keys)
             fa_text_fmt(out, "  score_store(to + %d, lane, r%d, set%d);\n", side->table[k].at, k, k);
         else
             fa_text_fmt(out, "  score_store(to + %d, lane, r%d);\n", side->table[k].at, k);
+    fa_text_str(out, "}\n");
+}
+
+/* Of keys the last warps are the first, so that few warps have both. */
+static void print_side_jobs(fa_text *out, const fa_score_side_tables *side, bool keys)
+{
+    fa_text_fmt(out, "  {\n    const int steps = score_steps(p.%s), heads = %s, jobs = %s * heads * steps;\n", keys ? "sk" : "sq",
+                side->by_h ? "p.hq" : "1", side->by_b ? "p.b" : "1");
+    fa_text_fmt(out, "    for (int job = %s; job < jobs; job += warps) {\n", keys ? "warps - 1 - warp" : "warp");
+    fa_text_str(out, "      const int step = job % steps, head = job / steps % heads;\n"
+                     "      const ScoreTile t = score_tile(p, sequence_of(p, job / steps / heads), head);\n");
+    fa_text_fmt(out, "      score_fill_%s(p, t, head, step, lane, (int *)p.mask_%s + (long long)job * %d);\n    }\n  }\n",
+                keys ? "keys" : "queries", keys ? "keys" : "queries", side->words);
+}
+
+void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, const char *params_type)
+{
+    if (t->queries.n)
+        print_fill_side(out, t, false, params_type);
+    if (t->keys.n)
+        print_fill_side(out, t, true, params_type);
+    fa_text_fmt(out, "__device__ __forceinline__ void score_fill_tables(const %s &p, int warp, int warps, int lane) {\n", params_type);
+    if (t->queries.n)
+        print_side_jobs(out, &t->queries, false);
+    if (t->keys.n)
+        print_side_jobs(out, &t->keys, true);
+    for (int k = 0; k < t->pairs; k++) {
+        int operand = t->pair[k].operand;
+        const fa_score_operand *o = &t->ir->operand[operand];
+        fa_text_fmt(
+            out, "  score_fill_pairs<%s, %d>(p.score%d, p.score%d_extent, p.score%d_stride, (int *)p.mask_pairs%d, warp, warps, lane);\n",
+            o->element == FA_SCORE_ELEMENT_BITS ? "true" : "false", o->rank, operand, operand, operand, k);
+    }
+    fa_text_str(out, "}\n");
 }

@@ -23,8 +23,7 @@ void fa_score_tiles_print_bounds(fa_text *out, const fa_score_bounds *b);
  * table. Only where b->exact. */
 void fa_score_tiles_print_ends(fa_text *out, const fa_score_bounds *b);
 
-/* Of the kernel that fills tables. head, and step: entry `step` of a side for that head, written to int *to, by the 32 lanes of a warp,
- * `lane`: its values at queries, or keys, step * 64 to step * 64 + 63, as far as there are. Where the side does not depend on the head any
- * head will do. */
-void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, bool keys);
+/* Of the kernel that fills tables, after score_tile() and templates/pairs/mask_tables.cu: functions, of which the last is
+ * "void score_fill_tables(p, warp, warps, lane)": the share of one of so many warps, all of whose lanes call it. It reads p.b, too. */
+void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, const char *params_type);
 #endif

@@ -9,6 +9,11 @@ static bool is_lookup_by_query(const fa_score_node *a)
     return fa_score_is_lookup(a) && a->depends & FA_SCORE_OF_I;
 }
 
+static bool is_length(const fa_score_node *a)
+{
+    return a->op == FA_SCORE_OFF || a->op == FA_SCORE_SQ || a->op == FA_SCORE_SK;
+}
+
 /* A node's place among those of its side; -1: there is no more room. */
 static int table_of(fa_score_side_tables *side, const fa_score_ir *ir, int node)
 {
@@ -16,7 +21,7 @@ static int table_of(fa_score_side_tables *side, const fa_score_ir *ir, int node)
     if (side->n == FA_SCORE_VALUES_MAX)
         return -1;
     side->table[side->n].node = (int16_t)node;
-    side->by_b = side->by_b || depends & FA_SCORE_OF_B;
+    side->by_b = side->by_b || depends & FA_SCORE_OF_B || fa_score_reads(ir, node, is_length); /* lengths are of the sequence */
     side->by_h = side->by_h || depends & FA_SCORE_OF_H;
     return side->n++;
 }

@@ -36,8 +36,12 @@ __device__ __forceinline__ int score_quotient(int x, int y) {
   const int q = x / y;
   return q - (q * y != x && (x < 0) != (y < 0));
 }
-__device__ __forceinline__ ScoreSpan score_add(ScoreSpan x, ScoreSpan y) { return score_narrow((long long)x.lo + y.lo, (long long)x.hi + y.hi); }
-__device__ __forceinline__ ScoreSpan score_sub(ScoreSpan x, ScoreSpan y) { return score_narrow((long long)x.lo - y.hi, (long long)x.hi - y.lo); }
+__device__ __forceinline__ ScoreSpan score_add(ScoreSpan x, ScoreSpan y) {
+  return score_narrow((long long)x.lo + y.lo, (long long)x.hi + y.hi);
+}
+__device__ __forceinline__ ScoreSpan score_sub(ScoreSpan x, ScoreSpan y) {
+  return score_narrow((long long)x.lo - y.hi, (long long)x.hi - y.lo);
+}
 __device__ __forceinline__ ScoreSpan score_neg(ScoreSpan x) { return score_narrow(-(long long)x.hi, -(long long)x.lo); }
 __device__ __forceinline__ ScoreSpan score_mul(ScoreSpan x, ScoreSpan y) {
   const long long a = (long long)x.lo * y.lo, b = (long long)x.lo * y.hi, c = (long long)x.hi * y.lo, d = (long long)x.hi * y.hi;
@@ -70,8 +74,12 @@ __device__ __forceinline__ ScoreSpan score_band(ScoreSpan x, ScoreSpan y) {
   if (x.lo < 0 && y.lo < 0) return score_bits(x, y);
   return {0, x.lo < 0 ? y.hi : y.lo < 0 ? x.hi : min(x.hi, y.hi)};
 }
-__device__ __forceinline__ ScoreSpan score_bor(ScoreSpan x, ScoreSpan y) { return score_points(x, y) ? score_point(x.lo | y.lo) : score_bits(x, y); }
-__device__ __forceinline__ ScoreSpan score_bxor(ScoreSpan x, ScoreSpan y) { return score_points(x, y) ? score_point(x.lo ^ y.lo) : score_bits(x, y); }
+__device__ __forceinline__ ScoreSpan score_bor(ScoreSpan x, ScoreSpan y) {
+  return score_points(x, y) ? score_point(x.lo | y.lo) : score_bits(x, y);
+}
+__device__ __forceinline__ ScoreSpan score_bxor(ScoreSpan x, ScoreSpan y) {
+  return score_points(x, y) ? score_point(x.lo ^ y.lo) : score_bits(x, y);
+}
 __device__ __forceinline__ ScoreSpan score_min(ScoreSpan x, ScoreSpan y) { return {min(x.lo, y.lo), min(x.hi, y.hi)}; }
 __device__ __forceinline__ ScoreSpan score_max(ScoreSpan x, ScoreSpan y) { return {max(x.lo, y.lo), max(x.hi, y.hi)}; }
 __device__ __forceinline__ ScoreSpan score_abs(ScoreSpan x) {
@@ -167,7 +175,9 @@ __device__ __forceinline__ ScoreSpan score_eq(ScoreReal x, ScoreReal y) {
   return {x.lo == x.hi && y.lo == y.hi && x.lo == y.lo && !(x.nan || y.nan), x.hi >= y.lo && y.hi >= x.lo};
 }
 __device__ __forceinline__ ScoreSpan score_not(ScoreSpan x) { return {1 - x.hi, 1 - x.lo}; }
-template <class T> __device__ __forceinline__ T score_select(ScoreSpan c, T x, T y) { return c.lo > 0 ? x : c.hi < 1 ? y : score_hull(x, y); }
+template <class T> __device__ __forceinline__ T score_select(ScoreSpan c, T x, T y) {
+  return c.lo > 0 ? x : c.hi < 1 ? y : score_hull(x, y);
+}
 
 // ---- bounds of the one that a mask is solved for: 0 to last ----
 __device__ __forceinline__ ScoreWide score_near(long long lo, long long hi) {
@@ -206,7 +216,7 @@ __device__ __forceinline__ ScoreBounds score_either(ScoreBounds x, ScoreBounds y
           touch ? max(x.full_hi, y.full_hi) : first ? x.full_hi : y.full_hi};
 }
 
-// ---- tables ----
+// ---- tables: entries of 64 ----
 __device__ __forceinline__ int score_steps(int n) { return (n + 63) / 64; }
 __device__ __forceinline__ ScoreSpan score_inside(ScoreSpan x, int n) { return {min(max(x.lo, 0), n - 1), min(max(x.hi, 0), n - 1)}; }
 __device__ __forceinline__ ScoreSpan score_nothing() { return {SCORE_MOST, SCORE_LEAST}; }
