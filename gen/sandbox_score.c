@@ -79,12 +79,14 @@ typedef enum what {
     MASK_BOUNDS,
     MASK_ENDS,
     MASK_CLASS,
+    MASK_FILL_TABLES,
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",     "members",   "fill",       "pair",         "pair_ahead", "ahead_row",
-                                          "distance",    "exponent",  "mask",       "mask_members", "mask_fill",  "mask_helpers",
-                                          "mask_bounds", "mask_ends", "mask_class", "sink" };
+static const char *const words[WHATS] = { "helpers",          "members",      "fill",        "pair",      "pair_ahead",
+                                          "ahead_row",        "distance",     "exponent",    "mask",      "mask_members",
+                                          "mask_fill",        "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
+                                          "mask_fill_tables", "sink" };
 
 /* n: which of what is read ahead. */
 static void write(fa_text *out, const printed *of, what w, bool packed, int n)
@@ -133,6 +135,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, int n)
     case MASK_ENDS:
         fa_score_tiles_print_ends(out, &of->bounds);
         break;
+    case MASK_FILL_TABLES:
+        fa_score_tiles_print_fill(out, &of->tiles, "Params");
+        break;
     case MASK_CLASS:
         fa_score_tiles_print_class(out, &of->tiles);
         break;
@@ -145,7 +150,7 @@ static void write(fa_text *out, const printed *of, what w, bool packed, int n)
 static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
-    bool mask = w >= MASK && w <= MASK_CLASS && (w != MASK_ENDS || of->bounds.exact);
+    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
 

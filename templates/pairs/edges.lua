@@ -14,9 +14,8 @@ function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
 function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
 
 -- A mask may need tables of its operands, buffers of the workspace: their text, nil where there are none.
-local FILLED = false
 local function tables(p) return has_mask(p) and p.score.tables or nil end
-local function lacks_tables(p) return tables(p) and (p.has_no_workspace or not FILLED) end
+local function lacks_tables(p) return tables(p) and p.has_no_workspace end
 function edges.tables(p) return not lacks_tables(p) and tables(p) or nil end
 -- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
 function edges.bounds(p) return has_mask(p) and not lacks_tables(p) end

@@ -29,9 +29,9 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return 
 
 //|   pr.key_range()
 //|   pr.mask_blocks()
-//|   if edges.tables(p) and not l.rows_upto then
+//|   if edges.tables(p) and not l.rows_upto and not l.rows_from then
 
-//|     include "pairs/mask_tables.cu"
+//|     include "pairs/mask_kernel.cu"
 //|   end
 //| else
 //|   pr.key_range()
