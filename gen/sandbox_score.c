@@ -215,8 +215,8 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
 static void push_tiles(lua_State *L, const printed *of)
 {
     fa_text tables = { 0 };
-    fa_score_tiles_buffers(&tables, &of->tiles);
-    if (tables.n > 0) {
+    if (fa_score_tiles_filled(&of->tiles)) {
+        fa_score_tiles_buffers(&tables, &of->tiles);
         lua_pushlstring(L, tables.s, tables.n);
         lua_setfield(L, -2, "tables");
     }

@@ -66,7 +66,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
       if (row < sq && col < sk)
-        s[(long long)row * p.sk + col] = $(pr.sees("row", "col"))$(pr.and_sees("t.head", "row", "col")) ? $(pr.score("sum[i][j]", "t.head", "row", "col")) : -infinity();
+//| local sees = pr.sees("row", "col") .. pr.and_sees("t.head", "row", "col")
+        s[(long long)row * p.sk + col] = $(sees) ? $(pr.score("sum[i][j]", "t.head", "row", "col")) : -infinity();
     }
 }
 
@@ -95,7 +96,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const float inverse = 1.f / l;
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
   for (int j = lane; j < sequence.sk(); j += 32)
-    s[j] = $(pr.seen("j", "lo", "hi"))$(pr.and_sees("t.head", "row", "j")) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
+//| local seen = pr.seen("j", "lo", "hi") .. pr.and_sees("t.head", "row", "j")
+    s[j] = $(seen) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
 //| local keyless = pr.has_sink and "z" or "-infinity()"
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? $(keyless) : $(pr.lse("m", "l"));
 }

@@ -22,8 +22,8 @@ if ($(condition)) $(x)$(of.at) = $(value);
 //|   end
 //|   pr.set = set
 //|
-//|   -- Of a row, where a score program's mask has ends of its own: the first and last key that both leave. Rows past the last query see what
-//|   -- it sees.
+//|   -- Of a row, where a score program's mask has ends of its own: the first and last key that both leave. Rows past the last query see
+//|   -- what it sees.
 //|   local function ends_of(of)
 //|     pr.own_row(of.score.row)
 const int within = min(query, sequence.sq() - 1);

@@ -1,5 +1,5 @@
-//| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the lanes of
-//| -- a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
+//| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the
+//| -- lanes of a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
 //|
 //| local edges = include "pairs/edges.lua"
 //|
@@ -10,8 +10,8 @@
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
 
-// What the mask is on a block of keys and rows `from` to `end` of a tile, of heads from `head` on: 0 hides all, 1 some may be hidden from rows
-// `row` to `last`, which are some of these, 2 none is. Edges cut all blocks but those between full_lo and full_hi.
+// What the mask is on a block of keys and rows `from` to `end` of a tile, of heads from `head` on: 0 hides all, 1 some may be hidden from
+// rows `row` to `last`, which are some of these, 2 none is. Edges cut all blocks but those between full_lo and full_hi.
 __device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int row, int last,
                                            int full_lo, int full_hi, int block) {
   const ScoreTile t = score_tile(p, sequence, head);
@@ -107,8 +107,8 @@ int block = code >> 1;
     }
 //|   end
 //|
-//|   -- The same of warps that walk a published tile: `blocks`, and what looks for more, of rows `row` to `last` of the tile. Nothing of the
-//|   -- tile stays in registers.
+//|   -- The same of warps that walk a published tile: `blocks`, and what looks for more, of rows `row` to `last` of the tile. Nothing of
+//|   -- the tile stays in registers.
 //|   function pr.begin_published(wg, row, last)
 //|     if not pr.scans then return end
 auto look = [&](int block) {

@@ -142,7 +142,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if pr.reads_ahead then
     ScoreAhead ahead;
     auto read = [&](int $(pr.scans and "code" or "block")) {
-      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(pr.scans and "code >> 1" or "block"), t, $(pr.scans and "(code & 1) == 0" or pr.is_whole("keys")));
+//|   local block, is_whole = pr.scans and "code >> 1" or "block", pr.scans and "(code & 1) == 0" or pr.is_whole("keys")
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(block), t, $(is_whole));
     };
 //| end
 //| if p.has_dropout then

@@ -8,7 +8,8 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
 // column 8n + 2t + e of the block.
-__device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(pr.ends_type), int row, int block, int t) {
+//| local scored = pr.ends_type
+__device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
 //| if pr.of_pairs then

@@ -128,6 +128,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       }
 //|   end
 //|   local loaded_hi = pr.scans and "loaded_hi" or "keys.loaded_hi"
+//|   local first = pr.scans and "loaded_hi < keys.loaded_lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
 //|   -- With a scan all lanes are needed.
 //|   local some, own, wg = " && lane < WGS", "", "lane"
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
@@ -157,7 +158,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if not early then publish_sequence() end
         store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
       }
-      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   elseif l.published then
@@ -168,7 +169,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end
 //|     first_block()
       if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
-      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   end
