@@ -14,12 +14,14 @@ local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
-local function registers(a, c)
+-- A producer that asks what a score program's mask is on blocks of keys takes more.
+local function feeder_of(p, c) return c.feeder + (edges.scans(p) and 32 or 0) end
+local function registers(a, c, p)
   local wgs = c.br // 64
   local threads = 128 * (wgs + 1)
   local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
   local pool = launch * (wgs + 1) -- in units of 128
-  local consumer = math.max(launch, math.min(240, (pool - c.feeder) // wgs // 8 * 8))
+  local consumer = math.max(launch, math.min(240, (pool - feeder_of(p, c)) // wgs // 8 * 8))
   return launch, consumer
 end
 
@@ -93,6 +95,10 @@ local function places(p, c)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if edges.scans(p) then -- which block of keys each buffer of K holds
+    l.codes = l.bytes
+    l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
+  end
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
     l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
@@ -178,7 +184,7 @@ return masked {
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
                          { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
-      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
@@ -220,10 +226,10 @@ return masked {
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
       end
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
-          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
           if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
         end
       end
@@ -234,7 +240,7 @@ return masked {
     -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
     -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
     { "accumulators", function(p, c, a)
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       local others = 26
       local masked = edges.cuts_right(p) or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
@@ -247,7 +253,7 @@ return masked {
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
-      local launch, need = registers(a, c), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },
@@ -278,7 +284,7 @@ return masked {
         return false, "turns at the exponentials are for P that becomes 16-bit on the way"
       end
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       local need = matrices(p, c) + 30
       if not edges.cuts_right(p) or need <= consumer then return true end
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
@@ -345,7 +351,8 @@ return masked {
     end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
-    l.regs, l.consumer = registers(a, c)
+    l.regs, l.consumer = registers(a, c, p)
+    l.feeder = feeder_of(p, c)
     return l
   end,
 

@@ -107,20 +107,63 @@ int block = code >> 1;
     }
 //|   end
 //|
-//|   -- The same of warps that walk a published tile: `blocks`, and what looks for more, of rows `row` to `last` of the tile. Nothing of
-//|   -- the tile stays in registers.
-//|   function pr.begin_published(wg, row, last)
+//|   -- The same of warps that walk a published tile: what looks at a block, for all of the tile's rows. Nothing of it stays in registers.
+//|   function pr.begin_published(wg)
 //|     if not pr.scans then return end
-auto look = [&](int block) {
+auto look = [&](int block$(wg and ", int wg" or "")) {
   const Tile where = tiles.again(p, smem);
 //|     if p.has_lengths then
   const Sequence sequence = tiles.sequence(p, smem);
 //|     else
   const Sequence sequence = sequence_of(p, where.batch);
 //|     end
-  const KeyRange keys = tiles.keys(p, smem, $(wg));
   const int end = min(where.row + BR, row_count(p, sequence)) - 1;
-  return block_class(p, sequence, where.head, where.row, end, $(row or "where.row"), $(last or "end"), keys.full_lo, keys.full_hi, block);
+//|     if wg then
+  const KeyRange keys = tiles.keys(p, smem, wg);
+  const int row = where.row + row_in_tile(wg);
+  return block_class(p, sequence, where.head, where.row, end, row, min(row + 63, end), keys.full_lo, keys.full_hi, block);
+//|     else
+  return block_class(p, sequence, where.head, where.row, end, where.row, end, 0, 0, block);
+//|     end
+};
+//|   end
+//|
+//|   -- Where a producer tells the warpgroups of a block, they read the number that it leaves beside K: bits below CODE_LAST for those that may
+//|   -- not see all of it, that one of the tile's last block, and the block.
+//|   function pr.codes()
+//|     if not pr.scans then return end
+
+constexpr int CODE_LAST = 1 << WGS, CODE_BLOCK = WGS + 1;
+__device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
+
+// A tile's blocks, as MaskBlocks has them; -1 ends them.
+struct TileBlocks {
+  int lo, top;
+  u32 some, cut[WGS];
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
+  // look(block, wg): its class, 0 where it is hidden from all of the tile, as the warpgroup's rows have it. To be used by a whole warp.
+  template <class Look>
+  __device__ __forceinline__ int next(const Look &look) {
+    while (some == 0) {
+      if (top <= lo) return -1;
+      top -= 32;
+      const int block = top + 31 - (int)threadIdx.x % 32;
+#pragma unroll 1
+      for (int wg = 0; wg < WGS; wg++) {
+        const int is = block >= lo ? look(block, wg) : 0;
+        some = __ballot_sync(~0u, is != 0);
+        const u32 bits = __ballot_sync(~0u, is == 1);
+#pragma unroll
+        for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i];
+      }
+    }
+    const int n = __ffs(some) - 1;
+    some &= some - 1;
+    int code = (top + 31 - n) << CODE_BLOCK;
+#pragma unroll
+    for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i;
+    return code;
+  }
 };
 //|   end
 //| end

@@ -130,19 +130,18 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.ahead then
   bool begun = false;  // the scores of the tile's first block are there
 //| end
+//| if pr.scans then
+  int code = 0;  // of the block at hand
+//| end
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
-//| indented(4, pr.begin_published, "wg", "where.row + row_in_tile(wg)", "min(where.row + row_in_tile(wg) + 63, end)")
-//| if pr.scans then
-    MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
-//| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
     auto read = [&](int $(pr.scans and "code" or "block")) {
-//|   local block, is_whole = pr.scans and "code >> 1" or "block", pr.scans and "(code & 1) == 0" or pr.is_whole("keys")
+//|   local block, is_whole = pr.scans and "code >> CODE_BLOCK" or "block", pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
       read_ahead(ahead, p, scored, wg_row + warp_row + g, $(block), t, $(is_whole));
     };
 //| end
@@ -173,9 +172,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 
     if (keys.idle()) {  // no row of the problem: all that is loaded passes
-//| if not pr.scans then
       tiles.done(smem, true);
-//| end
 //| if l.q_lent then
       if (owed) return_q();
       owed = false;
@@ -185,18 +182,21 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       q.next();
 #pragma unroll 1
 //| if pr.scans then
-      while (blocks.next(look) >= 0) skip_k(), skip_v();
-      tiles.done(smem, true);
+      for (bool last = false; !last;) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
+        skip_k(), skip_v();
+      }
 //| else
       for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
 //| end
       continue;
     }
-//| local whole = pr.scans and "(code & 1) == 0" or pr.is_whole("keys")
+//| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
     auto mask = [&](int code) {
-      const int block = code >> 1;
+      const int block = code >> CODE_BLOCK;
 //| else
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
@@ -208,7 +208,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> 1" or "block"), t, $(whole));
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));
     };
 //| end
 //| if l.skip_late then

@@ -41,6 +41,9 @@
 //|   end
         mbarrier_wait(q_full(smem, q.at, wg), q.parity);
         mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+        code = (int)load_shared(code_at(smem, k.at));
+//| end
 //|   if l.pingpong_products then
         pingpong_wait(wg);
 //|   end

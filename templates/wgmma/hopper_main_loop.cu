@@ -4,11 +4,14 @@
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.scans then
-      while ((code = blocks.next(look)) >= 0) {
+      while ((code & CODE_LAST) == 0) {
 //| else
       for (; block > keys.last; block--) {
 //| end
         mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+        code = (int)load_shared(code_at(smem, k.at));
+//| end
 //| if l.pingpong_products then
         pingpong_wait(wg);
 //| end
@@ -35,5 +38,5 @@
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
-//| indented(8, pr.dropping, pr.scans and "drop_block(code >> 1);" or "drop_block(block - 1);")
+//| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
       }

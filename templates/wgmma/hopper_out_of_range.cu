@@ -63,7 +63,7 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
       tiles.done(smem, true);
       continue;
     }
-//|   indented(4, pr.begin_published, "0")
+//|   indented(4, pr.begin_published)
     MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
 //| end
 //| if not l.split then

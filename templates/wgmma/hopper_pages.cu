@@ -87,26 +87,27 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = tiles.sequence(p, smem);
 //| if pr.scans then
-//|   indented(4, pr.begin_published, "0")
-    MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//|   indented(4, pr.begin_published, true)
+    TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
     int code = blocks.next(look);
     if (code < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
     // V of a block is needed when K of the next has been. Pages are looked up before the waits.
     Run next = {0, -1}, v_run = next;
-    if (code >= 0) next = Runs(p, sequence, code >> 1, lane).look_up();
+    if (code >= 0) next = Runs(p, sequence, code >> CODE_BLOCK, lane).look_up();
     for (int before = -1; code >= 0 || before >= 0;) {
       const int after = code >= 0 ? blocks.next(look) : -1;
       const Run k_run = next;
-      if (after >= 0) next = Runs(p, sequence, after >> 1, lane).look_up();
+      if (after >= 0) next = Runs(p, sequence, after >> CODE_BLOCK, lane).look_up();
       if (code >= 0) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        if (lane == 0) store_shared(code_at(smem, k.at), (u32)code | (after < 0 ? (u32)CODE_LAST : 0u));
 //|   load_k()
         k.next();
         if (lane == 0 && after < 0) mbarrier_arrive(tile_loaded(smem));
       }
       if (before >= 0) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
-        const u32 full = own_rows(sequence, before >> 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+        const u32 full = own_rows(sequence, before >> CODE_BLOCK).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
 //|   load_v()
         v.next();
       }

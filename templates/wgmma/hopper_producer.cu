@@ -36,8 +36,8 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
-//| indented(4, pr.begin_published, "0")
-    MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//| indented(4, pr.begin_published, true)
+    TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
     int code = blocks.next(look);
     if (code < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
     // V of a block is needed when K of the next has been.
@@ -46,11 +46,12 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       if (code >= 0) {
         if (lane == 0) {
           mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+          store_shared(code_at(smem, k.at), (u32)code | (after < 0 ? (u32)CODE_LAST : 0u));
           mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
           for (int box = 0; box < BOXES; box++)
             load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX,
-                      sequence.map_key((code >> 1) * BC), where.kv_head, sequence.$(batch_k)());
+                      sequence.map_key((code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
           if (after < 0) mbarrier_arrive(tile_loaded(smem));
         }
         k.next();
@@ -59,12 +60,12 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         if (lane == 0) {
           mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
 //| if p.has_lengths then
-          const u32 full = own_rows(sequence, before >> 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+          const u32 full = own_rows(sequence, before >> CODE_BLOCK).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
 //| end
           mbarrier_expect($(v_full), V_TILE);
 #pragma unroll
           for (int box = 0; box < BOXES_V; box++)
-            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key((before >> 1) * BC),
+            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key((before >> CODE_BLOCK) * BC),
                       where.kv_head, sequence.$(batch_k)());
         }
         v.next();
