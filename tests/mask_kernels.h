@@ -16,6 +16,9 @@
 /* Empty blocks between others, without a table. */
 #define M_BANDS \
     "r = scalar(90, 'int', 1, 1000)\nfunction mask(b, h, i, j) return (j + 40 * (b % 4)) // r % 3 == 1 and (i - j) % 2 == 0 end\n"
+#define M_HEADS "function mask(b, h, i, j) return j // 16 % 4 == h % 4 end\n"
+/* An array whose ends indices pass at both sides. */
+#define M_CLAMPED "t = i32 '?'\nfunction mask(b, h, i, j) return t[j - 5] > 9 or t[i + 3] > 18 end\n"
 /* A score that is NaN, and one that is +inf, where the mask hides it. */
 #define M_NAN                                                                                                 \
     "function score(s, b, h, i, j) return s + log(j % 3 == 0 and 1 or -1) + (j % 5 == 0 and 0 or huge) end\n" \
@@ -97,6 +100,8 @@ static const score_kernel mask_kernels[] = {
       0, 0, 260, 500, 0, 0 },
     { "mma_bands", M_BANDS, "bf16,d=32,features=lengths+pages,page=16" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 60, 600,
       0, 0 },
+    { "mma_heads", M_HEADS, "fp16,d=32,mask=none", MMA(MMA16 "order=v_first,pack=1,lag=0"), false, 4, 1, 60, 200, 0, 0 },
+    { "mma_clamped", M_CLAMPED, "bf16,d=32" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 90, 90, 0, 0 },
     { "mma_far", M_BANDS, "bf16,d=32" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 90, 300, 1e7, 0 },
     { "decode_far", M_BANDS, "bf16,d=64,features=lengths" CAUSAL,
       "decode_mma:" DECODE("br=16,bk=16,row_warps=1,combine=last_block"), true, 8, 2, 2, 900, 1e7, 0 },

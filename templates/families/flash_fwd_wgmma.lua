@@ -14,8 +14,12 @@ local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
--- A producer that asks what a score program's mask is on blocks of keys takes more.
-local function feeder_of(p, c) return c.feeder + (edges.scans(p) and 32 or 0) end
+-- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
+-- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks.
+local function feeder_of(p, c)
+  if not edges.scans(p) then return c.feeder end
+  return c.feeder + ((edges.tables(p) or ""):find("mask_pairs") and 48 or 32)
+end
 local function registers(a, c, p)
   local wgs = c.br // 64
   local threads = 128 * (wgs + 1)

@@ -89,13 +89,16 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| if pr.scans then
 //|   indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
-    int code = blocks.next(look);
-    if (code < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
-    // V of a block is needed when K of the next has been. Pages are looked up before the waits.
+    // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before, and its pages
+    // are looked up before the waits.
     Run next = {0, -1}, v_run = next;
-    if (code >= 0) next = Runs(p, sequence, code >> CODE_BLOCK, lane).look_up();
-    for (int before = -1; code >= 0 || before >= 0;) {
-      const int after = code >= 0 ? blocks.next(look) : -1;
+    int before = -1, code = -1, after;
+    bool first = true;
+#pragma unroll 1
+    do {
+      after = first || code >= 0 ? blocks.next(look) : -1;
+      if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
+      first = false;
       const Run k_run = next;
       if (after >= 0) next = Runs(p, sequence, after >> CODE_BLOCK, lane).look_up();
       if (code >= 0) {
@@ -114,7 +117,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       v_run = k_run;
       before = code;
       code = after;
-    }
+    } while (code >= 0 || before >= 0);
     tiles.done(smem, true);
 //| else
     tiles.done(smem, true);

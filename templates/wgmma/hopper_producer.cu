@@ -38,11 +38,14 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = $(sequence);
 //| indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
-    int code = blocks.next(look);
-    if (code < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
-    // V of a block is needed when K of the next has been.
-    for (int before = -1; code >= 0 || before >= 0;) {
-      const int after = code >= 0 ? blocks.next(look) : -1;
+    // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
+    int before = -1, code = -1, after;
+    bool first = true;
+#pragma unroll 1
+    do {
+      after = first || code >= 0 ? blocks.next(look) : -1;
+      if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
+      first = false;
       if (code >= 0) {
         if (lane == 0) {
           mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
@@ -73,7 +76,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       before = code;
       code = after;
       __syncwarp();
-    }
+    } while (code >= 0 || before >= 0);
     tiles.done(smem, true);
   }
 }
