@@ -297,8 +297,9 @@ ParameterizedTest(int *turn, exact_rows, faults_are_noticed, .timeout = 600, .in
 {
     char how[400];
     const int i = full() ? *turn : *turn * 4;
-    test_mode(SIM_LAZY, SIM_IN_ORDER, 0);
-    sim_options o = { .max_steps = 200000000 };
+    sim_options o = { .async = SIM_LAZY, .max_steps = 200000000 };
+    char error[512];
+    cr_assert(sim_checks_parse("race-global=off", o.checks, error), "%s", error); /* the values have to show it */
     sim_set_options(&o);
     write_edited(&faults[i].edit);
     templates = scratch;
