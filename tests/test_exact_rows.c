@@ -279,6 +279,7 @@ static const struct {
     { { "fma.cu", "!= UNSEEN)", "!= 2.f)" }, 12, 0, 1 },
     /* rows computed again */
     { { "epilogue.cu", "i * 8 + quad", "i * 8 + quad / 2" }, 6, 0, 3 },
+    { { "hopper_store.cu", "(col % BOX / 8 ^ swizzle) * 16", "col % BOX / 8 * 16" }, 2, 0, 4 },
     { { "hopper_store.cu", "return is_far(state[0].m, $(unit)) || is_far(state[1].m, $(unit));", "return false;" }, 0, 2, 3 },
     { { "hopper_store.cu", "      if (threadIdx.x % 128 == 0) tma_wait();\n", "" }, 0, 2, 4 },
     { { "hopper_store.cu", "tma_wait();\n      named_wait(8 + wg, 128);", "tma_wait();" }, 0, 2, 4 },

@@ -39,6 +39,7 @@ __device__ __forceinline__ void tma_store(const TensorMap &map, u32 from, int co
 __device__ __forceinline__ void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until the stores of this thread have read their source.
 __device__ __forceinline__ void tma_wait_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+//|   if c.o_path == 2 then
 // Until memory has them.
 __device__ __forceinline__ void tma_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 // named_wait() that tells each thread whether any came with true.
@@ -54,6 +55,7 @@ __device__ __forceinline__ bool named_any(int id, int threads, bool mine) {
       : "memory");
   return any != 0;
 }
+//|   end
 //| end
 
 //| if c.o_path > 0 then
