@@ -3,11 +3,20 @@
 #include "sandbox.h"
 #include "score/known.h"
 #include "score/lines.h"
+#include "score/mask.h"
+#include "score/print_tiles.h"
 #include <lauxlib.h>
 #include <string.h>
 
 /* The address is the key of the table of kernels in Lua's registry. */
 static const char kernels;
+
+/* What is kept of a program. */
+typedef struct printed {
+    fa_score_kernel kernel;
+    fa_score_tiles tiles; /* where it has a mask */
+    fa_score_bounds bounds;
+} printed;
 
 #define KERNELS_MOST 16 /* that a state keeps */
 
@@ -29,15 +38,19 @@ static void push_kernels(lua_State *L)
 }
 
 /* Pushes the kernel of the program, a userdata. */
-static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *program)
+static const printed *push_kernel(lua_State *L, const fa_program *program)
 {
     push_kernels(L);
     lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
     if (lua_rawget(L, -2) != LUA_TUSERDATA) {
         lua_pop(L, 1);
-        fa_score_kernel *k = lua_newuserdatauv(L, sizeof *k, 0);
-        if (!fa_score_kernel_of(k, &program->ir))
+        printed *k = lua_newuserdatauv(L, sizeof *k, 0);
+        if (!fa_score_kernel_of(&k->kernel, &program->ir))
             fa_sandbox_no_memory(L, "a score program");
+        if (k->kernel.ir.root[FA_SCORE_ROOT_MASK] >= 0) {
+            fa_score_tiles_of(&k->tiles, &k->kernel.ir);
+            fa_score_bounds_of(&k->bounds, &k->tiles, FA_SCORE_J);
+        }
         lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -50,12 +63,35 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, DISTANCE, EXPONENT, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "distance", "exponent", "sink" };
+typedef enum what {
+    HELPERS,
+    MEMBERS,
+    FILL,
+    PAIR,
+    PAIR_AHEAD,
+    AHEAD_ROW,
+    DISTANCE,
+    EXPONENT,
+    MASK,
+    MASK_MEMBERS,
+    MASK_FILL,
+    MASK_HELPERS,
+    MASK_BOUNDS,
+    MASK_ENDS,
+    MASK_CLASS,
+    MASK_FILL_TABLES,
+    SINK,
+    WHATS
+} what;
+static const char *const words[WHATS] = { "helpers",          "members",      "fill",        "pair",      "pair_ahead",
+                                          "ahead_row",        "distance",     "exponent",    "mask",      "mask_members",
+                                          "mask_fill",        "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
+                                          "mask_fill_tables", "sink" };
 
 /* n: which of what is read ahead. */
-static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
+static void write(fa_text *out, const printed *of, what w, bool packed, int n)
 {
+    const fa_score_kernel *k = &of->kernel;
     switch (w) {
     case HELPERS:
         fa_score_print_helpers(out, &k->ir, "Params");
@@ -81,25 +117,58 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, i
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
         break;
+    case MASK:
+        fa_score_mask_pair(out, &k->ir, packed);
+        break;
+    case MASK_MEMBERS:
+        fa_score_mask_members(out, &k->ir, packed);
+        break;
+    case MASK_FILL:
+        fa_score_mask_fill(out, &k->ir, packed);
+        break;
+    case MASK_HELPERS:
+        fa_score_tiles_print_helpers(out, &of->tiles, "Params");
+        break;
+    case MASK_BOUNDS:
+        fa_score_tiles_print_bounds(out, &of->bounds);
+        break;
+    case MASK_ENDS:
+        fa_score_tiles_print_ends(out, &of->bounds);
+        break;
+    case MASK_FILL_TABLES:
+        fa_score_tiles_print_fill(out, &of->tiles, "Params");
+        break;
+    case MASK_CLASS:
+        fa_score_tiles_print_class(out, &of->tiles);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
 }
 
+/* Whether the program has the function that lines are of. */
+static bool has(const printed *of, what w)
+{
+    const fa_score_kernel *k = &of->kernel;
+    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
+    return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
+}
+
 /* The lines as an array. */
 static int lines(lua_State *L)
 {
-    const fa_score_kernel *k = lua_touserdata(L, lua_upvalueindex(1));
+    const printed *of = lua_touserdata(L, lua_upvalueindex(1));
+    const fa_score_kernel *k = &of->kernel;
     what w = (what)lua_tointeger(L, lua_upvalueindex(2));
     int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
     if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
         return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
-    if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
-        return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
+    if (!has(of, w))
+        return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
-    write(&text, k, w, lua_toboolean(L, 1), n);
+    write(&text, of, w, lua_toboolean(L, 1), n);
     if (text.oom) {
         fa_text_free(&text);
         fa_sandbox_no_memory(L, "a score program");
@@ -142,6 +211,20 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
+/* exact, tables */
+static void push_tiles(lua_State *L, const printed *of)
+{
+    fa_text tables = { 0 };
+    if (fa_score_tiles_filled(&of->tiles)) {
+        fa_score_tiles_buffers(&tables, &of->tiles);
+        lua_pushlstring(L, tables.s, tables.n);
+        lua_setfield(L, -2, "tables");
+    }
+    fa_text_free(&tables);
+    lua_pushboolean(L, of->bounds.exact);
+    lua_setfield(L, -2, "exact");
+}
+
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
 {
     const fa_program *program = fa_score_known(p);
@@ -150,9 +233,11 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         lua_pushboolean(L, false);
         return;
     }
-    const fa_score_kernel *k = push_kernel(L, program);
+    const printed *of = push_kernel(L, program);
+    const fa_score_kernel *k = &of->kernel;
+    fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 12);
+    lua_createtable(L, 0, WHATS + 16);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -170,6 +255,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_score");
     lua_pushboolean(L, k->sink >= 0);
     lua_setfield(L, -2, "has_sink");
+    lua_pushboolean(L, mask.root >= 0);
+    lua_setfield(L, -2, "has_mask");
+    if (mask.root >= 0)
+        push_tiles(L, of);
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {
@@ -182,16 +271,16 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "slopes");
     lua_pushboolean(L, k->by_key);
     lua_setfield(L, -2, "cuts");
-    lua_pushboolean(L, k->of_off);
+    lua_pushboolean(L, k->of_off || mask.of_off);
     lua_setfield(L, -2, "off");
-    lua_pushnumber(L, k->issue);
+    lua_pushnumber(L, k->issue + mask.issue);
     lua_setfield(L, -2, "issue");
-    lua_pushnumber(L, k->issue_ahead);
+    lua_pushnumber(L, k->issue_ahead + mask.issue);
     lua_setfield(L, -2, "issue_ahead");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
-    lua_pushinteger(L, k->regs);
+    lua_pushinteger(L, k->regs + mask.regs);
     lua_setfield(L, -2, "regs");
-    lua_pushinteger(L, k->regs_ahead);
+    lua_pushinteger(L, k->regs_ahead + mask.regs);
     lua_setfield(L, -2, "regs_ahead");
 }

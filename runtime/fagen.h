@@ -238,9 +238,10 @@ typedef struct fa_tensor {
 /* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
  *     cap = scalar(50)
  *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
- * fa_score_create() reads one, see there and docs/scores.md. This version computes score and sink of FA_FORWARD: a mask, and gradients of
- * any program, are FA_UNSUPPORTED. The score comes after scale and before the mask. A sink is one more score of the row, of a key whose
- * value is 0: it is in LSE, and a row without keys has O = 0 and its sink as LSE. */
+ * fa_score_create() reads one, see there and docs/scores.md. This version computes programs of FA_FORWARD: gradients are FA_UNSUPPORTED.
+ * The score comes after scale and before the masks. A key is seen where the mask of the launch and that of the program leave it, and what
+ * the score of another is, NaN too, is not looked at. A sink is one more score of the row, of a key whose value is 0: it is in LSE. A row
+ * that sees no key has O = 0 and its sink as LSE, or -inf; where the program has a mask, so has a row whose scores are all -inf. */
 typedef struct fa_score fa_score;
 
 /* What a launch gives for one operand of its program. */

@@ -1,17 +1,11 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program, and the kernel named beside it must be wrong, fault
  * or fail a check of the simulator. The kernels are those of score_kernels, which holds them right without. One row in three runs by
  * default; FAGEN_TEST_FULL=1: all. */
-#include "gen/templates.h"
 #include "score_kernels.h"
-#include "test_cache_scratch.h"
+#include "score_mutation.h"
 #include "test_full.h"
 
 #define EVERY 3
-#define TRIES 8 /* problems of a kernel that are drawn at most */
-
-typedef struct fault {
-    const char *name, *kernel, *file, *find, *replace;
-} fault;
 
 #define P "program.cu"
 #define LAYOUTS "layouts.lua"
@@ -19,9 +13,9 @@ typedef struct fault {
 #define HIDE "        if constexpr (MASKED) {\n//| indented(10, pr.hide, \"ffma\", \"s\", \"-infinity()\")\n        }\n"
 
 /* clang-format off */
-static const fault faults[] = {
-    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.has_score then\n" SCORE "//| end\n" HIDE,
-      HIDE "//| if pr.has_score then\n" SCORE "//| end\n" },
+static const score_fault faults[] = {
+    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.of_pairs then\n" SCORE "//| end\n" HIDE,
+      HIDE "//| if pr.of_pairs then\n" SCORE "//| end\n" },
     { "the mask before the score, decoding", "decode", "decode_fragments.cu",
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"
@@ -111,78 +105,12 @@ static const fault faults[] = {
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
 
-static void plant(const fault *f)
-{
-    const fa_template_file *t = fa_template_files;
-    char path[512];
-    while (t->name && strcmp(t->name, f->file) != 0)
-        t++;
-    cr_assert_not_null(t->name, "%s: there is no %s", f->name, f->file);
-    const char *at = strstr(t->bytes, f->find);
-    cr_assert_not_null(at, "%s: the text is not there any more: %s", f->name, f->find);
-    snprintf(path, sizeof path, "%s/%s", scratch, f->file);
-    FILE *out = fopen(path, "w");
-    cr_assert_not_null(out);
-    fprintf(out, "%.*s%s%s", (int)(at - t->bytes), t->bytes, f->replace, at + strlen(f->find));
-    fclose(out);
-}
-
-static const score_kernel *kernel_of(const fault *f)
-{
-    for (size_t n = 0; n < SCORE_KERNELS; n++)
-        if (!strcmp(score_kernels[n].name, f->kernel))
-            return &score_kernels[n];
-    cr_assert_fail("%s: there is no kernel %s", f->name, f->kernel);
-    return NULL;
-}
-
-/* Whether some problem of the kernel is wrong. */
-static bool notices(const fault *f)
-{
-    const score_kernel *k = kernel_of(f);
-    fa_gen *gen;
-    void *workspace;
-    bool wrong = false;
-    scratch_make();
-    plant(f);
-    fa_context *ctx = k->hopper ? test_hopper_context(scratch, "", 3) : test_context(scratch, "");
-    SCORE_OK(fa_gen_open(&gen, NULL));
-    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
-    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
-    for (int i = 0; i < TRIES && !wrong; i++) {
-        score_launch l;
-        char where[200];
-        uint64_t seed = (uint64_t)(k - score_kernels) * 1000 + (uint64_t)i;
-        test_mode(SIM_LAZY, SIM_IN_ORDER, seed);
-        score_draw(ctx, &l, k, seed);
-        fa_status st = score_run(ctx, gen, workspace, &l);
-        cr_expect(st != FA_COMPILE && st != FA_TEMPLATE, "%s: the mutated template does not compile: %s", f->name, fa_last_error());
-        wrong = st != FA_OK || score_worst(&l, where, sizeof where) > 1;
-        if (st == FA_OK)
-            score_close(ctx, &l);
-        else
-            i = TRIES;
-    }
-    fa_gen_close(gen);
-    fa_destroy(ctx);
-    scratch_remove();
-    return wrong;
-}
-
-static void ask(bool hopper)
-{
-    const char *only = getenv("FAGEN_SCORE_FAULT");
-    for (size_t n = 0; n < FAULTS; n++)
-        if (kernel_of(&faults[n])->hopper == hopper && (only ? n == (size_t)atoi(only) : full() || n % EVERY == 0))
-            cr_expect(notices(&faults[n]), "%zu: %s: %s is right all the same", n, faults[n].name, faults[n].kernel);
-}
-
 Test(mutation_score, faults_are_noticed, .timeout = 1200)
 {
-    ask(false);
+    score_ask(faults, FAULTS, score_kernels, SCORE_KERNELS, false, full() ? 1 : EVERY);
 }
 
 Test(mutation_score, faults_are_noticed_on_hopper, .timeout = 1200)
 {
-    ask(true);
+    score_ask(faults, FAULTS, score_kernels, SCORE_KERNELS, true, full() ? 1 : EVERY);
 }

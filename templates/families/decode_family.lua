@@ -2,6 +2,7 @@
 -- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
 -- only where a tile of rows ends.
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
@@ -216,7 +217,7 @@ function decode.family(t)
   t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work
-  return t
+  return masked(t)
 end
 
 return decode

@@ -1,6 +1,7 @@
 -- flash_fwd_mma: flash attention forward with mma.sync, ldmatrix and cp.async, for sm_80 and later.
 -- Each warp owns 16 or 32 rows of a tile of B_r rows and walks the keys in blocks of B_c (FlashAttention-2, Dao 2023).
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -13,7 +14,7 @@ local edges = include "pairs/edges.lua"
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
-return {
+return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",

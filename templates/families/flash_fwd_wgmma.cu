@@ -33,7 +33,7 @@ constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 //| if l.consumer > l.regs then
-constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+constexpr int PRODUCER_REGISTERS = $(l.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
 //| end
 //| if c.rescale > 0 then
 // Lazy rescaling: a row's m may be below the true maximum by LAG in log2 units. Probabilities then reach 2^LAG, and O and l, which share
@@ -51,6 +51,9 @@ constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if pr.scans then
+constexpr int SMEM_CODES = $(l.codes);
+//| end
 //| if l.joined then
 // Buffers of K and V hold groups of eight rows, whose boxes of columns lie side by side or, where there is no such map, rows of box after
 // box: bytes from a group to the next, and from a box to the next.
@@ -84,6 +87,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "tiles/softmax.cu"
 
 //| include "wgmma/hopper_barriers.cu"
+//| pr.codes()
 //| include "work/hopper_scheduler.cu"
 
 //| if p.has_lengths then
@@ -155,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.consumer > l.regs then
     registers_give<PRODUCER_REGISTERS>();
 //| end
-//| if p.has_pages then
+//| if p.has_pages or pr.scans then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);

@@ -2,6 +2,7 @@
 -- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
 -- kernels for the second schedule).
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -13,12 +14,18 @@ local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
-local function registers(a, c)
+-- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
+-- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks.
+local function feeder_of(p, c)
+  if not edges.scans(p) then return c.feeder end
+  return c.feeder + ((edges.tables(p) or ""):find("mask_pairs") and 48 or 32)
+end
+local function registers(a, c, p)
   local wgs = c.br // 64
   local threads = 128 * (wgs + 1)
   local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
   local pool = launch * (wgs + 1) -- in units of 128
-  local consumer = math.max(launch, math.min(240, (pool - c.feeder) // wgs // 8 * 8))
+  local consumer = math.max(launch, math.min(240, (pool - feeder_of(p, c)) // wgs // 8 * 8))
   return launch, consumer
 end
 
@@ -90,8 +97,12 @@ local function places(p, c)
     l.counts = l.parts
   end
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
-  l.slot = l.ranges + ((edges.right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if edges.scans(p) then -- which block of keys each buffer of K holds
+    l.codes = l.bytes
+    l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
+  end
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
     l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
@@ -128,7 +139,7 @@ local fitted = {
   },
 }
 
-return {
+return masked {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
@@ -165,7 +176,7 @@ return {
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
-    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.right(p) and not p.has_lengths -- see feed_rate()
+    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster)
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
@@ -177,7 +188,7 @@ return {
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
                          { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
-      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
@@ -212,17 +223,17 @@ return {
       return false, "how many tiles there are is known on the device alone"
     end, upto = "grid" },
     { "feeder", function(p, c, a)
-      if edges.left(p) and c.feeder < 32 then
+      if edges.cuts_left(p) and c.feeder < 32 then
         return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers"
       end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
       end
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
-          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
           if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
         end
       end
@@ -233,20 +244,20 @@ return {
     -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
     -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
     { "accumulators", function(p, c, a)
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       local others = 26
-      local masked = edges.right(p) or p.has_lengths
+      local masked = edges.cuts_right(p) or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
-      if edges.left(p) then others = 32 end
+      if edges.cuts_left(p) then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
-      if edges.left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
-      if edges.left(p) and p.has_lengths then others = 38 end
+      if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
+      if edges.cuts_left(p) and p.has_lengths then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
-      local launch, need = registers(a, c), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },
@@ -257,7 +268,7 @@ return {
       if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
         return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
       end
-      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.left(p))) then return true end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.cuts_left(p))) then return true end
       return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
     { "buffers", function(p, c, a)
@@ -277,9 +288,9 @@ return {
         return false, "turns at the exponentials are for P that becomes 16-bit on the way"
       end
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
-      local _launch, consumer = registers(a, c)
+      local _launch, consumer = registers(a, c, p)
       local need = matrices(p, c) + 30
-      if not edges.right(p) or need <= consumer then return true end
+      if not edges.cuts_right(p) or need <= consumer then return true end
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
         " registers"
     end, upto = "convert" },
@@ -291,6 +302,10 @@ return {
       if c.ahead == 0 or c.grid > 0 and c.q_bufs == 2 then return true end
       return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
     end, upto = "ahead" },
+    { "scan", function(p, c)
+      if not edges.scans(p) or c.grid ~= c.named.grid.per_tile and c.cluster == 1 then return true end
+      return false, "the tile scheduler finds whether the score program's mask leaves a block of a tile"
+    end, upto = "cluster" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
@@ -314,10 +329,10 @@ return {
   layout = function(p, c, a)
     local l = places(p, c)
     l.tma = true
-    l.masked = edges.right(p)
+    l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
     l.persistent = c.grid > 0
     -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
-    l.published = l.persistent and (l.masked or p.has_lengths)
+    l.published = l.persistent and (edges.cuts_right(p) or p.has_lengths)
     -- The first scores of a tile are issued beside the last P V of the tile before.
     l.ahead = c.ahead == 1
     -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
@@ -331,7 +346,7 @@ return {
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
-    l.skip_late = edges.left(p) and not l.ahead and c.schedule == 0
+    l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       -- One box brings all columns of a run where they fill the boxes of a row.
@@ -340,7 +355,8 @@ return {
     end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
-    l.regs, l.consumer = registers(a, c)
+    l.regs, l.consumer = registers(a, c, p)
+    l.feeder = feeder_of(p, c)
     return l
   end,
 

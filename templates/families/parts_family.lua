@@ -1,6 +1,7 @@
 -- Long keys beside few tiles: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
+local masked = include "families/masked_family.lua"
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
 local split = include "families/split_family.lua"
@@ -47,6 +48,7 @@ end
 -- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, features)
   local tunables, constraints = {}, {}
+  whole = whole.bare or whole
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; " ..
@@ -62,7 +64,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     -- Of 90 compiled with lengths, these alone spilled.
-    if c.feeder and p.has_lengths and edges.left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
+    if c.feeder and p.has_lengths and edges.cuts_left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
       return false, "rows of several heads in a window beside " .. c.bc .. " keys and O of " .. p.dv .. " columns take too many registers"
     end
     return true
@@ -109,7 +111,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     return l
   end
 
-  return {
+  return masked {
     doc = doc,
     rank = whole.rank,
     tile = whole.tile,
@@ -152,7 +154,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
           if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
         end
-        local spills = edges.left(p) and p.dv > 240 -- eight bytes of 256 columns
+        local spills = edges.cuts_left(p) and p.dv > 240 -- eight bytes of 256 columns
         if p.dv > WIDEST_COLUMNS and not spills then add_wider(WIDEST_KEYS, 2, "second_kernel") end
         if rows > WIDE_ROWS then return end
         local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16

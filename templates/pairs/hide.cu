@@ -20,6 +20,16 @@ const int $(of.pair);
 //|     end
 if ($(condition)) $(x)$(of.at) = $(value);
 //|   end
+//|   pr.set = set
+//|
+//|   -- Of a row, where a score program's mask has ends of its own: the first and last key that both leave. Rows past the last query see
+//|   -- what it sees.
+//|   local function ends_of(of)
+//|     pr.own_row(of.score.row)
+const int within = min(query, sequence.sq() - 1);
+const MaskEnds ends = mask_ends(p, scored, head, within);
+const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_key("within")), ends.hi);
+//|   end
 //|
 //|   -- The four ways to tell hidden pairs, by what threads know before they walk over the elements of a row.
 //|   local told = {}
@@ -27,6 +37,12 @@ if ($(condition)) $(x)$(of.at) = $(value);
 //|   -- The first and last key that a row's query sees, within the block.
 //|   function told.keys(of, x, value)
 //|     loops(of.outer, true, function()
+//|       if pr.ends then
+//|         ends_of(of)
+const int lo = from - block * BC, hi = upto - block * BC;
+//|         loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
+//|         return
+//|       end
 const int $(of.row);
 const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.query)) - block * BC;
 //|       loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
@@ -37,18 +53,23 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 //|   function told.bits(of, x, value)
 const int first = block * BC + 2 * t;
 //|     loops(of.outer, true, function()
-//|       if p.has_lengths then
+//|       if pr.ends then
+//|         ends_of(of)
+const int below_hi = columns_below(upto + 1 - first), below_lo = columns_below(from - first);
+//|       elseif p.has_lengths then
 // Rows past the last query see what it sees: of keys that only they would see nothing is known.
 const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
 //|       end
+//|       if not pr.ends then
 const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
-//|       if pr.left then
+//|       end
+//|       if pr.left and not pr.ends then
 const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       end
 //|       loops(of.words, true, function()
-//|         local front = pr.left and " & ~bits_below(below_lo - 32 * word)" or ""
+//|         local front = (pr.left or pr.ends) and " & ~bits_below(below_lo - 32 * word)" or ""
 const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|         loops(of.inner, true, function() set(of, x, value, "i < NS && !(seen >> bit & 1)") end)
 //|       end)

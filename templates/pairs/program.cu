@@ -4,6 +4,7 @@
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
+//| local edges = include "pairs/edges.lua"
 //|
 //| local function print_lines(lines)
 //|   for _, line in ipairs(lines) do
@@ -14,6 +15,7 @@ $(line)
 //| return function(pr, p, l)
 //|   local program = p.score
 //|   local has_score, has_sink = program and program.has_score, program and program.has_sink
+//|   local has_mask = program and program.has_mask
 //|   local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
 //|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
@@ -24,7 +26,10 @@ $(line)
 //|     local unit = program.unit
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
-//|   pr.has_score, pr.has_sink = has_score, has_sink
+//|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
+//|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
+//|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -33,6 +38,11 @@ $(line)
 
 // ---- the score program ----
 //|     print_lines(program.helpers())
+//|     if has_mask and edges.bounds(p) then
+
+//|       include "pairs/intervals.cu"
+//|       print_lines(program.mask_helpers())
+//|     end
 //|     if has_sink then
 // The score of the key that a row's sum has beside its own, whose value is 0.
 __device__ __forceinline__ float score_sink(const Params &p, int b, int h, int row, int off, int sq, int sk) {
@@ -42,20 +52,61 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
   return score_sink(p, $(number), (int)head, (int)query, $(off), sequence.sq(), sequence.sk());
 }
 //|     end
-//|     if not has_score then return end
+//|     if not has_score and not has_mask then return end
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(program.members(packed())) do
+//|     for _, member in ipairs(has_score and program.members(packed()) or {}) do
+  $(member);
+//|     end
+//|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
   $(member);
 //|     end
 };
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, program.fill(packed()))
+//|     indented(2, print_lines, has_score and program.fill(packed()) or {})
+//|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
   return t;
 }
+//|     if has_mask then
+// Whether the program's mask lets a row's query see key + column. CUT: the key may be past the last.
+template <bool CUT>
+__device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column) {
+//|       print_lines(program.mask(packed()))
+}
+//|     end
+//|     if has_mask then
+// The keys that the mask leaves to queries i0 to i1 of heads h0 to h1: to some of them none outside of lo to hi; to each all of full_lo to
+// full_hi.
+struct MaskBounds {
+  int lo, hi, full_lo, full_hi;
+};
+__device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1) {
+//|       if edges.bounds(p) then
+//|         print_lines(program.mask_bounds())
+//|       else
+  return {0, t.sk - 1, 1, 0};  // without a workspace nothing is known of the mask's operands
+//|       end
+}
+//|     end
+//|     if pr.ends then
+// Of a row: the first and the last key that the mask leaves.
+struct MaskEnds {
+  int lo, hi;
+};
+__device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_ends())
+}
+//|     end
+//|     if edges.scans(p) then
+// What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_class())
+}
+//|     end
+//|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
 template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
@@ -117,12 +168,14 @@ __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float
 //|
 //|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
 //|   function pr.begin_score(head)
-//|     if not has_score then return end
+//|     if not has_score and not has_mask then return end
 const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   -- As a parameter of functions, and as an argument.
 //|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
 //|
+//|   -- The last of the heads of a tile whose first is `head`.
+//|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end
 //|   -- A row's query and head.
 //|   function pr.own_row(row)
 //|     if packed() then
@@ -137,9 +190,11 @@ const int query = $(row), head = scored.h;
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
-//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it; "exponents": they become those, less the shift of
-//|   -- the layout's rows; "ahead": arrays were read, two keys to a word of the layout. Kernels without a program do not call it.
-//|   function pr.apply(layout, x, cut)
+//|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it,
+//|   -- and pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read,
+//|   -- two keys to a word of the layout. masked: where `cut` does not tell of the mask's pairs, what does. Kernels without a program do
+//|   -- not call it.
+//|   function pr.apply(layout, x, cut, masked)
 //|     local of, ahead = layouts[layout].score, ""
 //|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
 //|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
@@ -156,20 +211,27 @@ const int query = $(row), head = scored.h;
 //|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
 //|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
 //|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
+//|       if has_score then
 $(x)$(of.at) = $(call);
+//|       end
+//|       if has_mask and not pr.ends and cut ~= "exponents" then
+//|         local hides = masked or cut == "ahead" and "CUT" or cut
+//|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
+//|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
+//|       end
 //|     end)
 //|   end
-//|   -- Statements of a kernel's own where scores are a program's.
+//|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
-//|     for _, statement in ipairs(has_score and { ... } or {}) do
+//|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
 $(statement)
 //|     end
 //|   end
-//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last. beside: arrays
-//|   -- were read ahead.
+//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
+//|   -- mask hides no pair. beside: arrays were read ahead.
 //|   function pr.scoring_by(whole, arguments, beside)
-//|     if not has_score then return end
-//|     if beside and program.cuts_beside or not beside and program.cuts then
+//|     if not pr.of_pairs then return end
+//|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
   apply_score<false>($(arguments));
 else
@@ -182,8 +244,21 @@ apply_score<false>($(arguments));
 //|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
 //|   -- Of one pair: an expression.
 //|   function pr.score_of(product, head, row, key)
+//|     if not has_score then return product end
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
 //|   end
+//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds.
+//|   function pr.and_sees(head, row, key)
+//|     return has_mask and (" && score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key) or ""
+//|   end
+//|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
+//|   function pr.pass_hidden(head, row, key)
+//|     if not has_mask then return end
+if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
+//|   end
+//|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
+//|   -- there is nothing to compute again.
+//|   function pr.and_seen(m) return has_mask and (" && %s != -infinity()"):format(m) or "" end
 //|
 //|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
 //|   function pr.add_sink(l, m, head, query, scale_log2, scale)
@@ -198,7 +273,10 @@ $(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit))
 //|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
 //|   end
 //|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
-//|   function pr.beyond(m) return (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2) end
+//|   function pr.beyond(m)
+//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2)
+//|     return finite .. pr.and_seen(m)
+//|   end
 //|   -- LSE of a row that sees no key.
 //|   function pr.keyless_lse(head, query)
 //|     return has_sink and ("sink_of(p, sequence, %s, %s)"):format(head, query) or "-infinity()"

@@ -130,6 +130,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.ahead then
   bool begun = false;  // the scores of the tile's first block are there
 //| end
+//| if pr.scans then
+  int code = 0;  // of the block at hand
+//| end
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
@@ -137,8 +140,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| indented(4, pr.begin_score, "where.head")
 //| if pr.reads_ahead then
     ScoreAhead ahead;
-    auto read = [&](int block) {
-      read_ahead(ahead, p, scored, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto read = [&](int $(pr.scans and "code" or "block")) {
+//|   local block, is_whole = pr.scans and "code >> CODE_BLOCK" or "block", pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(block), t, $(is_whole));
     };
 //| end
 //| if p.has_dropout then
@@ -177,19 +181,34 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release(q_empty(smem, q.at, wg));
       q.next();
 #pragma unroll 1
+//| if pr.scans then
+      for (bool last = false; !last;) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
+        skip_k(), skip_v();
+      }
+//| else
       for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+//| end
       continue;
     }
+//| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+//| if pr.scans then
+    // Blocks that a code tells to be whole need no mask.
+    auto mask = [&](int code) {
+      const int block = code >> CODE_BLOCK;
+//| else
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
+//| end
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
-//| indented(6, pr.scoring_by, pr.is_whole("keys"), arguments, pr.reads_ahead)
-      if ($(pr.is_whole("keys"))) return;
-      apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead)
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| if l.relative and pr.slopes then
-    auto exponents = [&](int block) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto exponents = [&](int $(pr.scans and "code" or "block")) {
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));
     };
 //| end
 //| if l.skip_late then

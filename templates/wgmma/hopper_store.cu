@@ -34,8 +34,8 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
-    if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)) again |= 1u << h;
-//| if pr.right then
+    if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+//| if pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
@@ -130,7 +130,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| if late then
 // Whether one of this thread's rows may be such: of rows that see no key, too.
 __device__ __forceinline__ bool maybe_again(const RowState (&state)[2], const float (&o)[NO], float scale_log2) {
-//|   if pr.right then
+//|   if pr.cuts_right then
   int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
   for (int n = 0; n < NO / 2; n++) top = max(max(top, __float_as_int(o[2 * n])), __float_as_int(o[2 * n + 1]));

@@ -1,0 +1,397 @@
+/* Tiles of masks as CUDA, on the simulator: tables that a kernel fills, and classes and bounds that another reads from them, are those of
+ * the host; the interval of a row has the keys that it sees, and no other. */
+#include "gen/config.h"
+#include "gen/score/print_cuda.h"
+#include "gen/score/print_tiles.h"
+#include "gen/score/tile_class.h"
+#include "runtime/runtime.h"
+#include "score_arena.h"
+#include "score_masks.h"
+#include "score_programs.h"
+#include "test_cache_scratch.h"
+#include "test_full.h"
+#include "test_gen_toy.h"
+#include <stdlib.h>
+
+#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+
+enum { D = 64, MOST = 20, TILES = 24, BATCH = 3, HEADS = 4 }; /* programs of a text, tiles of a program */
+
+/* The first fills tables, the second asks of each tile, a row of Q, what O is to have. */
+static const char family[] = "return {\n"
+                             "  doc = \"tiles\", default = false, tunables = { { \"one\", { 1 }, \"\" } },\n"
+                             "  supports = function(p, a) return true end, constraints = {},\n"
+                             "  layout = function(p, c, a) return { bytes = 0, threads = 32, regs = 40 } end,\n"
+                             "  workspace = \"tables int32 262144\",\n"
+                             "  steps = function(p, c, a, l)\n"
+                             "    return { { entry = \"fill\", threads = 64, smem = 0, grid = \"b 6\" }, { entry = \"classes\", threads = "
+                             "32, smem = 0, grid = \"sq\" } }\n"
+                             "  end,\n"
+                             "  params = function(p, c, a, l) return \"q k o q_ss o_ss tables\" end,\n"
+                             "}\n";
+
+typedef struct masked {
+    score_stored at;
+    char text[2048];
+    fa_score_tiles plan;
+    fa_score_bounds keys, queries;
+    fa_score_tables *tables[BATCH];
+    bool fractions; /* it has numbers with a fraction, which round */
+} masked;
+
+static masked all[MOST];
+static int programs;
+
+/* What a kernel says of a tile. */
+enum { CLASS, KEYS, QUERIES = KEYS + 4, ROW = QUERIES + 4, COLUMN = ROW + 2, SAID = COLUMN + 2 };
+
+/* ---- programs ---- */
+
+/* Lengths that 16 bytes divide for every other program; extents by them. */
+static void size(score_world *w, int64_t sq, int64_t sk)
+{
+    const int64_t of[FA_SCORE_LENGTHS] = { w->b, w->hq, w->hkv, sq, sk, w->b * sq, w->b * sk };
+    w->data.sq = sq;
+    w->data.sk = sk;
+    w->data.off = sk - sq;
+    for (int k = 0; k < w->ir->operands; k++)
+        for (int r = 0; r < w->ir->operand[k].rank; r++) {
+            int64_t n = fa_score_shape_extent(&w->ir->operand[k].extent[r], of);
+            w->data.extent[k][r] = n < 0 ? 17 : n > 0 ? n : 1;
+        }
+}
+
+static void add_program(fa_program *p, const char *text, uint64_t *state)
+{
+    masked *m = &all[programs++];
+    m->at.program = p;
+    snprintf(m->text, sizeof m->text, "%s", text);
+    score_world_draw(&m->at.world, &p->ir, state);
+    if (programs % 2)
+        size(&m->at.world, 256, programs % 4 == 1 ? 512 : 256);
+    for (int k = 0; k < p->ir.operands; k++) {
+        m->at.world.data.scalar[k] = (float)m->at.world.data.scalar[k];
+        if (!p->ir.operand[k].scalar)
+            fill(&m->at, k, score_mask_element);
+    }
+    m->at.world.data.read = read_arena;
+    m->at.world.data.user = &m->at;
+    fa_score_tiles_of(&m->plan, &p->ir);
+    fa_score_bounds_of(&m->keys, &m->plan, FA_SCORE_J);
+    fa_score_bounds_of(&m->queries, &m->plan, FA_SCORE_I);
+    for (int b = 0; b < BATCH; b++)
+        OK(fa_score_tables_make(&m->tables[b], &m->plan, &m->at.world.data, b, HEADS));
+    m->fractions = false;
+    for (int i = 0; i < p->ir.n; i++)
+        m->fractions = m->fractions || p->ir.node[i].type == FA_SCORE_F32;
+}
+
+static void draw_programs(int n, uint64_t seed)
+{
+    uint64_t state = seed;
+    static mask_text text;
+    programs = 0;
+    used = 0;
+    memset(arena, 0, sizeof arena);
+    for (size_t k = 0; k < SCORE_PROGRAMS && seed == 1; k++) {
+        fa_program *p;
+        if (!strstr(score_programs[k].text, "mask("))
+            continue;
+        OK(fa_program_read(&p, score_programs[k].name, score_programs[k].text, strlen(score_programs[k].text)));
+        add_program(p, score_programs[k].text, &state);
+    }
+    while (programs < n) {
+        fa_program *p = score_mask_draw(&text, score_next(&state));
+        if (p)
+            add_program(p, text.s, &state);
+    }
+}
+
+static void free_programs(void)
+{
+    for (int k = 0; k < programs; k++) {
+        for (int b = 0; b < BATCH; b++)
+            fa_score_tables_free(all[k].tables[b]);
+        fa_program_free(all[k].at.program);
+    }
+}
+
+/* ---- text ---- */
+
+static const char operands[] = "  int b, hq, sq, sk, group;\n  void *mask_queries, *mask_keys, *mask_pairs0, *mask_pairs1;\n";
+
+/* Ints of a side's table, and of a pair's. */
+static int64_t side_ints(const fa_score_side_tables *s, int64_t n)
+{
+    return s->n ? (s->by_b ? BATCH : 1) * (s->by_h ? HEADS : 1) * ((n + 63) / 64) * s->words : 0;
+}
+
+static int64_t pair_ints(const masked *m, int k)
+{
+    if (k >= m->plan.pairs)
+        return 0;
+    const int64_t *extent = m->at.world.data.extent[m->plan.pair[k].operand];
+    int rank = m->at.program->ir.operand[m->plan.pair[k].operand].rank;
+    int64_t n = 1;
+    for (int r = 0; r < rank; r++)
+        n *= r >= rank - 2 ? (extent[r] + 63) / 64 : extent[r];
+    return n;
+}
+
+static int64_t place_tables(const masked *m, int64_t at, char *out, size_t n)
+{
+    const fa_score_data *d = &m->at.world.data;
+    const int64_t ints[] = { side_ints(&m->plan.queries, d->sq), side_ints(&m->plan.keys, d->sk), pair_ints(m, 0), pair_ints(m, 1) };
+    int end = snprintf(out, n, "%d, %d, %d, %d, 2, ", BATCH, HEADS, (int)d->sq, (int)d->sk);
+    for (int k = 0; k < 4; k++) {
+        end += snprintf(out + end, n - (size_t)end, "tables + %d, ", (int)at);
+        at += (ints[k] + 3) / 4 * 4;
+    }
+    cr_assert_lt(at, 262144);
+    return at;
+}
+
+static void print_function(fa_text *t, const char *head, void (*body)(fa_text *, const masked *), const masked *m)
+{
+    fa_text_fmt(t, "__device__ __forceinline__ %s {\n", head);
+    body(t, m);
+    fa_text_str(t, "}\n");
+}
+
+static void body_class(fa_text *t, const masked *m)
+{
+    fa_score_tiles_print_class(t, &m->plan);
+}
+
+static void body_keys(fa_text *t, const masked *m)
+{
+    fa_score_tiles_print_bounds(t, &m->keys);
+}
+
+static void body_queries(fa_text *t, const masked *m)
+{
+    fa_score_tiles_print_bounds(t, &m->queries);
+}
+
+static void body_row(fa_text *t, const masked *m)
+{
+    if (m->keys.exact)
+        fa_score_tiles_print_ends(t, &m->keys);
+    else
+        fa_text_str(t, "  return {0, 0};\n");
+}
+
+static void body_column(fa_text *t, const masked *m)
+{
+    if (m->queries.exact)
+        fa_score_tiles_print_ends(t, &m->queries);
+    else
+        fa_text_str(t, "  return {0, 0};\n");
+}
+
+static void print_program(fa_text *t, const masked *m, int k)
+{
+    const fa_score_data *d = &m->at.world.data;
+    fa_text_fmt(t, "namespace program%d {\n", k);
+    print_operands(t, &m->at, operands);
+    fa_text_fmt(t,
+                "struct ScoreTile {\n  int b, h, off, sq, sk;\n};\n"
+                "__device__ __forceinline__ int sequence_of(const Operands &, int b) { return b; }\n"
+                "__device__ __forceinline__ ScoreTile score_tile(const Operands &, int b, int h) { return {b, h, %d, %d, %d}; }\n",
+                (int)d->off, (int)d->sq, (int)d->sk);
+    fa_score_print_helpers(t, &m->at.program->ir, "Operands");
+    fa_score_tiles_print_helpers(t, &m->plan, "Operands");
+    fa_score_tiles_print_fill(t, &m->plan, "Operands");
+    print_function(t, "int tile_class(const Operands &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1)", body_class,
+                   m);
+    print_function(t, "ScoreBounds keys(const Operands &p, const ScoreTile &t, int h0, int h1, int i0, int i1)", body_keys, m);
+    print_function(t, "ScoreBounds queries(const Operands &p, const ScoreTile &t, int h0, int h1, int j0, int j1)", body_queries, m);
+    print_function(t, "ScoreEnds row(const Operands &p, const ScoreTile &t, int head, int row)", body_row, m);
+    print_function(t, "ScoreEnds column(const Operands &p, const ScoreTile &t, int head, int key)", body_column, m);
+    fa_text_str(t, "}\n");
+}
+
+static char *text_of(void)
+{
+    fa_text t = { 0 };
+    int64_t at = 0;
+    fa_text_str(&t, "constexpr int BR = 1, BC = 1;\n//| include \"machine/prelude.cu\"\n//| include \"pairs/intervals.cu\"\n"
+                    "//| include \"pairs/mask_tables.cu\"\n");
+    for (int k = 0; k < programs; k++)
+        print_program(&t, &all[k], k);
+    fa_text_str(&t, "extern \"C\" __global__ void __launch_bounds__(64) fill(const __grid_constant__ Params p) {\n"
+                    "  const char *const arena = (const char *)p.k;\n  int *const tables = (int *)p.tables;\n"
+                    "  const int warp = blockIdx.x * 2 + threadIdx.x / 32, warps = gridDim.x * 2, lane = threadIdx.x % 32;\n");
+    at = 0;
+    for (int k = 0; k < programs; k++) {
+        char more[256];
+        at = place_tables(&all[k], at, more, sizeof more);
+        fa_text_fmt(&t, "  {\n    const program%d::Operands given = ", k);
+        print_launch(&t, &all[k].at, more);
+        fa_text_fmt(&t, ";\n    program%d::score_fill_tables(given, warp, warps, lane);\n  }\n", k);
+    }
+    fa_text_str(&t, "}\nextern \"C\" __global__ void __launch_bounds__(32) classes(const __grid_constant__ Params p) {\n"
+                    "  const float *const q = (const float *)p.q + blockIdx.x * p.q_ss;\n"
+                    "  float *const o = (float *)p.o + blockIdx.x * p.o_ss;\n"
+                    "  const char *const arena = (const char *)p.k;\n  int *const tables = (int *)p.tables;\n"
+                    "  int a[8];\n  for (int k = 0; k < 8; k++) a[k] = (int)q[k];\n"
+                    "  if (threadIdx.x > 0) return;\n");
+    at = 0;
+    for (int k = 0; k < programs; k++) {
+        char more[256];
+        at = place_tables(&all[k], at, more, sizeof more);
+        fa_text_fmt(&t, "  if (a[7] == %d) {\n    const program%d::Operands given = ", k, k);
+        print_launch(&t, &all[k].at, more);
+        fa_text_fmt(&t,
+                    ";\n    const program%d::ScoreTile tile = program%d::score_tile(given, a[0], a[1]);\n"
+                    "    o[0] = program%d::tile_class(given, tile, a[1], a[2], a[3], a[4], a[5], a[6]);\n"
+                    "    const ScoreBounds x = program%d::keys(given, tile, a[1], a[2], a[3], a[4]);\n"
+                    "    const ScoreBounds y = program%d::queries(given, tile, a[1], a[2], a[5], a[6]);\n"
+                    "    const ScoreEnds r = program%d::row(given, tile, a[1], a[3]), c = program%d::column(given, tile, a[1], a[5]);\n"
+                    "    o[1] = x.lo, o[2] = x.hi, o[3] = x.full_lo, o[4] = x.full_hi;\n"
+                    "    o[5] = y.lo, o[6] = y.hi, o[7] = y.full_lo, o[8] = y.full_hi;\n"
+                    "    o[9] = r.lo, o[10] = r.hi, o[11] = c.lo, o[12] = c.hi;\n  }\n",
+                    k, k, k, k, k, k, k);
+    }
+    fa_text_str(&t, "}\n");
+    cr_assert(!t.oom);
+    return t.s;
+}
+
+/* ---- comparison ---- */
+
+static bool seen(const masked *m, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    static double value[FA_SCORE_ROOM];
+    fa_score_pair pair = { b, h, i, j, 0 };
+    const fa_score_ir *ir = &m->at.program->ir;
+    return fa_score_eval(ir, ir->root[FA_SCORE_ROOT_MASK], &m->at.world.data, &pair, value) != 0;
+}
+
+static fa_score_tile draw_tile(const score_world *w, uint64_t *state)
+{
+    static const int64_t sizes[] = { 1, 16, 64, 128 };
+    fa_score_tile t = { .b = score_below(state, w->b), .h0 = score_below(state, w->hq) };
+    t.h1 = score_below(state, 3) ? t.h0 : w->hq - 1;
+    t.i0 = score_below(state, w->data.sq);
+    t.j0 = score_below(state, w->data.sk);
+    t.i1 = fmin((double)(t.i0 + sizes[score_below(state, 4)]), (double)w->data.sq) - 1;
+    t.j1 = fmin((double)(t.j0 + sizes[score_below(state, 4)]), (double)w->data.sk) - 1;
+    return t;
+}
+
+static bool same_ends(const float *said, fa_score_ends is)
+{
+    bool lo = (said[0] == is.lo && said[1] == is.hi) || (said[0] > said[1] && is.lo > is.hi);
+    return lo && ((said[2] == is.full_lo && said[3] == is.full_hi) || (said[2] > said[3] && is.full_lo > is.full_hi));
+}
+
+static void check_line(const masked *m, const fa_score_tile *t, const float *said, bool row)
+{
+    for (int64_t y = 0; y < (row ? m->at.world.data.sk : m->at.world.data.sq); y++)
+        cr_assert_eq(seen(m, t->b, t->h0, row ? t->i0 : y, row ? y : t->j0), y >= said[0] && y <= said[1], "%s\n%s %d, %d of %d to %d",
+                     m->text, row ? "query" : "key", (int)(row ? t->i0 : t->j0), (int)y, (int)said[0], (int)said[1]);
+}
+
+static void compare(const masked *m, const fa_score_tile *t, const float *said, uint64_t *state, int *exact)
+{
+    fa_score_class is = fa_score_class_of(m->tables[t->b], t);
+    int64_t rows = t->i1 - t->i0 + 1, columns = t->j1 - t->j0 + 1;
+    cr_assert(m->fractions || said[CLASS] == is, "%s\nclass %g, not %d, of heads %d to %d, queries %d to %d, keys %d to %d of sequence %d",
+              m->text, said[CLASS], is, (int)t->h0, (int)t->h1, (int)t->i0, (int)t->i1, (int)t->j0, (int)t->j1, (int)t->b);
+    for (int n = 0; n < 60 && said[CLASS] != FA_SCORE_PARTIAL; n++) {
+        int64_t h = t->h0 + score_below(state, t->h1 - t->h0 + 1);
+        cr_assert_eq(seen(m, t->b, h, t->i0 + score_below(state, rows), t->j0 + score_below(state, columns)), said[CLASS] == FA_SCORE_FULL,
+                     "%s", m->text);
+    }
+    if (m->fractions)
+        return;
+    fa_score_ends keys = fa_score_ends_of(m->tables[t->b], &m->keys, t), queries = fa_score_ends_of(m->tables[t->b], &m->queries, t);
+    cr_assert(same_ends(said + KEYS, keys), "%s\nkeys %g %g %g %g, not %d %d %d %d", m->text, said[KEYS], said[KEYS + 1], said[KEYS + 2],
+              said[KEYS + 3], (int)keys.lo, (int)keys.hi, (int)keys.full_lo, (int)keys.full_hi);
+    cr_assert(same_ends(said + QUERIES, queries), "%s\nqueries %g %g %g %g, not %d %d %d %d", m->text, said[QUERIES], said[QUERIES + 1],
+              said[QUERIES + 2], said[QUERIES + 3], (int)queries.lo, (int)queries.hi, (int)queries.full_lo, (int)queries.full_hi);
+    *exact += m->keys.exact;
+    if (m->keys.exact)
+        check_line(m, t, said + ROW, true);
+    if (m->queries.exact)
+        check_line(m, t, said + COLUMN, false);
+}
+
+static const fa_plan *plan_of(fa_context *ctx)
+{
+    fa_problem p, raw = FA_PROBLEM_INIT;
+    fa_config c;
+    const fa_plan *plan;
+    raw.dtype = FA_F32, raw.d = raw.dv = D;
+    OK(fa_problem_normalize(&p, &raw));
+    OK(fa_config_parse(&c, "tiles:one=1"));
+    OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+    return plan;
+}
+
+static void launch(int n, uint64_t seed, int *decided, int *exact)
+{
+    static float q[MOST * TILES * D], o[MOST * TILES * D];
+    static fa_score_tile tiles[MOST * TILES];
+    static const char *const files[] = { "tiles.lua", "tiles.cu", NULL };
+    fa_options options = FA_OPTIONS_INIT;
+    char dir[] = "/tmp/fagen-tiles-XXXXXX";
+    fa_context *ctx;
+    uint64_t state = seed + 77;
+    void *dq, *dk, *d_o, *workspace;
+    draw_programs(n, seed);
+    cr_assert_not_null(mkdtemp(dir));
+    char *text = text_of();
+    toy_write(dir, "tiles.lua", family);
+    toy_write(dir, "tiles.cu", text);
+    scratch_make();
+    options.device = "sim:sm_80";
+    options.cache_dir = scratch;
+    options.template_dir = dir;
+    OK(fa_create(&ctx, &options));
+    OK(fa_alloc(ctx, &dq, sizeof q));
+    OK(fa_alloc(ctx, &d_o, sizeof o));
+    OK(fa_alloc(ctx, &dk, used + 64));
+    OK(fa_alloc(ctx, &workspace, 2 << 20));
+    OK(fa_workspace_init(ctx, workspace, 2 << 20, NULL));
+    OK(fa_copy(ctx, dk, arena, used + 64, FA_TO_DEVICE));
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_F32;
+    a.d = a.dv = D;
+    a.b = a.hq = a.hkv = a.sk = 1;
+    a.sq = n * TILES;
+    a.workspace = workspace;
+    a.workspace_size = 2 << 20;
+    a.q.ptr = dq, a.k.ptr = a.v.ptr = dk, a.o.ptr = d_o;
+    for (int k = 0; k < n * TILES; k++) {
+        fa_score_tile t = tiles[k] = draw_tile(&all[k % n].at.world, &state);
+        const int64_t row[] = { t.b, t.h0, t.h1, t.i0, t.i1, t.j0, t.j1, k % n };
+        for (int x = 0; x < 8; x++)
+            q[k * D + x] = (float)row[x];
+    }
+    OK(fa_copy(ctx, dq, q, sizeof q, FA_TO_DEVICE));
+    OK(fa_plan_launch(ctx, plan_of(ctx), &a, NULL));
+    OK(fa_copy(ctx, o, d_o, sizeof o, FA_FROM_DEVICE));
+    for (int k = 0; k < n * TILES; k++) {
+        compare(&all[k % n], &tiles[k], o + k * D, &state, exact);
+        *decided += o[k * D] != FA_SCORE_PARTIAL;
+    }
+    fa_destroy(ctx);
+    free(text);
+    free_programs();
+    toy_remove(dir, files);
+    scratch_remove();
+}
+
+Test(score_tiles_printed, kernels_class_tiles_as_the_host_does, .timeout = 1200)
+{
+    int decided = 0, exact = 0, all_tiles = 0;
+    for (uint64_t seed = 1; seed <= (full() ? 40 : 1); seed++) {
+        int n = MOST;
+        launch(n, seed, &decided, &exact);
+        all_tiles += n * TILES;
+    }
+    cr_assert_gt(decided * 10, all_tiles * 2, "%d of %d tiles", decided, all_tiles);
+    cr_assert_gt(exact * 10, all_tiles, "%d of %d tiles", exact, all_tiles);
+}
