@@ -106,7 +106,7 @@ static fa_status check_later(const fa_problem *p)
 static fa_status check_score(const fa_problem *p)
 {
     bool feature = p->features & FA_FEATURE_SCORE, named = p->score_id0 || p->score_id1 || p->score_id2 || p->score_id3;
-    if (named && p->op != FA_FORWARD)
+    if (named && p->op == FA_MERGE)
         return fa_fail(FA_UNSUPPORTED,
                        "problem: score_id0 is %d: a score program, which this version does not compute with op=%s; accepted: 0",
                        p->score_id0, fa_op_name(p->op));

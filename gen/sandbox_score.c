@@ -50,21 +50,22 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, DISTANCE, EXPONENT, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "distance", "exponent", "sink" };
+typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, BEND, DISTANCE, EXPONENT, SINK, WHATS } what;
+static const char *const words[WHATS] = { "helpers",   "members", "fill",     "pair",     "pair_ahead",
+                                          "ahead_row", "bend",    "distance", "exponent", "sink" };
 
-/* n: which of what is read ahead. */
-static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
+/* n: which of what is read ahead. backward: for members that the lines of BEND read. */
+static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, bool backward, int n)
 {
     switch (w) {
     case HELPERS:
         fa_score_print_helpers(out, &k->ir, "Params");
         break;
     case MEMBERS:
-        fa_score_kernel_members(out, k, packed);
+        fa_score_kernel_members(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case FILL:
-        fa_score_kernel_fill(out, k, packed);
+        fa_score_kernel_fill(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case PAIR:
         fa_score_kernel_pair(out, k, packed);
@@ -74,6 +75,9 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, i
         break;
     case AHEAD_ROW:
         fa_score_kernel_ahead_row(out, k, packed, n);
+        break;
+    case BEND:
+        fa_score_kernel_bend(out, k, packed);
         break;
     case DISTANCE:
         fa_score_kernel_distance(out, k);
@@ -99,7 +103,7 @@ static int lines(lua_State *L)
     if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
         return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
     fa_text text = { 0 };
-    write(&text, k, w, lua_toboolean(L, 1), n);
+    write(&text, k, w, lua_toboolean(L, 1), lua_toboolean(L, 2), n);
     if (text.oom) {
         fa_text_free(&text);
         fa_sandbox_no_memory(L, "a score program");
@@ -152,7 +156,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     }
     const fa_score_kernel *k = push_kernel(L, program);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 12);
+    lua_createtable(L, 0, WHATS + 18);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -194,4 +198,16 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "regs");
     lua_pushinteger(L, k->regs_ahead);
     lua_setfield(L, -2, "regs_ahead");
+    lua_pushboolean(L, k->differentiable);
+    lua_setfield(L, -2, "differentiable");
+    lua_pushboolean(L, k->bends);
+    lua_setfield(L, -2, "bends");
+    lua_pushboolean(L, k->bend_is_finite);
+    lua_setfield(L, -2, "bend_is_finite");
+    lua_pushnumber(L, k->issue_back);
+    lua_setfield(L, -2, "issue_back");
+    lua_pushnumber(L, k->exps_back);
+    lua_setfield(L, -2, "exps_back");
+    lua_pushinteger(L, k->regs_back);
+    lua_setfield(L, -2, "regs_back");
 }

@@ -158,10 +158,6 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     if (!(*op)->n)
         return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute", a->op, (*op)->name);
     fa_status st = check_flags(a, *op);
-    if (st == FA_OK && a->op == FA_BACKWARD && a->score)
-        st = fa_fail(
-            FA_UNSUPPORTED,
-            "args: score is set: gradients of score programs, which this version does not compute; accepted with op=backward: NULL");
     return st == FA_OK ? check_unread(a, *op) : st;
 }
 

@@ -3,7 +3,7 @@
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 
-local backward = { features = "lengths+deterministic+dropout+lse-strides" }
+local backward = { features = "lengths+deterministic+dropout+lse-strides+score" }
 
 -- Lanes of a warp that share a row of O, and elements that one instruction loads.
 function backward.delta(l, p)
@@ -19,6 +19,12 @@ end
 -- LSE in base 2, +inf where it is -inf, and then D.
 function backward.delta_step(l)
   return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_pad or l.delta_rows) }
+end
+
+-- Whether a family computes gradients of the problem's score program.
+function backward.differentiates(p)
+  if not p.score or p.score.differentiable then return true end
+  return false, "the derivative of the score program's function score has more than 1024 operations"
 end
 
 backward.delta_buffer = "delta fp32 b hq sq"

@@ -14,7 +14,7 @@ return {
     { "tile", { 64 }, "rows and columns of a tile of a product" },
   },
 
-  supports = function(p, a) return true end,
+  supports = function(p, a) return backward.differentiates(p) end,
 
   constraints = {},
 

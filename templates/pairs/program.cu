@@ -25,6 +25,8 @@ $(line)
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
 //|   pr.has_score, pr.has_sink = has_score, has_sink
+//|   -- Whether gradients of scores take another factor on their way to the product.
+//|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -46,14 +48,14 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(program.members(packed())) do
+//|     for _, member in ipairs(program.members(packed(), pr.bends)) do
   $(member);
 //|     end
 };
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, program.fill(packed()))
+//|     indented(2, print_lines, program.fill(packed(), pr.bends))
   return t;
 }
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
@@ -61,6 +63,21 @@ template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
 //|     print_lines(program.pair(packed()))
 }
+//|     if pr.bends then
+// The same, and the derivative of the score by x * p.scale.
+template <bool CUT>
+__device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
+                                                 float &bend) {
+//|       print_lines(program.bend(packed()))
+}
+//|       if program.bend_is_finite then
+// P, and what dP - D is multiplied by.
+__device__ __forceinline__ float bent(float probability, float bend) { return probability * bend; }
+//|       else
+// P, and what dP - D is multiplied by: 0 where P is, whatever the derivative is there.
+__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
+//|       end
+//|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
 //|       ahead = ahead .. (", float a%d"):format(of.node)
@@ -183,6 +200,62 @@ apply_score<false>($(arguments));
 //|   -- Of one pair: an expression.
 //|   function pr.score_of(product, head, row, key)
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
+//|   end
+//|
+//|   -- ---- of the backward pass ----
+//|
+//|   -- Of one pair: statements before score_of_pair() and bent() are asked for, of a kernel in which `scored` is.
+//|   function pr.begin_pair(product, head, row, key)
+//|     if not pr.bends then return end
+float bend;
+const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key), 0, $(product), bend);
+//|   end
+//|   -- The score in its unit, pr.unit.
+//|   function pr.score_of_pair(product, head, row, key)
+//|     return pr.bends and "bent_score" or has_score and pr.score_of(product, head, row, key) or product
+//|   end
+//|   function pr.bent(probability) return pr.bends and ("bent(%s, bend)"):format(probability) or probability end
+//|
+//|   -- Where a thread comes from one head to the next.
+//|   function pr.begin_scores(head)
+//|     if not has_score then return end
+ScoreTile scored = score_tile(p, sequence, (int)($(head)));
+//|   end
+//|   function pr.next_scores(condition)
+//|     if not has_score then return end
+if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
+//|   end
+//|
+//|   -- Of a tile: products become P, relative to the LSE of the layout's rows; derivatives go to `bends`. cut: as of score_pair.
+//|   function pr.probabilities(layout, x, bends, cut)
+//|     local of = layouts[layout].score
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+//|       local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
+//|       local score = ("score_pair<%s>(%s)"):format(cut, arguments)
+//|       if pr.bends then score = ("score_pair_bend<%s>(%s, %s%s)"):format(cut, arguments, bends, of.at) end
+//|       local probability = pr.probability(score, pr.unit_log2, of.lse)
+//|       if pr.slopes and not pr.bends then
+//|         probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
+//|       end
+$(x)$(of.at) = $(probability);
+//|     end)
+//|   end
+//|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
+//|   function pr.bent_operand(layout, x, operand, cut)
+//|     local of = layouts[layout].score
+//|     loops({ of.loops[1] }, true, function()
+float probability[4];
+//|       loops({ of.loops[2], of.loops[3] }, true, function()
+//|         pr.own_row(of.row)
+float bend;
+//|         local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
+//|         local score = ("score_pair_bend<%s>(%s, bend)"):format(cut, arguments)
+probability[2 * h + e] = $(pr.probability(score, pr.unit_log2, of.lse));
+$(x)$(of.at) = bent(probability[2 * h + e], bend);
+//|       end)
+$(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1] = pack2(probability[2], probability[3]);
+//|     end)
 //|   end
 //|
 //|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
