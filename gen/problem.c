@@ -115,15 +115,11 @@ static fa_status check_score(const fa_problem *p)
                        feature ? "has" : "has no", named ? "set" : "0");
     if (!named)
         return FA_OK;
-    const fa_program *program = fa_score_known(p);
-    if (!program)
+    if (!fa_score_known(p))
         return fa_fail(FA_INVALID,
                        "problem: score_id0 to score_id3 are %d, %d, %d, %d, which is no score program of this process; accepted: the words "
                        "of fa_score_id() of one that fa_score_create() has read in it",
                        p->score_id0, p->score_id1, p->score_id2, p->score_id3);
-    if (program->ir.root[FA_SCORE_ROOT_MASK] >= 0)
-        return fa_fail(FA_UNSUPPORTED,
-                       "problem: the score program has a function mask, which this version does not compute; accepted: score, sink");
     return FA_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox.h"
 #include "score/known.h"
 #include "score/lines.h"
+#include "score/mask.h"
 #include <lauxlib.h>
 #include <string.h>
 
@@ -50,9 +51,24 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, BEND, DISTANCE, EXPONENT, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers",   "members", "fill",     "pair",     "pair_ahead",
-                                          "ahead_row", "bend",    "distance", "exponent", "sink" };
+typedef enum what {
+    HELPERS,
+    MEMBERS,
+    FILL,
+    PAIR,
+    PAIR_AHEAD,
+    AHEAD_ROW,
+    BEND,
+    DISTANCE,
+    EXPONENT,
+    MASK,
+    MASK_MEMBERS,
+    MASK_FILL,
+    SINK,
+    WHATS
+} what;
+static const char *const words[WHATS] = { "helpers",  "members",  "fill", "pair",         "pair_ahead", "ahead_row", "bend",
+                                          "distance", "exponent", "mask", "mask_members", "mask_fill",  "sink" };
 
 /* n: which of what is read ahead. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, bool backward, int n)
@@ -85,9 +101,25 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, b
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
         break;
+    case MASK:
+        fa_score_mask_pair(out, &k->ir, packed);
+        break;
+    case MASK_MEMBERS:
+        fa_score_mask_members(out, &k->ir, packed);
+        break;
+    case MASK_FILL:
+        fa_score_mask_fill(out, &k->ir, packed);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
+}
+
+/* Whether the program has the function that lines are of. */
+static bool has(const fa_score_kernel *k, what w)
+{
+    bool mask = w == MASK || w == MASK_MEMBERS || w == MASK_FILL;
+    return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
 
 /* The lines as an array. */
@@ -100,8 +132,8 @@ static int lines(lua_State *L)
         return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
-    if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
-        return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
+    if (!has(k, w))
+        return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
     write(&text, k, w, lua_toboolean(L, 1), lua_toboolean(L, 2), n);
     if (text.oom) {
@@ -155,8 +187,9 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         return;
     }
     const fa_score_kernel *k = push_kernel(L, program);
+    fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 18);
+    lua_createtable(L, 0, WHATS + 19);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -174,6 +207,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_score");
     lua_pushboolean(L, k->sink >= 0);
     lua_setfield(L, -2, "has_sink");
+    lua_pushboolean(L, mask.root >= 0);
+    lua_setfield(L, -2, "has_mask");
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {
@@ -186,17 +221,17 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "slopes");
     lua_pushboolean(L, k->by_key);
     lua_setfield(L, -2, "cuts");
-    lua_pushboolean(L, k->of_off);
+    lua_pushboolean(L, k->of_off || mask.of_off);
     lua_setfield(L, -2, "off");
-    lua_pushnumber(L, k->issue);
+    lua_pushnumber(L, k->issue + mask.issue);
     lua_setfield(L, -2, "issue");
-    lua_pushnumber(L, k->issue_ahead);
+    lua_pushnumber(L, k->issue_ahead + mask.issue);
     lua_setfield(L, -2, "issue_ahead");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
-    lua_pushinteger(L, k->regs);
+    lua_pushinteger(L, k->regs + mask.regs);
     lua_setfield(L, -2, "regs");
-    lua_pushinteger(L, k->regs_ahead);
+    lua_pushinteger(L, k->regs_ahead + mask.regs);
     lua_setfield(L, -2, "regs_ahead");
     lua_pushboolean(L, k->differentiable);
     lua_setfield(L, -2, "differentiable");
@@ -204,10 +239,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "bends");
     lua_pushboolean(L, k->bend_is_finite);
     lua_setfield(L, -2, "bend_is_finite");
-    lua_pushnumber(L, k->issue_back);
+    lua_pushnumber(L, k->issue_back + mask.issue);
     lua_setfield(L, -2, "issue_back");
     lua_pushnumber(L, k->exps_back);
     lua_setfield(L, -2, "exps_back");
-    lua_pushinteger(L, k->regs_back);
+    lua_pushinteger(L, k->regs_back + mask.regs);
     lua_setfield(L, -2, "regs_back");
 }

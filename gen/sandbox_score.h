@@ -6,7 +6,7 @@
 
 /* Inside a run. Pushes false where the problem has no program, else a table:
  *
- *   has_score, has_sink   which functions the program has
+ *   has_score, has_mask, has_sink   which functions the program has
  *   off                   whether it reads the diagonal's offset
  *   cuts                  whether the function of a pair must know that a key may be past the last
  *   cuts_beside           the same where those of `arrays` were read before
@@ -21,6 +21,7 @@
  *   regs_ahead            the same of kernels that read ahead
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
  *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
- * gen/score/lines.h has them */
+ * gen/score/lines.h has them
+ *   mask(packed), mask_members(packed), mask_fill(packed)   the same as gen/score/mask.h has them */
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p);
 #endif

@@ -20,8 +20,8 @@ typedef struct fault {
 
 /* clang-format off */
 static const fault faults[] = {
-    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.has_score then\n" SCORE "//| end\n" HIDE,
-      HIDE "//| if pr.has_score then\n" SCORE "//| end\n" },
+    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.of_pairs then\n" SCORE "//| end\n" HIDE,
+      HIDE "//| if pr.of_pairs then\n" SCORE "//| end\n" },
     { "the mask before the score, decoding", "decode", "decode_fragments.cu",
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"

@@ -13,12 +13,20 @@ TestSuite(scores_backward, .timeout = 900);
 static const char edges[] = "function score(s, b, h, i, j) "
                             "  return s + 0.1 * log(abs(s) + (i < sq and 0.5 or 0.0)) + log(sq - i) + log(sk - j) end";
 
+static const char softcap_window[] = "cap = scalar(20, 'float', 0.1, 100) w = scalar(40, 'int', 1, 1000) slope = f32 'hq' "
+                                     "function score(s, b, h, i, j) return cap * tanh((s + slope[h] * (j - i - off)) / cap) end "
+                                     "function mask(b, h, i, j) return j <= i + off and i + off - j < w end";
+
 static const fa_program *program_of(const char *name)
 {
     const fa_program *p;
     const fa_score_file *file = fa_score_shipped_find(name, strlen(name));
     if (!strcmp(name, "edges")) {
         OK(fa_score_known_read(&p, name, edges, sizeof edges - 1));
+        return p;
+    }
+    if (!strcmp(name, "softcap_window")) {
+        OK(fa_score_known_read(&p, name, softcap_window, sizeof softcap_window - 1));
         return p;
     }
     cr_assert(file, "%s", name);
@@ -40,6 +48,18 @@ static const struct row {
       "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, true },
     { "edges", "bf16,d=40,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0,
       true },
+    { "documents", "fp16,d=24,mask=none", "naive_bwd:tile=64", 0, false },
+    { "prefix", "fp32,d=40,mask=none,features=lengths", "flash_bwd_ffma:br=16,bc=16", 0, false },
+    { "matrix", "bf16,d=64,mask=none,features=lengths",
+      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, false },
+    { "blocks", "fp16,d=64,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=spill,q_br=64,q_bc=32", 0,
+      true },
+    { "softcap_window", "bf16,d=64,mask=none",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      true },
+    { "chunked", "fp16,d=64,mask=none,features=dropout",
+      "flash_bwd_wgmma:br=64,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      false },
     { "edges", "fp32,d=40,mask=none", "flash_bwd_ffma:br=16,bc=16", 0, false },
     { "edges", "fp16,d=64,mask=none",
       "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,

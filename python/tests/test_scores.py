@@ -58,6 +58,17 @@ def test_a_program_with_operands(chip):
     near(attend(score=relative(t=table), causal=True), exact(lambda s: s + table[:, J - I + SQ - 1][None], causal=True))
 
 
+def test_a_mask(chip):
+    causal = fagen.score("function mask(b, h, i, j) return j <= i + off end")
+    for found, wanted in zip(attend(score=causal), attend(causal=True)):
+        np.testing.assert_array_equal(found, wanted)
+    hidden = fagen.score("m = u8 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][h][i][j] ~= 0 end")
+    m = (half(8, B, HQ, SQ, SK, dtype="float32") > 0).astype(np.uint8)
+    near(attend(score=hidden(m=m)), exact(lambda s: np.where(m > 0, s, -np.inf)))
+    out, lse = attend(score=hidden(m=np.zeros_like(m)))
+    assert not out.any() and np.isneginf(lse).all()
+
+
 def test_sequences_of_different_lengths(chip):
     lengths = np.array([SK, SK - 8], dtype=np.int32)
     out = fagen.varlen_attention(Q, K, V, seqlens_k=lengths, alibi_slopes=SLOPES, softcap=1.0, sinks=SINKS, device=CHIP)
@@ -83,7 +94,6 @@ CASES: List[Tuple[str, Callable[[], Any], Type[Exception], List[str]]] = [
     ("another shape", lambda: attend(score=fagen.score(TEXT)(t=T[:, 1:])), fagen.InvalidArgument, ["t.shape is (4, 20)", "(4, 21)"]),
     ("too many dimensions", lambda: attend(score=fagen.score(TEXT)(t=T[None])), fagen.InvalidArgument, ["t.shape is (1, 4, 21)"]),
     ("one element for all", lambda: attend(score=fagen.score(TEXT)(t=T[:1, :1])), fagen.InvalidArgument, ["t.shape is (1, 1)", "a scalar"]),
-    ("a mask", lambda: attend(score=fagen.score("function mask(b, h, i, j) return j <= i end")), fagen.Unsupported, ["function mask"]),
     ("a program beside a keyword", lambda: attend(score=fagen.score(TEXT)(t=T), softcap=3.0), fagen.InvalidArgument, ["beside softcap"]),
     ("slopes of another rank", lambda: attend(alibi_slopes=T[None]), fagen.InvalidArgument, ["alibi_slopes is", "[hq] or [b, hq]"]),
     ("sinks of another number", lambda: attend(sinks=SINKS[:3]), fagen.InvalidArgument, ["sinks.shape is (3,)", "(4,)"]),

@@ -96,7 +96,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
-      const bool visible = $(pr.seen("key", "lo", "hi"));
+      const bool visible = $(pr.seen("key", "lo", "hi"))$(pr.and_sees("head", "row", "key"));
 //| local score = pr.score_of_pair("s[i][j]", "head", "row", "key")
 //| indented(6, pr.begin_pair, "s[i][j]", "head", "row", "key")
       $(pr.p_type) e = visible ? $(pr.probability(score, pr.unit, "finite_lse(lse)", "LOG2E")) : 0.f;

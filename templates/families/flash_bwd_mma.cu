@@ -143,7 +143,7 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 //| pr.meet()
 
 //| local bends = pr.bends and ", float (&bends)[KB][NB_ROWS][4]" or ""
-//| if pr.has_score then
+//| if pr.of_pairs then
 // S^T becomes P^T; key, row: the warp's first. What becomes of keys after the last key is not stored.
 __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4]$(bends), const Params &p, const Pairs (&pairs)[NB_ROWS],
                                               const ScoreTile &scored, int key, int row) {
@@ -322,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       load_next();
 //| end
       row += BR;
-//| if pr.has_score then
+//| if pr.of_pairs then
       if (row > row_hi) {
         row = row_lo, head++;
 //|   indented(8, pr.next_scores, "head < heads")
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
   const long long to_v = sequence.grad_v() + (key0 + warp_key) * p.grad_v_ss + kv_head * p.grad_v_sh;
-//| local scores = (pr.bends and "s, bends" or "s") .. ", p, pairs" .. (pr.has_score and ", scored, key0 + warp_key, from" or "")
+//| local scores = (pr.bends and "s, bends" or "s") .. ", p, pairs" .. (pr.of_pairs and ", scored, key0 + warp_key, from" or "")
 //| if c.twins == 1 then
   const u32 p_from = smem + SMEM_P + pair * (KB * NB_ROWS * 512) + threadIdx.x % 32 * 16;
   if (threadIdx.x < THREADS / 2) {

@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 
 #pragma unroll
       for (int i = 0; i < RI; i++) {
-//| if pr.has_score then
+//| if pr.of_pairs then
 //|   indented(8, pr.apply, "ffma", "s", "MASKED")
 //| end
         if constexpr (MASKED) {
@@ -218,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
-    if (is_far(state[i].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
-//| if pr.right then
+    if (is_far(state[i].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)$(pr.and_seen("state[i].m"))) far |= 1u << i;
+//| if pr.cuts_right then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int j = 0; j < VJ; j++)

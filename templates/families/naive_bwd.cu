@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
     for (int j = 0; j < 4; j++) {
       const int key = key0 + 4 * x + j;
       if (key >= sk) continue;
-      const bool visible = $(pr.sees("row", "key")) && lse != -infinity();
+      const bool visible = $(pr.sees("row", "key")) && lse != -infinity()$(pr.and_sees("head", "row", "key"));
 //| local score = pr.score_of_pair("s[i][j]", "head", "row", "key")
 //| indented(6, pr.begin_pair, "s[i][j]", "head", "row", "key")
       const float e = visible ? $(pr.probability_e(score .. " * " .. pr.unit, "finite_lse(lse)")) : 0.f;

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| indented(4, pr.dropping, "drop(ds, dropout, number, row0 + warp_row, block * BC, " .. pr.keep_scale .. ");")
     const bool masked = $(pr.is_cut("range"));
 //| local probability = pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")
-//| if pr.has_score then
+//| if pr.of_pairs then
 //|   probability = pr.bends and "bent(s[m][n][e], bends[m][n][e])" or "s[m][n][e]"
 //|   if pr.bends then
     float bends[QB][NB_KEYS][4];

@@ -1,6 +1,6 @@
 //| needs "c.lag?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| if pr.has_score then
+//| if pr.of_pairs then
 // Products become scores. row: the warp's first. CUT: keys past the last may be among them.
 template <bool CUT>
 __device__ __forceinline__ void apply_score(float (&s)[MB][NB][4], const Params &p, const ScoreTile &scored, int row, int block,

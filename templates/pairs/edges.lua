@@ -8,7 +8,13 @@ function edges.left(p) return p.mask == "window" end
 -- A later row sees all that an earlier one does, and more: tiles of rows become longer, tiles of keys shorter.
 function edges.grow(p) return edges.right(p) and not edges.left(p) end
 
+-- The same of blocks of keys: a score program's mask may cut them at both sides.
+local function has_mask(p) return p.score and p.score.has_mask or false end
+function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
+function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
+
 function edges.of(pr, p)
+  pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)
   pr.right, pr.left, pr.grow = edges.right(p), edges.left(p), edges.grow(p)
 end
 

@@ -21,6 +21,7 @@ const int $(of.pair);
 //|     end
 if ($(condition)) $(x)$(of.at) = $(value);
 //|   end
+//|   pr.set = set
 //|
 //|   -- The four ways to tell hidden pairs, by what threads know before they walk over the elements of a row.
 //|   local told = {}

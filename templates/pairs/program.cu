@@ -14,6 +14,7 @@ $(line)
 //| return function(pr, p, l)
 //|   local program = p.score
 //|   local has_score, has_sink = program and program.has_score, program and program.has_sink
+//|   local has_mask = program and program.has_mask
 //|   local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
 //|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
@@ -24,7 +25,8 @@ $(line)
 //|     local unit = program.unit
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
-//|   pr.has_score, pr.has_sink = has_score, has_sink
+//|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
+//|   pr.of_pairs = has_score or has_mask  -- something is computed of each pair
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"
@@ -44,20 +46,32 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
   return score_sink(p, $(number), (int)head, (int)query, $(off), sequence.sq(), sequence.sk());
 }
 //|     end
-//|     if not has_score then return end
+//|     if not pr.of_pairs then return end
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(program.members(packed(), pr.bends)) do
+//|     for _, member in ipairs(has_score and program.members(packed(), pr.bends) or {}) do
+  $(member);
+//|     end
+//|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
   $(member);
 //|     end
 };
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, program.fill(packed(), pr.bends))
+//|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
+//|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
   return t;
 }
+//|     if has_mask then
+// Whether the program's mask lets a row's query see key + column. CUT: the key may be past the last.
+template <bool CUT>
+__device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column) {
+//|       print_lines(program.mask(packed()))
+}
+//|     end
+//|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
 template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
@@ -70,13 +84,8 @@ __device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTil
                                                  float &bend) {
 //|       print_lines(program.bend(packed()))
 }
-//|       if program.bend_is_finite then
-// P, and what dP - D is multiplied by.
-__device__ __forceinline__ float bent(float probability, float bend) { return probability * bend; }
-//|       else
-// P, and what dP - D is multiplied by: 0 where P is, whatever the derivative is there.
+// What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
 __device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
-//|       end
 //|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
@@ -134,11 +143,11 @@ __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float
 //|
 //|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
 //|   function pr.begin_score(head)
-//|     if not has_score then return end
+//|     if not pr.of_pairs then return end
 const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   -- As a parameter of functions, and as an argument.
-//|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
+//|   pr.scored_type, pr.scored = pr.of_pairs and ", const ScoreTile &scored" or "", pr.of_pairs and ", scored" or ""
 //|
 //|   -- A row's query and head.
 //|   function pr.own_row(row)
@@ -154,9 +163,10 @@ const int query = $(row), head = scored.h;
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
-//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it; "exponents": they become those, less the shift of
-//|   -- the layout's rows; "ahead": arrays were read, two keys to a word of the layout. Kernels without a program do not call it.
-//|   function pr.apply(layout, x, cut)
+//|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it, and
+//|   -- pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read, two keys
+//|   -- to a word of the layout. masked: where `cut` does not tell of the mask's pairs, what does. Kernels without a program do not call it.
+//|   function pr.apply(layout, x, cut, masked)
 //|     local of, ahead = layouts[layout].score, ""
 //|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
 //|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
@@ -173,20 +183,27 @@ const int query = $(row), head = scored.h;
 //|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
 //|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
 //|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
+//|       if has_score then
 $(x)$(of.at) = $(call);
+//|       end
+//|       if has_mask and cut ~= "exponents" then
+//|         local hides = masked or cut == "ahead" and "CUT" or cut
+//|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
+//|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
+//|       end
 //|     end)
 //|   end
-//|   -- Statements of a kernel's own where scores are a program's.
+//|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
-//|     for _, statement in ipairs(has_score and { ... } or {}) do
+//|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
 $(statement)
 //|     end
 //|   end
-//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last. beside: arrays
-//|   -- were read ahead.
+//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
+//|   -- mask hides no pair. beside: arrays were read ahead.
 //|   function pr.scoring_by(whole, arguments, beside)
-//|     if not has_score then return end
-//|     if beside and program.cuts_beside or not beside and program.cuts then
+//|     if not pr.of_pairs then return end
+//|     if has_mask or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
   apply_score<false>($(arguments));
 else
@@ -199,8 +216,21 @@ apply_score<false>($(arguments));
 //|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
 //|   -- Of one pair: an expression.
 //|   function pr.score_of(product, head, row, key)
+//|     if not has_score then return product end
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
 //|   end
+//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds.
+//|   function pr.and_sees(head, row, key)
+//|     return has_mask and (" && score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key) or ""
+//|   end
+//|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
+//|   function pr.pass_hidden(head, row, key)
+//|     if not has_mask then return end
+if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
+//|   end
+//|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
+//|   -- there is nothing to compute again.
+//|   function pr.and_seen(m) return has_mask and (" && %s != -infinity()"):format(m) or "" end
 //|
 //|   -- ---- of the backward pass ----
 //|
@@ -218,27 +248,32 @@ const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key
 //|
 //|   -- Where a thread comes from one head to the next.
 //|   function pr.begin_scores(head)
-//|     if not has_score then return end
+//|     if not pr.of_pairs then return end
 ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   function pr.next_scores(condition)
-//|     if not has_score then return end
+//|     if not pr.of_pairs then return end
 if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
 //|   end
 //|
-//|   -- Of a tile: products become P, relative to the LSE of the layout's rows; derivatives go to `bends`. cut: as of score_pair.
+//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair.
+//|   local function probability_of(of, x, bend, cut)
+//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, of.column)
+//|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
+//|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
+//|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
+//|     local probability = pr.probability(score, pr.unit_log2, of.lse)
+//|     if pr.slopes and not pr.bends then
+//|       probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
+//|     end
+//|     return has_mask and ("score_sees<true>(%s) ? %s : 0.f"):format(place, probability) or probability
+//|   end
+//|   -- Of a tile: products become P; derivatives go to `bends`.
 //|   function pr.probabilities(layout, x, bends, cut)
 //|     local of = layouts[layout].score
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)
-//|       local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
-//|       local score = ("score_pair<%s>(%s)"):format(cut, arguments)
-//|       if pr.bends then score = ("score_pair_bend<%s>(%s, %s%s)"):format(cut, arguments, bends, of.at) end
-//|       local probability = pr.probability(score, pr.unit_log2, of.lse)
-//|       if pr.slopes and not pr.bends then
-//|         probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
-//|       end
-$(x)$(of.at) = $(probability);
+$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut));
 //|     end)
 //|   end
 //|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
@@ -249,10 +284,12 @@ float probability[4];
 //|       loops({ of.loops[2], of.loops[3] }, true, function()
 //|         pr.own_row(of.row)
 float bend;
-//|         local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
-//|         local score = ("score_pair_bend<%s>(%s, bend)"):format(cut, arguments)
-probability[2 * h + e] = $(pr.probability(score, pr.unit_log2, of.lse));
+probability[2 * h + e] = $(probability_of(of, x, "bend", cut));
+//|         if program.bend_is_finite and not has_mask then
+$(x)$(of.at) = probability[2 * h + e] * bend;
+//|         else
 $(x)$(of.at) = bent(probability[2 * h + e], bend);
+//|         end
 //|       end)
 $(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1] = pack2(probability[2], probability[3]);
 //|     end)
@@ -271,7 +308,10 @@ $(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit))
 //|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
 //|   end
 //|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
-//|   function pr.beyond(m) return (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2) end
+//|   function pr.beyond(m)
+//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2)
+//|     return finite .. pr.and_seen(m)
+//|   end
 //|   -- LSE of a row that sees no key.
 //|   function pr.keyless_lse(head, query)
 //|     return has_sink and ("sink_of(p, sequence, %s, %s)"):format(head, query) or "-infinity()"

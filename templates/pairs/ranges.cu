@@ -20,12 +20,17 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   r.key_hi = last_key(sequence, i1);
   r.block_lo = r.key_lo / BC;
   r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
+//|   if pr.has_mask then
+  r.full_lo = r.block_hi;  // any block may have a pair that the program's mask hides
+  r.full_hi = r.full_lo + 1;
+//|   else
 //|   if pr.left then
   r.full_lo = min(r.block_hi, (first_key(sequence, i1) + BC - 1) / BC - 1);
 //|   else
   r.full_lo = -1;
 //|   end
   r.full_hi = max(r.full_lo + 1, (last_key(sequence, i0) + 1) / BC);
+//|   end
   return r;
 }
 //|   end
@@ -38,7 +43,7 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
 //|   function pr.walk(range, step)
     for (; block >= max($(range).full_hi, $(range).block_lo); block--) $(step)(Constant<true>{});
     for (; block > max($(range).full_lo, $(range).block_lo - 1); block--) $(step)(Constant<false>{});
-//|     if pr.left then
+//|     if pr.cuts_left then
     for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});
 //|     end
 //|   end

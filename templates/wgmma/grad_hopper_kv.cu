@@ -174,7 +174,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
   }
 }
 
-//| if not pr.has_score then
+//| if not pr.of_pairs then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -193,7 +193,7 @@ __device__ __forceinline__ void hide(u32 (&a)[NS / 2], const Sequence &sequence,
 //|   indented(2, pr.hide_operand, "wgmma_keys", "a")
 }
 //| end
-//| if pr.has_score then
+//| if pr.of_pairs then
 //|   local becomes = pr.bends and "an operand, and in its place what dP^T - D is multiplied by" or "P^T, and the same as an operand"
 // S^T becomes $(becomes): keys from `key` on, queries from `row` on, the warpgroup's first. CUT: some pairs are hidden, or of queries or
 // keys past the last, whatever the program makes of those.

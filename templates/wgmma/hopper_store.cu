@@ -33,8 +33,8 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
-    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
-//| if pr.right then
+    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+//| if pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));

@@ -36,7 +36,7 @@ typedef struct row {
     fa_score_data program; /* of its sequence; where there is one */
 } row;
 
-/* A score, and what it changes by with its product. */
+/* A score, and what it changes by with its product; of a pair that the program's mask hides -inf and 0. */
 typedef struct score {
     double value, bend;
 } score;
@@ -44,12 +44,16 @@ typedef struct score {
 static score scored(const job *j, const row *r, double tanh_off, int64_t key, double s)
 {
     double value[FA_SCORE_ROOM];
-    int root = j->ir ? j->ir->root[FA_SCORE_ROOT_SCORE] : -1;
-    if (root < 0)
+    int root = j->ir ? j->ir->root[FA_SCORE_ROOT_SCORE] : -1, mask = j->ir ? j->ir->root[FA_SCORE_ROOT_MASK] : -1;
+    if (root < 0 && mask < 0)
         return (score){ s, 1 };
     fa_score_data data = r->program;
     data.tanh_off = tanh_off;
     fa_score_pair pair = { r->head / j->a->of.hq, r->head % j->a->of.hq, r->query, key, s };
+    if (mask >= 0 && fa_score_eval(j->ir, mask, &data, &pair, value) == 0)
+        return (score){ -INFINITY, 0 };
+    if (root < 0)
+        return (score){ s, 1 };
     fa_score_eval(j->ir, j->bend > root ? j->bend : root, &data, &pair, value);
     return (score){ value[root], value[j->bend] };
 }
@@ -95,12 +99,12 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
         m = fmax(m, p[key]);
     }
     for (int64_t key = r->first; key <= r->last; key++)
-        l += p[key] = exp(p[key] - m);
+        l += p[key] = p[key] == -INFINITY ? 0 : exp(p[key] - m);
     l += sink == -INFINITY ? 0 : exp(sink - m);
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = r->first; key <= r->last; key++) {
-        p[key] /= l;
+        p[key] /= l > 0 ? l : 1;
         double kept = p[key] * fa_pairs_kept(a->dropout, r->head, r->query, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += kept * at(a->v, r->k + key * a->hkv, a->dv)[i];
@@ -248,8 +252,8 @@ static void naive_row(const job *j, const row *r)
                           : key & 1       ? FA_TANH_OFF
                                           : -FA_TANH_OFF,
                           key, (double)(dot_naive(q, k, a->d) * a->scale));
-        float s = fa_number_round_finite((float)of.value, j->dtype);
-        float p = fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
+        float s = of.value == -INFINITY ? -INFINITY : fa_number_round_finite((float)of.value, j->dtype);
+        float p = s == -INFINITY ? 0 : fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
         float kept = (float)fa_pairs_kept(a->dropout, r->head, r->query, key);
         float dp = fa_number_round_finite(kept * dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
         float ds = fa_number_round_finite(p * (dp - delta), j->dtype);
