@@ -211,10 +211,11 @@ typedef struct fa_problem {
     int32_t v_dtype;                                        /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
     int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
+    int32_t score_grads; /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
 } fa_problem;
-#define FA_PROBLEM_INIT                                                                                     \
-    {                                                                                                       \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                        \
+    {                                                                                                          \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0

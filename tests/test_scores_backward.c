@@ -114,7 +114,7 @@ Test(scores_backward, random_gradients_are_right)
             snprintf(text, sizeof text, "%s,op=backward", rows[i].class);
             OK(fa_problem_parse(&class, text));
             OK(fa_gen_config_parse(g, &config, rows[i].config));
-            for (uint64_t seed = 1; seed <= (full() ? 24 : 4); seed++) {
+            for (uint64_t seed = 1; seed <= (full() ? 24 : 2); seed++) {
                 fa_case c;
                 fa_verdict v;
                 test_mode(seed % 2 ? SIM_LAZY : SIM_EAGER, seed % 3 ? SIM_RANDOM : SIM_REVERSED, seed);
@@ -130,5 +130,5 @@ Test(scores_backward, random_gradients_are_right)
         fa_gen_close(g);
         fa_destroy(ctx);
     }
-    cr_expect_geq(ran, 28);
+    cr_expect_geq(ran, 18);
 }

@@ -1,6 +1,7 @@
 /* lines: nodes become lines from their arguments up; what the product and the key are linear in is taken together on the way. */
 #include "lines.h"
 #include "bend.h"
+#include "derive.h"
 #include "issue.h"
 #include "normal.h"
 #include "reach.h"
@@ -16,6 +17,8 @@ typedef struct writer {
     unsigned tile;               /* what the same for a tile depends on */
     bool member[FA_SCORE_ROOM], looked[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
     fa_score_lines_of what;
+    const fa_score_read_list *reads; /* of FA_SCORE_LINES_READS */
+    fa_score_read_by by;
     int bend; /* of FA_SCORE_LINES_BEND; -1: there is no room for it */
     bool row_counted[FA_SCORE_ROOM];
     double issue, exps, rows, exps_rows;
@@ -30,7 +33,7 @@ static bool of_tile(const writer *w, int node)
 static void find_members(writer *w, int node)
 {
     const fa_score_node *a = &w->k->ir.node[node];
-    if (w->looked[node] || !fa_score_reads(&w->k->ir, node, fa_score_is_lookup))
+    if (w->what == FA_SCORE_LINES_READS || w->looked[node] || !fa_score_reads(&w->k->ir, node, fa_score_is_lookup))
         return;
     w->looked[node] = true;
     if (of_tile(w, node)) {
@@ -265,7 +268,8 @@ static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
 }
 
 /* Writes the lines of a pair to `out`, of a kernel that may grow. */
-static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, fa_score_lines_of what)
+static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, fa_score_lines_of what, const fa_score_read_list *reads,
+                       fa_score_read_by by)
 {
     fa_score_normal n;
     int slope;
@@ -273,6 +277,8 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     w->out = out;
     w->k = k;
     w->what = what;
+    w->reads = reads;
+    w->by = by;
     w->bend = what == FA_SCORE_LINES_BEND ? fa_score_bend_of(&k->ir, k->pair, k->unit) : -1;
     w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
     w->pair = (fa_score_printer){
@@ -306,13 +312,26 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
         fa_score_print_value(out, &w->pair, w->bend);
         fa_text_str(out, ";\n");
     }
+    for (int i = 0; what == FA_SCORE_LINES_READS && i < w->reads->n; i++) {
+        const fa_score_read *r = &w->reads->read[i];
+        if (r->root != FA_SCORE_ROOT_SCORE || r->by != w->by)
+            continue;
+        int d = fa_score_derive(&k->ir, k->ir.root[FA_SCORE_ROOT_SCORE], r->node);
+        if (d < 0)
+            continue;
+        need(w, d);
+        fa_text_fmt(out, "  by[%d] = ", r->plane);
+        fa_score_print_value(out, &w->pair, d);
+        fa_text_str(out, ";\n");
+    }
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &w->pair, k->pair);
     fa_text_str(out, ";\n");
 }
 
 /* The same of a copy, so that k stays as it is. False: there is no memory for it. */
-static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of what)
+static bool write_reads(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of what,
+                        const fa_score_read_list *reads, fa_score_read_by by)
 {
     struct {
         writer w;
@@ -323,8 +342,13 @@ static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool 
     if (!room)
         return false;
     room->k = *k;
-    write_pair(&room->w, out, &room->k, packed, what);
+    write_pair(&room->w, out, &room->k, packed, what, reads, by);
     return true;
+}
+
+static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of what)
+{
+    return write_reads(w, out, k, packed, what, NULL, FA_SCORE_BY_ROW);
 }
 
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed)
@@ -345,6 +369,13 @@ void fa_score_kernel_bend(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
     if (write_copy(&w, out, k, packed, FA_SCORE_LINES_BEND))
+        free(w);
+}
+
+void fa_score_kernel_reads(fa_text *out, const fa_score_kernel *k, const fa_score_read_list *reads, fa_score_read_by by)
+{
+    writer *w;
+    if (write_reads(&w, out, k, false, FA_SCORE_LINES_READS, reads, by))
         free(w);
 }
 

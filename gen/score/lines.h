@@ -4,12 +4,14 @@
 #define FA_GEN_SCORE_LINES_H
 #include "kernel.h"
 #include "print_cuda.h"
+#include "reads.h"
 
 typedef enum fa_score_lines_of {
     FA_SCORE_LINES_PAIR,
     FA_SCORE_LINES_AHEAD,
     FA_SCORE_LINES_BEND,
-    FA_SCORE_LINES_EXPONENT
+    FA_SCORE_LINES_EXPONENT,
+    FA_SCORE_LINES_READS
 } fa_score_lines_of;
 
 /* The unit in names of `Params p`; unsaid: nothing. */
@@ -26,6 +28,10 @@ void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed);
 
 /* The same of a function that has a `float &bend` as well, which becomes the derivative of the score by x * p.scale. */
 void fa_score_kernel_bend(fa_text *out, const fa_score_kernel *k, bool packed);
+
+/* The same of a function that has `float (&by)[]` as well: the derivatives of the score by what the reads of one kind read, by plane. It
+ * reads no member of the tile. */
+void fa_score_kernel_reads(fa_text *out, const fa_score_kernel *k, const fa_score_read_list *reads, fa_score_read_by by);
 
 /* Lines of a function with p, t and distance, key - query, that returns k->of_distance. Rows are of one head. */
 void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k);

@@ -266,3 +266,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], $(pr.grad_scale));
   }
 }
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

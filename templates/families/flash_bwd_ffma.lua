@@ -5,7 +5,7 @@
 local backward = include "families/backward_family.lua"
 local program_cost = include "pairs/program_cost.lua"
 
-return {
+return backward.family({
   doc = "gradients of attention in exact fp32 on the FMA units: keys and queries owned by blocks, no atomics",
   operation = "backward",
   features = backward.features,
@@ -84,4 +84,4 @@ return {
         visible * p.sk * row_kv * ((p.sq + c.br - 1) // c.br) + 2 * p.b * p.hq * p.sq * row),
     }
   end,
-}
+})

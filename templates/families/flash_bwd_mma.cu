@@ -461,3 +461,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 }
 
 //| include(c.dq == 1 and "mma/grad_q_spill.cu" or "mma/grad_q_recompute.cu")
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

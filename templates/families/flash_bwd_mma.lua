@@ -21,7 +21,7 @@ local function one_or_two(rows, warps, what)
   return false, ("%s: %d rows for %d warps, not 16 or 32 of each"):format(what, rows, warps)
 end
 
-return {
+return backward.family({
   doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics, dS recomputed or through memory",
   operation = "backward",
   features = backward.features,
@@ -185,4 +185,4 @@ return {
     q.regs = l.regs_q
     return { backward.delta_work(p), kv, q }
   end,
-}
+})

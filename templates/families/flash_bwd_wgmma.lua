@@ -71,7 +71,7 @@ local function feeder_of(p, c)
   return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 + program_cost(p).regs_back <= 232 and 40 or FEEDER
 end
 
-return {
+return backward.family({
   doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
   features = backward.features,
@@ -296,4 +296,4 @@ return {
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
     return { backward.delta_work(p), kv, fold, q }
   end,
-}
+})

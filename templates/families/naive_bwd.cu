@@ -154,3 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_co
       }
   }
 }
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end
