@@ -239,9 +239,9 @@ typedef struct fa_tensor {
 /* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
  *     cap = scalar(50)
  *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
- * fa_score_create() reads one, see there and docs/scores.md. This version computes score and sink of FA_FORWARD: a mask, and gradients of
- * any program, are FA_UNSUPPORTED. The score comes after scale and before the mask. A sink is one more score of the row, of a key whose
- * value is 0: it is in LSE, and a row without keys has O = 0 and its sink as LSE. */
+ * fa_score_create() reads one, see there and docs/scores.md. The score comes after scale and before the mask. A sink is one more score of
+ * the row, of a key whose value is 0: it is in LSE, and a row without keys has O = 0 and its sink as LSE. FA_BACKWARD takes the program and
+ * values of the forward launch; an operand's gradient is written to its grad_ptr, the same bits each time. */
 typedef struct fa_score fa_score;
 
 /* What a launch gives for one operand of its program. */
@@ -252,7 +252,7 @@ typedef struct fa_score_value {
     int32_t extent[4];      /* of each index, as the shape comes to; 0 where there is none */
     int64_t stride[4];      /* elements, of bits words of 32; all 0 = packed; else 0 = each index reads the same elements */
     double scalar;          /* the number */
-    void *grad_ptr;         /* FA_BACKWARD: device address of the operand's gradient, fp32, or NULL: not asked for */
+    void *grad_ptr;         /* FA_BACKWARD: where the operand's gradient is written to, fp32, device memory; NULL: not asked for */
     int64_t grad_stride[4]; /* all 0 = packed */
 } fa_score_value;
 #define FA_SCORE_VALUE_INIT                                                             \
