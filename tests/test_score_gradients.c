@@ -1,8 +1,10 @@
 /* Gradients of the operands of score programs, on the simulator: of every kind of index, held against differences of the loss in fp64. */
 #include "gen/score/eval.h"
 #include "gen/score/program.h"
+#include "gen/templates.h"
 #include "runtime/args/check.h"
 #include "runtime/runtime.h"
+#include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_verify_device.h"
 #include "verify/operands/number.h"
@@ -12,7 +14,7 @@ TestSuite(score_gradients, .timeout = 900);
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-enum { B = 2, HQ = 4, HKV = 2, SQ = 70, SK = 90, D = 16, ELEMENTS = 1 << 17, SAMPLES = 12, WORKSPACE = 32 << 20 };
+enum { B = 2, HQ = 4, HKV = 2, SQ = 70, SK = 90, D = 16, ELEMENTS = 1 << 17, SAMPLES = 12, WORKSPACE = 32 << 20, SAID = 400 };
 
 static const struct row {
     const char *name, *text, *class, *config;
@@ -154,7 +156,7 @@ static void *tensor(fa_context *ctx, const float *x, size_t n, bool half)
     return to;
 }
 
-static void launched(fa_context *ctx, fa_gen *g, fa_args *a, const char *config)
+static fa_status launched(fa_context *ctx, fa_gen *g, fa_args *a, const char *config)
 {
     fa_problem p = FA_PROBLEM_INIT;
     fa_config c;
@@ -162,12 +164,14 @@ static void launched(fa_context *ctx, fa_gen *g, fa_args *a, const char *config)
     OK(fa_problem_of(a, &p));
     OK(fa_gen_config_parse(g, &c, config));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
-    OK(fa_plan_launch(ctx, plan, a, NULL));
+    return fa_plan_launch(ctx, plan, a, NULL);
 }
 
-/* Of one row: what a launch gives, against differences. */
-static void check(fa_context *ctx, fa_gen *g, void *workspace, const struct row *row)
+/* Of one row: what a launch gives, against differences; the worst over what is accepted, and what it is of. */
+static double check(fa_context *ctx, fa_gen *g, void *workspace, const struct row *row, char said[SAID])
 {
+    double all = 0;
+    said[0] = 0;
     static float got[ELEMENTS];
     uint64_t state = (uint64_t)(row - rows) + 77;
     fa_problem class;
@@ -239,7 +243,10 @@ static void check(fa_context *ctx, fa_gen *g, void *workspace, const struct row 
     OK(fa_launch(ctx, &forward, NULL));
     a.workspace = workspace;
     a.workspace_size = WORKSPACE;
-    launched(ctx, g, &a, row->config);
+    if (launched(ctx, g, &a, row->config) != FA_OK) { /* the simulator's checks */
+        snprintf(said, SAID, "%s: %s", row->name, fa_last_error());
+        return 1e30;
+    }
     float scale = (float)(1 / sqrt(D));
     for (int k = 0; k < program->ir.operands; k++) {
         const fa_score_operand *o = &program->ir.operand[k];
@@ -267,34 +274,105 @@ static void check(fa_context *ctx, fa_gen *g, void *workspace, const struct row 
                 snprintf(where, sizeof where, "element %zu of %zu is %.8g, should be %.8g", at, n, (double)got[at], difference);
             }
         }
-        cr_expect_leq(worst, (half ? 1e-2 : 2e-5) * (most + 0.02) + 1e-6, "%s: gradient of %s: %s (largest %.3g)", row->name, o->name,
-                      where, most);
+        worst /= (half ? 1e-2 : 2e-5) * (most + 0.02) + 1e-6;
+        if (worst > all) {
+            all = worst;
+            snprintf(said, SAID, "%s: gradient of %s: %s (largest %.3g)", row->name, o->name, where, most);
+        }
     }
     fa_program_free(program);
     fa_score_destroy(score);
     for (int k = 0; k < FA_SCORE_OPERANDS_MAX; k++)
         free(w.element[k]);
     free(w.q), free(w.k), free(w.v), free(w.grad_o), free(w.grad_lse);
+    return all;
+}
+
+static fa_context *opened(const char *template_dir, int device, fa_gen **g, void **workspace)
+{
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    o.template_dir = template_dir;
+    test_mode(SIM_LAZY, SIM_RANDOM, 3);
+    OK(fa_create_on(&ctx, &o, sim_open(TEST_CHIPS), device));
+    OK(fa_gen_open(g, template_dir));
+    OK(fa_alloc(ctx, workspace, WORKSPACE));
+    OK(fa_workspace_init(ctx, *workspace, WORKSPACE, NULL));
+    return ctx;
 }
 
 Test(score_gradients, are_differences_of_the_loss)
 {
     for (int hopper = 0; hopper < 2; hopper++) {
         fa_gen *g;
-        fa_context *ctx;
         void *workspace;
-        fa_options o = FA_OPTIONS_INIT;
-        o.cache_dir = "";
-        test_mode(SIM_LAZY, SIM_RANDOM, 3);
-        OK(fa_create_on(&ctx, &o, sim_open(TEST_CHIPS), hopper));
-        OK(fa_gen_open(&g, NULL));
-        OK(fa_alloc(ctx, &workspace, WORKSPACE));
-        OK(fa_workspace_init(ctx, workspace, WORKSPACE, NULL));
+        char said[SAID];
+        fa_context *ctx = opened(NULL, hopper, &g, &workspace);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (rows[i].hopper == hopper && (rows[i].often || full()))
-                check(ctx, g, workspace, &rows[i]);
+                cr_expect_leq(check(ctx, g, workspace, &rows[i], said), 1, "%s", said);
         fa_gen_close(g);
         fa_destroy(ctx);
+    }
+}
+
+/* ---- faults ---- */
+
+#define G "grad_operands.cu"
+/* clang-format off */
+static const struct {
+    const char *name, *find, *replace;
+    int row; /* of rows: which notices */
+} faults[] = {
+    { "the sink's sign", "$(pr.dscore(\"e\", \"0.f\", \"delta_of(p, sequence, head, row)\"))", "e * delta_of(p, sequence, head, row)", 0 },
+    { "a sum without one of its lanes", "for (int lane = 8; lane > 0; lane /= 2) all +=", "for (int lane = 4; lane > 0; lane /= 2) all +=", 0 },
+    { "dP left out", "$(pr.dscore(\"e\", pr.kept(\"dp[i][j]\"), \"delta\"))", "$(pr.dscore(\"e\", \"0.f\", \"delta\"))", 0 },
+    { "a diagonal beside", "const int key = own + row - half * PAIRS;", "const int key = own + row + 1 - half * PAIRS;", 2 },
+    { "half of a band", "half < 2", "half < 1", 2 },
+    { "distances below 0 with those above", "(x < 0 ?", "(x < -1000000 ?", 2 },
+    { "the distance that an element says, and no other", "end = min(end, $(fixed.x) + 1)", "end = min(end, $(fixed.x))", 2 },
+    { "rows past the length", "row < sequence.sq() && lse != -infinity() ? ", "true ? ", 4 },
+    { "queries of a key in one warp alone", "for (int i = 0; i < 16; i++) all += shared", "for (int i = 0; i < 8; i++) all += shared", 4 },
+    { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4 },
+    { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5 },
+    { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6 },
+    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 8 },
+};
+/* clang-format on */
+#define FAULTS (sizeof faults / sizeof *faults)
+#define EVERY 4 /* of faults, but in full form */
+
+static void plant(size_t n)
+{
+    const fa_template_file *t = fa_template_files;
+    char path[512];
+    while (t->name && strcmp(t->name, G) != 0)
+        t++;
+    cr_assert_not_null(t->name);
+    const char *at = strstr(t->bytes, faults[n].find);
+    cr_assert_not_null(at, "%s: the text is not there any more: %s", faults[n].name, faults[n].find);
+    snprintf(path, sizeof path, "%s/%s", scratch, G);
+    FILE *out = fopen(path, "w");
+    cr_assert_not_null(out);
+    fprintf(out, "%.*s%s%s", (int)(at - t->bytes), t->bytes, faults[n].replace, at + strlen(faults[n].find));
+    fclose(out);
+}
+
+Test(score_gradients, faults_are_noticed)
+{
+    for (size_t n = 0; n < FAULTS; n += full() ? 1 : EVERY) {
+        fa_gen *g;
+        void *workspace;
+        char said[SAID];
+        const struct row *row = &rows[faults[n].row];
+        scratch_make();
+        plant(n);
+        fa_context *ctx = opened(scratch, row->hopper, &g, &workspace);
+        cr_expect_gt(check(ctx, g, workspace, row, said), 1, "%zu: %s is right all the same", n, faults[n].name);
+        fa_gen_close(g);
+        fa_destroy(ctx);
+        scratch_remove();
     }
 }
 
