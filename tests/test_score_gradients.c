@@ -14,7 +14,7 @@ TestSuite(score_gradients, .timeout = 900);
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-enum { B = 2, HQ = 4, HKV = 2, SQ = 70, SK = 90, D = 16, ELEMENTS = 1 << 17, SAMPLES = 12, WORKSPACE = 32 << 20, SAID = 400 };
+enum { B = 2, HQ = 4, HKV = 2, SQ = 70, SK = 90, ELEMENTS = 1 << 17, SAMPLES = 12, WORKSPACE = 32 << 20, SAID = 400 };
 
 static const struct row {
     const char *name, *text, *class, *config;
@@ -45,16 +45,18 @@ static const struct row {
     { "a bf16 table and a mask",
       "t = bf16 'hq 32' w = scalar(9, 'int', 1, 100) function score(s, b, h, i, j) return s + t[h][min(max(i - j, 0), 31)] end "
       "function mask(b, h, i, j) return i - j < w end",
-      "bf16,d=16,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=spill,q_br=32,q_bc=16", 0, false, true },
+      "bf16,d=20,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=spill,q_br=32,q_bc=16", 0, false, true },
     { "alibi of bf16 products", "m = f32 'b hq' function score(s, b, h, i, j) return 2 * tanh_exact((s + m[b][h] * (j - i)) / 2) end",
-      "bf16,d=16,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true, false },
+      "bf16,d=20,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true, false },
     { "alibi and a sink on wgmma",
       "m = f32 'hq' z = f32 'hq' function score(s, b, h, i, j) return s + m[h] * (j - i - off) end "
       "function sink(b, h, i) return z[h] end",
-      "bf16,d=16,mask=causal",
+      "bf16,d=80,mask=causal",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=16,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
       false, true },
 };
+
+static int D; /* head_dim of the row at hand */
 
 typedef struct world {
     const fa_score_ir *ir;
@@ -180,8 +182,9 @@ static double check(fa_context *ctx, fa_gen *g, void *workspace, const struct ro
     fa_score_value value[FA_SCORE_OPERANDS_MAX];
     world w = { .data = { .group = HQ / HKV, .read = read_element, .user = &w } };
     fa_args a = FA_ARGS_INIT;
-    const size_t nq = (size_t)B * SQ * HQ * D, nk = (size_t)B * SK * HKV * D, rows_q = (size_t)B * SQ * HQ;
     OK(fa_problem_parse(&class, row->class));
+    D = class.d;
+    const size_t rows_q = (size_t)B * SQ * HQ, nq = rows_q * (size_t)D, nk = (size_t)B * SK * HKV * (size_t)D;
     OK(fa_program_read(&program, "row", row->text, strlen(row->text)));
     OK(fa_score_create(ctx, row->text, &score));
     bool half = class.dtype == FA_BF16;
@@ -319,40 +322,43 @@ Test(score_gradients, are_differences_of_the_loss)
 
 /* ---- faults ---- */
 
-#define G "grad_operands.cu"
 /* clang-format off */
 static const struct {
     const char *name, *find, *replace;
     int row; /* of rows: which notices */
+    const char *file; /* NULL: grad_operands.cu */
 } faults[] = {
-    { "the sink's sign", "$(pr.dscore(\"e\", \"0.f\", \"delta_of(p, sequence, head, row)\"))", "e * delta_of(p, sequence, head, row)", 0 },
-    { "a sum without one of its lanes", "for (int lane = 8; lane > 0; lane /= 2) all +=", "for (int lane = 4; lane > 0; lane /= 2) all +=", 0 },
-    { "dP left out", "$(pr.dscore(\"e\", pr.kept(\"dp[i][j]\"), \"delta\"))", "$(pr.dscore(\"e\", \"0.f\", \"delta\"))", 0 },
-    { "a diagonal beside", "const int key = own + row - half * PAIRS;", "const int key = own + row + 1 - half * PAIRS;", 2 },
-    { "half of a band", "half < 2", "half < 1", 2 },
-    { "distances below 0 with those above", "(x < 0 ?", "(x < -1000000 ?", 2 },
-    { "the distance that an element says, and no other", "end = min(end, $(fixed.x) + 1)", "end = min(end, $(fixed.x))", 2 },
-    { "rows past the length", "row < sequence.sq() && lse != -infinity() ? ", "true ? ", 4 },
-    { "queries of a key in one warp alone", "for (int i = 0; i < 16; i++) all += shared", "for (int i = 0; i < 8; i++) all += shared", 4 },
-    { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4 },
-    { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5 },
-    { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6 },
-    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 8 },
+    { "the sink's sign", "$(pr.dscore(\"e\", \"0.f\", \"delta_of(p, sequence, head, row)\"))", "e * delta_of(p, sequence, head, row)", 0, NULL },
+    { "a sum without one of its lanes", "for (int lane = 8; lane > 0; lane /= 2) all +=", "for (int lane = 4; lane > 0; lane /= 2) all +=", 0, NULL },
+    { "dP left out", "$(pr.dscore(\"e\", pr.kept(\"dp[i][j]\"), \"delta\"))", "$(pr.dscore(\"e\", \"0.f\", \"delta\"))", 0, NULL },
+    { "a diagonal beside", "const int key = own + row - half * PAIRS;", "const int key = own + row + 1 - half * PAIRS;", 2, NULL },
+    { "half of a band", "half < 2", "half < 1", 2, NULL },
+    { "distances below 0 with those above", "(x < 0 ?", "(x < -1000000 ?", 2, NULL },
+    { "the distance that an element says, and no other", "end = min(end, $(fixed.x) + 1)", "end = min(end, $(fixed.x))", 2, NULL },
+    { "rows past the length", "row < sequence.sq() && lse != -infinity() ? ", "true ? ", 4, NULL },
+    { "queries of a key in one warp alone", "for (int i = 0; i < 16; i++) all += shared", "for (int i = 0; i < 8; i++) all += shared", 4, NULL },
+    { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4, NULL },
+    { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5, NULL },
+    { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6, NULL },
+    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 8, NULL },
+    { "the first half of the keys twice", "first_key = threadIdx.x / 128 * 32;", "first_key = 0;", 6, "pair_products.cu" },
+    { "columns past 64", "k0 < WIDTH; k0 += PAIRS_DEPTH", "k0 < min(WIDTH, PAIRS_DEPTH); k0 += PAIRS_DEPTH", 8, "pair_products.cu" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-#define EVERY 4 /* of faults, but in full form */
+#define EVERY 6 /* of faults, but in full form */
 
 static void plant(size_t n)
 {
     const fa_template_file *t = fa_template_files;
+    const char *file = faults[n].file ? faults[n].file : "grad_operands.cu";
     char path[512];
-    while (t->name && strcmp(t->name, G) != 0)
+    while (t->name && strcmp(t->name, file) != 0)
         t++;
     cr_assert_not_null(t->name);
     const char *at = strstr(t->bytes, faults[n].find);
     cr_assert_not_null(at, "%s: the text is not there any more: %s", faults[n].name, faults[n].find);
-    snprintf(path, sizeof path, "%s/%s", scratch, G);
+    snprintf(path, sizeof path, "%s/%s", scratch, file);
     FILE *out = fopen(path, "w");
     cr_assert_not_null(out);
     fprintf(out, "%.*s%s%s", (int)(at - t->bytes), t->bytes, faults[n].replace, at + strlen(faults[n].find));

@@ -40,7 +40,7 @@ end
 local function reads_of(p) return p.score and p.score.reads end
 
 local function with_operands(p, steps)
-  local reads, tile = reads_of(p), 2 * 32 * 68 * 4
+  local reads, tile = reads_of(p), 4608 * 4
   if not reads then return steps end
   local function step(entry, smem) steps[#steps + 1] = { entry = entry, threads = 256, smem = smem, grid = "sms 8" } end
   if reads.planes.row > 0 then step("fa_operand_rows", tile) end
@@ -76,10 +76,11 @@ end
 local function with_work(p, work)
   local reads = reads_of(p)
   if not reads then return work end
-  local pairs = p.b * p.hq * p.sq * p.sk
+  local pairs, matrix = p.b * p.hq * p.sq * p.sk, p.bytes == 2 and p.o == p.dtype
   local function add(times, bytes)
-    work[#work + 1] = { rows = 64, cols = 64, matrix_flops = 2 * (p.d + p.dv) * times, unit = "ffma", exps = 1,
-      issue = 64 * 64 // 32 * (p.d + p.dv + 40) * times, smem_bytes = 64 * 64 * (p.d + p.dv) // 2 * times, bytes = math.max(1, bytes) }
+    work[#work + 1] = { rows = 64, cols = 64, matrix_flops = 2 * (p.d + p.dv) * times, unit = matrix and "mma16" or "ffma", exps = 1,
+      issue = 64 * 64 // 32 * (matrix and (p.d + p.dv) // 8 + 60 or p.d + p.dv + 40) * times,
+      smem_bytes = 64 * 64 * (p.d + p.dv) // 2 * times, latency = 2500, bytes = math.max(1, bytes) }
   end
   if reads.planes.row > 0 then add(1, 4 * p.b * p.hq * p.sq * reads.planes.row) end
   if reads.planes.key > 0 then add(1, 4 * p.b * p.hq * p.sk * reads.planes.key) end

@@ -12,63 +12,33 @@ $(line)
 // Each is a sum over pairs of what the score's gradient, P (dP - D), is multiplied by where the program reads the operand. S and dP are
 // computed once more. Sums over the keys of a query, the queries of a key, or the pairs of one distance are left in memory, each by one
 // block; a last kernel adds up those of each element in one order. So every launch has the same bits.
-constexpr int PAIRS = 64;       // queries and keys of a tile of these kernels, whose 16 x 16 threads have 4 x 4 pairs
-constexpr int PAIRS_DEPTH = 32; // columns of Q and K, or of dO and V, that are in shared memory
-constexpr int PAIRS_PITCH = PAIRS + 4;
+//| include "machine/pair_products.cu"
 
-//| if p.bytes == 4 then
-__device__ __forceinline__ float number_of(const void *x, long long i) { return $(p.dtype == "tf32" and "__uint_as_float(to_tf32(((const float *)x)[i]))" or "((const float *)x)[i]"); }
-//| elseif p.dtype == "bf16" then
-__device__ __forceinline__ float number_of(const void *x, long long i) { return __uint_as_float((u32)((const u16 *)x)[i] << 16); }
-//| else
-__device__ __forceinline__ float number_of(const void *x, long long i) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(((const u16 *)x)[i]));
-  return y;
-}
-//| end
-
-// sum[i][j] += a(4 y + i, k) b(4 x + j, k) over the columns k.
-template <class A, class B>
-__device__ __forceinline__ void pair_product(float (&sum)[4][4], float *shared, int columns, A a, B b) {
-  const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-#pragma unroll 1
-  for (int k0 = 0; k0 < columns; k0 += PAIRS_DEPTH) {
-#pragma unroll 4
-    for (int i = threadIdx.x; i < PAIRS * PAIRS_DEPTH; i += 256) {
-      const int k = k0 + i % PAIRS_DEPTH, row = i / PAIRS_DEPTH;
-      shared[i % PAIRS_DEPTH * PAIRS_PITCH + row] = k < columns ? a(row, k) : 0.f;
-      shared[(PAIRS_DEPTH + i % PAIRS_DEPTH) * PAIRS_PITCH + row] = k < columns ? b(row, k) : 0.f;
-    }
-    __syncthreads();
-#pragma unroll 8
-    for (int k = 0; k < PAIRS_DEPTH; k++) {
-      const float *const rows = shared + k * PAIRS_PITCH + 4 * y, *const keys = shared + (PAIRS_DEPTH + k) * PAIRS_PITCH + 4 * x;
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum[i][j] = fmaf(rows[i], keys[j], sum[i][j]);
-    }
-    __syncthreads();
-  }
-}
-
-// S and dP of queries from row0 and keys from key0 on, which may be before the first; keys that no query of the tile sees are not read.
+// S and dP of queries from row0 and keys from key0 on, which may be before the first; keys but from first to last are not read.
 __device__ __forceinline__ void pair_tile(const Params &p, const Sequence &sequence, int head, int row0, int key0, int first, int last,
                                           float *shared, float (&s)[4][4], float (&dp)[4][4]) {
   const int sq = sequence.sq(), kv_head = head / p.group;
   const long long q = sequence.q() + head * p.q_sh, k = sequence.k() + kv_head * p.k_sh, v = sequence.v() + kv_head * p.v_sh;
   const long long grad_o = sequence.grad_o() + head * p.grad_o_sh;
-  auto seen = [&](int key) { return key >= first && key <= last; };
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-#pragma unroll
-    for (int j = 0; j < 4; j++) s[i][j] = dp[i][j] = 0.f;
-  pair_product(s, shared, D, [&](int row, int i) { return row0 + row < sq ? number_of(p.q, q + (row0 + row) * p.q_ss + i) : 0.f; },
-               [&](int key, int i) { return seen(key0 + key) ? number_of(p.k, k + (key0 + key) * p.k_ss + i) : 0.f; });
-  pair_product(dp, shared, DV,
-               [&](int row, int i) { return row0 + row < sq ? load_o((const char *)p.grad_o, grad_o + (row0 + row) * p.grad_o_ss + i) : 0.f; },
-               [&](int key, int i) { return seen(key0 + key) ? number_of(p.v, v + (key0 + key) * p.v_ss + i) : 0.f; });
+  auto seen = [&](int key) { return key0 + key >= first && key0 + key <= last; };
+//| if p.bytes == 2 and p.o == p.dtype then
+  auto rows = [&](const void *x, long long at, long long stride) {
+    return [=](int row) { return row0 + row < sq ? pair_row(x, at + (row0 + row) * stride) : nullptr; };
+  };
+  auto keys = [&](const void *x, long long at, long long stride) {
+    return [=](int key) { return seen(key) ? pair_row(x, at + (key0 + key) * stride) : nullptr; };
+  };
+  pair_product<D>(s, shared, rows(p.q, q, p.q_ss), keys(p.k, k, p.k_ss));
+  pair_product<DV>(dp, shared, rows(p.grad_o, grad_o, p.grad_o_ss), keys(p.v, v, p.v_ss));
+//| else
+  pair_product<D>(s, shared, [&](int row, int i) { return row0 + row < sq ? number_of(p.q, q + (row0 + row) * p.q_ss + i) : 0.f; },
+                  [&](int key, int i) { return seen(key) ? number_of(p.k, k + (key0 + key) * p.k_ss + i) : 0.f; });
+  pair_product<DV>(dp, shared,
+                   [&](int row, int i) {
+                     return row0 + row < sq ? load_o((const char *)p.grad_o, grad_o + (row0 + row) * p.grad_o_ss + i) : 0.f;
+                   },
+                   [&](int key, int i) { return seen(key) ? number_of(p.v, v + (key0 + key) * p.v_ss + i) : 0.f; });
+//| end
 }
 
 // A row's D.
@@ -188,7 +158,7 @@ for (int n = 0; n < $(planes("key")); n++) sum[j][n] += e != 0.f ? g * by[n] : 0
 extern "C" __global__ void __launch_bounds__(256) fa_operand_bands(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float pair_shared[];
   float *const shared = pair_shared;
-  float *const tile = shared + 2 * PAIRS_DEPTH * PAIRS_PITCH;
+  float *const tile = shared + PAIRS_SHARED;
   const int x = threadIdx.x % 16, y = threadIdx.x / 16, own = threadIdx.x / 4, bands = (p.sq + p.sk - 1 + PAIRS - 1) / PAIRS;
   for (int work = $(wk.block); work < bands * p.hq * p.b; work += $(wk.blocks)) {
     const int first = work % bands * PAIRS - (p.sq - 1), head = work / bands % p.hq;  // the lowest distance
