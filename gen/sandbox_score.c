@@ -70,6 +70,7 @@ typedef enum what {
     PAIR,
     PAIR_AHEAD,
     AHEAD_ROW,
+    BEND,
     DISTANCE,
     EXPONENT,
     MASK,
@@ -84,12 +85,12 @@ typedef enum what {
     WHATS
 } what;
 static const char *const words[WHATS] = { "helpers",          "members",      "fill",        "pair",      "pair_ahead",
-                                          "ahead_row",        "distance",     "exponent",    "mask",      "mask_members",
+                                          "ahead_row",        "bend", "distance",     "exponent",    "mask",      "mask_members",
                                           "mask_fill",        "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
                                           "mask_fill_tables", "sink" };
 
-/* n: which of what is read ahead. */
-static void write(fa_text *out, const printed *of, what w, bool packed, int n)
+/* n: which of what is read ahead. backward: for members that the lines of BEND read. */
+static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
 {
     const fa_score_kernel *k = &of->kernel;
     switch (w) {
@@ -97,10 +98,10 @@ static void write(fa_text *out, const printed *of, what w, bool packed, int n)
         fa_score_print_helpers(out, &k->ir, "Params");
         break;
     case MEMBERS:
-        fa_score_kernel_members(out, k, packed);
+        fa_score_kernel_members(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case FILL:
-        fa_score_kernel_fill(out, k, packed);
+        fa_score_kernel_fill(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case PAIR:
         fa_score_kernel_pair(out, k, packed);
@@ -110,6 +111,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, int n)
         break;
     case AHEAD_ROW:
         fa_score_kernel_ahead_row(out, k, packed, n);
+        break;
+    case BEND:
+        fa_score_kernel_bend(out, k, packed);
         break;
     case DISTANCE:
         fa_score_kernel_distance(out, k);
@@ -154,6 +158,28 @@ static bool has(const printed *of, what w)
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
 
+/* Pushes the lines of a text as an array, and frees it. */
+static int push_lines(lua_State *L, fa_text *text)
+{
+    if (text->oom) {
+        fa_text_free(text);
+        fa_sandbox_no_memory(L, "a score program");
+    }
+    const char *s = fa_text_cstr(text);
+    lua_pushlstring(L, s, text->n); /* what follows may raise an error */
+    fa_text_free(text);
+    s = lua_tostring(L, -1);
+    fa_sandbox_charge(L, (double)lua_rawlen(L, -1));
+    lua_newtable(L);
+    for (lua_Integer at = 1; *s; at++) {
+        size_t length = strcspn(s, "\n");
+        lua_pushlstring(L, s, length);
+        lua_rawseti(L, -2, at);
+        s += length + (s[length] == '\n');
+    }
+    return 1;
+}
+
 /* The lines as an array. */
 static int lines(lua_State *L)
 {
@@ -168,24 +194,8 @@ static int lines(lua_State *L)
     if (!has(of, w))
         return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
-    write(&text, of, w, lua_toboolean(L, 1), n);
-    if (text.oom) {
-        fa_text_free(&text);
-        fa_sandbox_no_memory(L, "a score program");
-    }
-    const char *s = fa_text_cstr(&text);
-    lua_pushlstring(L, s, text.n); /* what follows may raise an error */
-    fa_text_free(&text);
-    s = lua_tostring(L, -1);
-    fa_sandbox_charge(L, (double)lua_rawlen(L, -1));
-    lua_newtable(L);
-    for (lua_Integer at = 1; *s; at++) {
-        size_t length = strcspn(s, "\n");
-        lua_pushlstring(L, s, length);
-        lua_rawseti(L, -2, at);
-        s += length + (s[length] == '\n');
-    }
-    return 1;
+    write(&text, of, w, lua_toboolean(L, 1), lua_toboolean(L, 2), n);
+    return push_lines(L, &text);
 }
 
 /* { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } */
@@ -225,10 +235,133 @@ static void push_tiles(lua_State *L, const printed *of)
     lua_setfield(L, -2, "exact");
 }
 
+/* ---- gradients of operands ---- */
+
+static const char *const read_bys[FA_SCORE_READ_BYS + 1] = {
+    [FA_SCORE_BY_ROW] = "row",   [FA_SCORE_BY_KEY] = "key",     [FA_SCORE_BY_BAND] = "band",
+    [FA_SCORE_BY_PAIR] = "pair", [FA_SCORE_BY_OTHER] = "other", [FA_SCORE_READ_BYS] = NULL
+};
+
+/* A copy of the kernel, to which nodes may be added, and the reads of the operands of the bits. */
+typedef struct read_copy {
+    fa_score_kernel k;
+    fa_score_read_list list;
+} read_copy;
+
+static read_copy *copy_reads(lua_State *L, const fa_score_kernel *k, uint32_t operands)
+{
+    read_copy *c = lua_newuserdatauv(L, sizeof *c, 0);
+    c->k = *k;
+    fa_score_reads_of(&c->list, &c->k.ir, operands);
+    return c;
+}
+
+/* lines("by", "row"); lines("match", 2), lines("sink", 2) of a read, from 1. */
+static int read_lines(lua_State *L)
+{
+    read_copy *c = lua_touserdata(L, lua_upvalueindex(1));
+    const char *word = luaL_checkstring(L, 1);
+    fa_text text = { 0 };
+    if (!strcmp(word, "by"))
+        fa_score_kernel_reads(&text, &c->k, &c->list, (fa_score_read_by)luaL_checkoption(L, 2, NULL, read_bys));
+    else {
+        lua_Integer n = luaL_checkinteger(L, 2);
+        if (n < 1 || n > c->list.n)
+            return luaL_error(L, "reads: number %d of %d", (int)n, c->list.n);
+        if (!strcmp(word, "match"))
+            fa_score_read_match(&text, &c->k.ir, &c->list.read[n - 1]);
+        else
+            fa_score_read_sink(&text, &c->k.ir, &c->list.read[n - 1]);
+    }
+    return push_lines(L, &text);
+}
+
+static void push_fixed(lua_State *L, read_copy *c, const fa_score_read *r)
+{
+    static const char *const names[] = { "b", "h", "x" };
+    lua_createtable(L, 0, 3);
+    for (int over = 0; over < 3; over++) {
+        fa_text text = { 0 };
+        fa_score_read_fixed(&text, &c->k.ir, r, (fa_score_loop)over);
+        if (text.n > 0) {
+            lua_pushlstring(L, text.s, text.n);
+            lua_setfield(L, -2, names[over]);
+        }
+        fa_text_free(&text);
+    }
+    lua_setfield(L, -2, "fixed");
+}
+
+static void push_read(lua_State *L, read_copy *c, const fa_score_read *r)
+{
+    static const struct {
+        const char *name;
+        fa_score_op leaf;
+    } over[] = { { "b", FA_SCORE_B }, { "h", FA_SCORE_H }, { "i", FA_SCORE_I }, { "j", FA_SCORE_J } };
+    lua_createtable(L, 0, 7);
+    lua_pushinteger(L, r->operand);
+    lua_setfield(L, -2, "operand");
+    lua_pushinteger(L, r->plane);
+    lua_setfield(L, -2, "plane");
+    lua_pushinteger(L, c->k.ir.operand[r->operand].rank);
+    lua_setfield(L, -2, "rank");
+    lua_pushstring(L, read_bys[r->by]);
+    lua_setfield(L, -2, "by");
+    lua_pushstring(L, r->root == FA_SCORE_ROOT_SINK ? "sink" : "score");
+    lua_setfield(L, -2, "root");
+    lua_createtable(L, 0, 4); /* the index that each is, -1: none */
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++) {
+        lua_pushinteger(L, fa_score_read_dimension(&c->k.ir, r, over[i].leaf));
+        lua_setfield(L, -2, over[i].name);
+    }
+    lua_setfield(L, -2, "over");
+    push_fixed(L, c, r);
+}
+
+/* { list = { read, ... }, planes = { row = ... }, operands = { { number =, rank = }, ... } that are added up at the end, folds =, lines =
+ * }: of the operands whose gradients are asked for; nothing where none is. */
+static void push_reads(lua_State *L, const fa_score_kernel *k, uint32_t operands)
+{
+    read_copy *c = copy_reads(L, k, operands);
+    uint32_t pairs = 0;
+    lua_createtable(L, 0, 5);
+    lua_createtable(L, c->list.n, 0);
+    for (int i = 0; i < c->list.n; i++) {
+        push_read(L, c, &c->list.read[i]);
+        lua_rawseti(L, -2, i + 1);
+        pairs |= c->list.read[i].by == FA_SCORE_BY_PAIR ? 1u << c->list.read[i].operand : 0;
+    }
+    lua_setfield(L, -2, "list");
+    lua_createtable(L, 0, FA_SCORE_READ_BYS);
+    for (int by = 0; by < FA_SCORE_READ_BYS; by++) {
+        lua_pushinteger(L, c->list.planes[by]);
+        lua_setfield(L, -2, read_bys[by]);
+    }
+    lua_setfield(L, -2, "planes");
+    lua_newtable(L);
+    lua_Integer n = 0;
+    for (int o = 0; o < c->k.ir.operands; o++)
+        if (operands >> o & 1 && !(pairs >> o & 1)) { /* of one that nothing reads, too: its gradient is 0 */
+            lua_createtable(L, 0, 2);
+            lua_pushinteger(L, o);
+            lua_setfield(L, -2, "number");
+            lua_pushinteger(L, c->k.ir.operand[o].rank);
+            lua_setfield(L, -2, "rank");
+            lua_rawseti(L, -2, ++n);
+        }
+    lua_setfield(L, -2, "operands");
+    lua_pushboolean(L, n > 0);
+    lua_setfield(L, -2, "folds");
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, read_lines, 1);
+    lua_setfield(L, -2, "lines");
+    lua_remove(L, -2);
+}
+
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
 {
     const fa_program *program = fa_score_known(p);
-    luaL_checkstack(L, 8, NULL);
+    luaL_checkstack(L, 16, NULL);
     if (!program) {
         lua_pushboolean(L, false);
         return;
@@ -237,7 +370,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     const fa_score_kernel *k = &of->kernel;
     fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 16);
+    lua_createtable(L, 0, WHATS + 32);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -283,4 +416,20 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "regs");
     lua_pushinteger(L, k->regs_ahead + mask.regs);
     lua_setfield(L, -2, "regs_ahead");
+    lua_pushboolean(L, k->differentiable);
+    lua_setfield(L, -2, "differentiable");
+    lua_pushboolean(L, k->bends);
+    lua_setfield(L, -2, "bends");
+    lua_pushboolean(L, k->bend_is_finite);
+    lua_setfield(L, -2, "bend_is_finite");
+    lua_pushnumber(L, k->issue_back + mask.issue);
+    lua_setfield(L, -2, "issue_back");
+    lua_pushnumber(L, k->exps_back);
+    lua_setfield(L, -2, "exps_back");
+    lua_pushinteger(L, k->regs_back + mask.regs);
+    lua_setfield(L, -2, "regs_back");
+    if (p->score_grads) {
+        push_reads(L, k, (uint32_t)p->score_grads);
+        lua_setfield(L, -2, "reads");
+    }
 }

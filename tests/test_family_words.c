@@ -25,6 +25,7 @@ static const struct {
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "cli/commands/scores.c", "operands", "of a score program" },
     { "gen/score/names.c", "exp", "a function of score programs" },
+    { "gen/sandbox_score.c", NULL, "what reads of operands depend on, and fields of the table that templates read" },
     { "gen/score/lines.c", "row", "a pair's, in the functions that it prints" },
     { "gen/score/print_tiles.c", "row", "a pair's, in the functions that it prints" },
     { "gen/score/mask.c", "row", "a pair's, in the functions that it prints" },

@@ -8,6 +8,8 @@
 #include "slope.h"
 
 #define ISSUE_DISTANCE 7.3 /* counted in T5's, of which two keys and sixteen rows share most */
+#define ISSUE_BEND 1       /* P times the derivative */
+#define SHARE_OF_ROWS 0.5  /* of what a row takes: threads of the backward pass have many queries and two keys or more */
 
 /* -1 where x is below 0, else 1. */
 static int sign_of(fa_score_ir *ir, int x)
@@ -75,6 +77,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
     out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
+    out->differentiable = true;
     if (score < 0)
         return true;
     if (!fa_score_normal_of(&out->ir, score, &n))
@@ -84,15 +87,23 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         out->unit = -1;
     }
     find_ahead(out);
-    if (!fa_score_lines_cost(&costs, out, false))
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_PAIR))
         return false;
     out->issue = costs.issue;
     out->slopes = costs.slopes;
     out->exps = costs.exps;
     out->regs = costs.regs;
-    if (!fa_score_lines_cost(&costs, out, true))
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_AHEAD))
         return false;
     out->regs_ahead = costs.regs;
     out->issue_ahead = costs.issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_BEND))
+        return false;
+    out->differentiable = costs.differentiable;
+    out->bends = costs.bends;
+    out->bend_is_finite = costs.bend_is_finite;
+    out->issue_back = costs.issue + costs.rows * SHARE_OF_ROWS + (costs.bends ? ISSUE_BEND : 0);
+    out->exps_back = costs.exps + costs.exps_rows * SHARE_OF_ROWS;
+    out->regs_back = costs.regs;
     return true;
 }

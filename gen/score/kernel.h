@@ -28,6 +28,11 @@ typedef struct fa_score_kernel {
     double exps;                           /* of them on the special-function unit */
     int regs;                              /* registers of a thread, about: members of a tile, addresses of lookups */
     int regs_ahead;                        /* the same of kernels that read ahead */
+    bool differentiable;                   /* there is room for the derivative by the product */
+    bool bends;                            /* which is not 1 everywhere: the backward pass multiplies by it */
+    bool bend_is_finite;                   /* wherever it is a number */
+    double issue_back, exps_back;          /* of a pair of the backward pass, beside those of one without a program */
+    int regs_back;
 } fa_score_kernel;
 
 /* False: there is no more room for nodes. */

@@ -50,8 +50,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
-    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted, with
-        JAX and under torch.compile.
+    score: a score program, fagen.score("...") with its operands; docs/scores.md. Unsupported with JAX and under torch.compile.
     softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
     attn_mask: not computed; Unsupported where it is set.
@@ -61,7 +60,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
 
     The first call of a kind compiles its kernel, a few tenths of a second; later ones, in later processes too, find it.
     Raises fagen.FagenError: InvalidArgument, Unsupported, NoDriver, NoNvrtc, CaptureError and so on.
-    Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
+    Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; by PyTorch's also of operands of a program that are
+        numbers with a fraction, among them alibi_slopes and sinks; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
@@ -72,7 +72,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
                 raise Unsupported("score programs, softcap, alibi_slopes and sinks are not computed with JAX by this version; accepted: None")
             return _score.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
-                                rng=rng, stream=stream, device=device)
+                                rng=rng, stream=stream, device=device, deterministic=deterministic)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,

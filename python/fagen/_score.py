@@ -182,19 +182,22 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
 
 # ---- a call ----
 
-def refuse(program: Score, **inputs: Any) -> None:
-    """Raises for what has no gradient yet, and where PyTorch would have to see through the call."""
+def wants_gradient(program: Score, **inputs: Any) -> bool:
+    """Whether PyTorch is to have a gradient of the call. Raises where it would have to see through the call."""
     tensors = {**inputs, **program.operands}
     if not any(is_torch(x) for x in tensors.values()):
-        return
+        return False
     import torch
-    for name, x in tensors.items():
-        if is_torch(x) and x.requires_grad and torch.is_grad_enabled():
-            raise Unsupported(f"{name}.requires_grad is True: gradients of score programs are not computed by this version; accepted: "
-                              "torch.no_grad(), or detached tensors")
     if torch.compiler.is_compiling():
         raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the "
                           "call")
+    from ._score_gradients import is_wanted
+    if not is_wanted(program, **inputs):
+        return False
+    for name, x in inputs.items():
+        if not is_torch(x):
+            raise invalid(name, f"a {type(x).__module__}.{type(x).__name__}", "a torch.Tensor where a gradient is wanted")
+    return True
 
 
 def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
@@ -208,12 +211,14 @@ def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
 
 
 def launch(context: Context, program: Score, key: Hashable, arguments: Any, tensors: Sequence[Tuple[int, View]], q: View,
-           lengths: Dict[str, int], stream: int) -> None:
-    """A launch with fa_args of arguments(), which a plan keeps: tensors are (word of fa_args, view)."""
+           lengths: Dict[str, int], stream: int, written: Sequence[int] = (O, LSE), gradients: Optional[Dict[str, Any]] = None) -> None:
+    """A launch with fa_args of arguments(), which a plan keeps: tensors are (word of fa_args, view), of which those of `written` come back
+    from a simulated chip. gradients: packed tensors to write to, by operand."""
     made = program.made(context)
     given, views = values(made, program.operands, q, lengths, stream)
     like = tuple(None if v is None else (v.shape, v.strides) for v in views)
-    key = (key, made.address, like, tuple((w, x[1:6]) for w, x in tensors))
+    back = [None if not gradients or o.name not in gradients else view(o.name, gradients[o.name], stream) for o in made.operands]
+    key = (key, made.address, like, tuple((w, x[1:6]) for w, x in tensors), tuple(x is None for x in back))
     plan: Optional[Plan] = _plans.find(key)
     if plan is None:
         args = arguments()
@@ -227,8 +232,14 @@ def launch(context: Context, program: Score, key: Hashable, arguments: Any, tens
             plan.made[i].scalar = given[i].scalar
             if v is not None:
                 plan.made[i].ptr = _staged(context, v, there) if plan.host else v.address
+        for i, g in enumerate(back):
+            if g is not None:
+                plan.made[i].grad_ptr = _staged(context, g, there) if plan.host else g.address
         if plan.host:
-            _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+            _stage.launch(plan, [Staged(w, x, w in written) for w, x in tensors])
+            for i, g in enumerate(back):
+                if g is not None and 0 not in g.shape:
+                    check(lib.fa_copy(context.handle, g.address, plan.made[i].grad_ptr, _stage.span(g)[1], _abi.FA_FROM_DEVICE))
             return
         for w, x in tensors:
             plan.words[w] = x.address
@@ -253,13 +264,19 @@ def _staged(context: Context, v: View, there: List[int]) -> int:
 
 def dense(program: Score, q: Any, k: Any, v: Any, *, causal: bool, window: Any, diagonal: Any, scale: Any, return_lse: bool, out: Any,
           lse: Any, out_dtype: Any, tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int],
-          device: Any) -> Any:
+          device: Any, deterministic: bool = False) -> Any:
     """fagen.attention with a program."""
     from . import _dense
     from ._attention import context_of, output, stream_of
     from ._dropout import RNG, probability, state
     from ._mask import mask_of, scale_of
-    refuse(program, q=q, k=k, v=v)
+    shapes.flag("deterministic", deterministic)
+    if wants_gradient(program, q=q, k=k, v=v):
+        from . import _score_gradients
+        stream_of_torch(q, stream)
+        return _score_gradients.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                      out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant,
+                                      dropout_p=dropout_p, rng=rng, stream=None, device=device, deterministic=deterministic)
     stream = stream_of_torch(q, stream)
     inputs = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     at, ctx = stream_of(inputs, stream), context_of(inputs[0], device)
@@ -296,10 +313,16 @@ def varlen(program: Score, batch: Any, q: Any, out: Any, result: View, sums: Opt
         args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
         return args
 
+    launch(ctx, program, (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, invariant), arguments, words, batch.q, lengths_of(batch),
+           stream)
+
+
+def lengths_of(batch: Any) -> Dict[str, int]:
+    """What shapes of operands are made of."""
+    from . import _varlen
     b, packed_q, packed_k = _varlen.sequences(batch), len(batch.q.shape) == 3, len(batch.k.shape) == 3
-    lengths = {"b": b, "hq": batch.q.shape[-2], "hkv": batch.k.shape[-2], "sq": batch.sq, "sk": batch.sk,
-               "tq": batch.q.shape[0] if packed_q else b * batch.sq, "tk": batch.k.shape[0] if packed_k else b * batch.sk}
-    launch(ctx, program, (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, invariant), arguments, words, batch.q, lengths, stream)
+    return {"b": b, "hq": batch.q.shape[-2], "hkv": batch.k.shape[-2], "sq": batch.sq, "sk": batch.sk,
+            "tq": batch.q.shape[0] if packed_q else b * batch.sq, "tk": batch.k.shape[0] if packed_k else b * batch.sk}
 
 
 def _words(inputs: Sequence[View], result: View, sums: Optional[View], rng: Optional[View], rng_word: int) -> List[Tuple[int, View]]:

@@ -116,8 +116,81 @@ def test_tensors_of_pytorch(chip):
     out, lse = fagen.attention(q, k, v, softcap=1.5, sinks=torch.from_numpy(SINKS), return_lse=True, device=CHIP)
     near((out.numpy(), lse.numpy()), exact(lambda s: 1.5 * np.tanh(s / 1.5), SINKS))
     q.requires_grad_()
-    with pytest.raises(fagen.Unsupported, match="q.requires_grad is True"):
-        fagen.attention(q, k, v, softcap=1.5, device=CHIP)
+    with pytest.raises(fagen.Unsupported, match="out is set where a gradient is wanted"):
+        fagen.attention(q, k, v, softcap=1.5, out=torch.empty_like(out), device=CHIP)
     with torch.no_grad():
         again = fagen.attention(q, k, v, softcap=1.5, sinks=torch.from_numpy(SINKS), device=CHIP)
     assert torch.equal(again, out)
+
+
+# ---- gradients, held against PyTorch's of the same in fp64 ----
+
+def in_fp64(q: Any, k: Any, v: Any, change: Callable[[Any], Any], sinks: Any, causal: bool) -> Tuple[Any, Any]:
+    import torch
+    k, v = (x.double().repeat_interleave(HQ // HKV, 2) for x in (k, v))
+    s = change(torch.einsum("bihd,bjhd->bhij", q.double(), k) * D ** -0.5)
+    if causal:
+        s = s.masked_fill(~torch.from_numpy(seen(SQ, SK, -1, 0)), -torch.inf)
+    extra = torch.full((*s.shape[:3], 1), -torch.inf, dtype=s.dtype) if sinks is None else sinks.double()[None, :, None, None].expand(*s.shape[:3], 1)
+    all_scores = torch.cat([s, extra], -1)
+    p = all_scores.softmax(-1)[..., :-1]
+    return torch.einsum("bhij,bjhd->bihd", p, v), all_scores.logsumexp(-1)
+
+
+def leaves(*arrays: Any) -> List[Any]:
+    import torch
+    return [torch.from_numpy(np.array(x)).requires_grad_() for x in arrays]
+
+
+def held(found: List[Any], wanted: List[Any]) -> None:
+    for x, of in zip(found, wanted):
+        np.testing.assert_allclose(x.grad.double().numpy(), of.grad.double().numpy(), atol=1.5e-2 * float(of.grad.abs().max()) + 1e-3)
+
+
+def loss(out: Any, lse: Any) -> Any:
+    import torch
+    weight = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape)
+    return (out.double() * weight).sum() + (lse.double() * weight[..., 0].permute(0, 2, 1)).sum() * 0.5
+
+
+def test_gradients_of_keywords(chip):
+    torch = pytest.importorskip("torch")
+    mine, its = leaves(Q, K, V, SLOPES, SINKS), leaves(Q, K, V, SLOPES, SINKS)
+    q, k, v, slopes, sinks = mine
+    loss(*fagen.attention(q, k, v, softcap=2.0, alibi_slopes=slopes, sinks=sinks, causal=True, return_lse=True, device=CHIP)).backward()
+    q, k, v, slopes, sinks = its
+    distance = torch.from_numpy(J - I - OFF).double()
+    loss(*in_fp64(q, k, v, lambda s: 2 * torch.tanh(s / 2) + slopes.double()[:, None, None] * distance, sinks, True)).backward()
+    held(mine, its)
+
+
+def test_gradients_of_operands(chip):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    bias, table = rng.standard_normal((1, HQ, SQ, SK)).astype(np.float32), rng.standard_normal((HQ, 8)).astype(np.float32)
+    program = fagen.score('bias = f32 "b hq sq sk"\nt = f32 "hq 8"\nc = scalar(2, "float", 0.1, 10)\n'
+                          "function score(s, b, h, i, j) return c * s + bias[b][h][i][j] + t[h][min(max(i + off - j, 0), 7)] end")
+    cap = torch.tensor(1.5, requires_grad=True)
+    mine, its = leaves(Q, K, V, bias, table), leaves(Q, K, V, bias, table)
+    q, k, v, b, t = mine
+    out, lse = fagen.attention(q, k, v, score=program(bias=b, t=t, c=cap), return_lse=True, deterministic=True, device=CHIP)
+    loss(out, lse).backward()
+    q, k, v, b, t = its
+    of = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    near_by = torch.from_numpy(np.clip(I + OFF - J, 0, 7))
+    loss(*in_fp64(q, k, v, lambda s: of * s + b.double() + t.double()[:, near_by][None], None, False)).backward()
+    held(mine + [cap], its + [of])
+
+
+def test_gradients_of_sequences(chip):
+    torch = pytest.importorskip("torch")
+    lengths = torch.tensor([21, 13], dtype=torch.int32)
+    mine, its = leaves(Q, K, V, SLOPES), leaves(Q, K, V, SLOPES)
+    q, k, v, slopes = mine
+    out, lse = fagen.varlen_attention(q, k, v, seqlens_k=lengths, alibi_slopes=slopes, softcap=1.0, return_lse=True, device=CHIP)
+    loss(out, lse).backward()
+    q, k, v, slopes = its
+    both = [fagen.attention(q[i:i + 1], k[i:i + 1, :n], v[i:i + 1, :n], alibi_slopes=slopes, softcap=1.0, return_lse=True, device=CHIP)
+            for i, n in enumerate(lengths.tolist())]
+    loss(torch.cat([x for x, _ in both]), torch.cat([x for _, x in both])).backward()
+    held(mine, its)

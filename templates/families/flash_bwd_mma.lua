@@ -6,6 +6,7 @@
 -- workspace holds.
 
 local backward = include "families/backward_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local round_up = include "families/round_up.lua"
 
@@ -20,7 +21,7 @@ local function one_or_two(rows, warps, what)
   return false, ("%s: %d rows for %d warps, not 16 or 32 of each"):format(what, rows, warps)
 end
 
-return {
+return backward.family({
   doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics, dS recomputed or through memory",
   operation = "backward",
   features = backward.features,
@@ -64,7 +65,7 @@ return {
   supports = function(p, a)
     if p.bytes ~= 2 then return false, p.dtype .. " has no 16-bit operands" end
     if p.o ~= p.dtype then return false, "O in " .. p.o end
-    return true
+    return backward.differentiates(p)
   end,
 
   constraints = {
@@ -114,6 +115,11 @@ return {
     l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + (c.twins == 1 and 52 or c.br_part >= 64 and 84 or 60)
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     if p.has_dropout then l.regs_kv = l.regs_kv + l.kb * ((c.br_part + 63) // 64) + 8 end
+    if p.score and p.score.has_score then
+      local bends = p.score.bends and 4 or 0
+      l.regs_kv = l.regs_kv + p.score.regs_back + bends * l.kb * (c.br_part // 8)
+      l.regs_q = l.regs_q + (l.spill and 0 or p.score.regs_back + bends * l.qb * (c.q_bc // 8))
+    end
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)
   end,
@@ -138,7 +144,7 @@ return {
   work = function(p, c, a, l)
     local chunks, chunks_v = l.chunks, l.chunks_v
     local visible = p.b * p.hq * seen_share(p)
-    local row = 2 * (p.d + p.dv)
+    local row, program = 2 * (p.d + p.dv), program_cost(p)
     -- widths: 8-column blocks of a 16-row block's products with one row of operands.
     local function table_of(rows, cols, own, owners, n, parts, widths, copies, bytes)
       local pairs = rows * cols // 256
@@ -146,8 +152,8 @@ return {
       -- product.
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
-        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
-        issue = pairs * widths + rows * cols // 32 * (p.has_dropout and 23 or 6) + fragments // 512 + copies // 512 + c.warps * 60,
+        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1 + program.exps_back,
+        issue = pairs * widths + math.floor(rows * cols // 32 * ((p.has_dropout and 23 or 6) + program.issue_back)) + fragments // 512 + copies // 512 + c.warps * 60,
         smem_bytes = (fragments + copies) * 1.1, latency = 700 // c.stages + 300 * parts, tile_latency = 5000, bytes = math.max(1, bytes),
       }
     end
@@ -179,4 +185,4 @@ return {
     q.regs = l.regs_q
     return { backward.delta_work(p), kv, q }
   end,
-}
+})

@@ -9,6 +9,7 @@
 
 local backward = include "families/backward_family.lua"
 local hopper = include "families/hopper_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local round_up = include "families/round_up.lua"
 
@@ -67,10 +68,10 @@ end
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
 local function feeder_of(p, c)
-  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 <= 232 and 40 or FEEDER
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 + program_cost(p).regs_back <= 232 and 40 or FEEDER
 end
 
-return {
+return backward.family({
   doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
   features = backward.features,
@@ -126,7 +127,7 @@ return {
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.o ~= p.dtype then return false, "O in " .. p.o end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
-    return true
+    return backward.differentiates(p)
   end,
 
   constraints = {
@@ -141,9 +142,10 @@ return {
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
-      local need = matrices(p, c) + 28
+      local others = 28 + program_cost(p).regs_back
+      local need = matrices(p, c) + others
       if need <= most then return true end
-      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
+      return false, "gradients, S and dP with " .. others .. " others take " .. need .. " > " .. most .. " registers"
     end, upto = "dq", about = "registers" },
     { "turns", function(p, c)
       if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
@@ -208,7 +210,7 @@ return {
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
     -- Whether there are registers for dQ beside dP.
-    l.apart = l.consumer - matrices(p, c) >= l.dq + 36
+    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + program_cost(p).regs_back
     return backward.delta(l, p)
   end,
 
@@ -264,8 +266,8 @@ return {
     -- Q and dO come again for every tile of keys, K for every tile of queries, out of the L2, which was no limit on an H200.
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
-      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
-      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 150,
+      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + program_cost(p).issue_back)) + l.groups * 150,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 8 or 0),
       latency = latency, tile_latency = l.persistent and 4500 or 5500,
@@ -294,4 +296,4 @@ return {
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
     return { backward.delta_work(p), kv, fold, q }
   end,
-}
+})

@@ -13,8 +13,9 @@
 //|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
 //|   function pr.sees(query, key) return pr.seen(key, pr.first_key(query), pr.last_key(query)) end
 //|
-//|   -- Of one element: where the condition holds it becomes value.
+//|   -- Of one element: where the condition holds it becomes value, or what x, a function, prints.
 //|   local function set(of, x, value, condition)
+//|     if type(x) == "function" then return x(of, condition) end
 //|     if of.pair then
 const int $(of.pair);
 //|     end
@@ -89,6 +90,10 @@ const int hi = sequence.diag_hi() - (key - row), lo = $(pr.left and "sequence.di
 const int last = sequence.sk() - 1 - key;
 //|       table.insert(hidden, of.key .. " > last")
 //|     end
+//|     if pr.has_score then
+const int rows = sequence.sq() - row;  // whatever the program makes of queries after the last
+//|       table.insert(hidden, of.query .. " >= rows")
+//|     end
 //|     loops(of.inner, true, function() set(of, x, value, table.concat(hidden, " || ")) end)
 //|   end
 //|
@@ -104,6 +109,10 @@ const int hi = sequence.diag_hi() - (key - row);
 const int lo = sequence.diag_lo() - (key - row);
 //|       hidden = of.query .. " < first || " .. of.query .. " > end"
 //|     end
+//|     if pr.has_score then
+const int rows = sequence.sq() - row - 2 * t;  // whatever the program makes of queries after the last
+//|       hidden = hidden .. (" || %s >= rows"):format(of.query)
+//|     end
 //|     loops(of.outer, true, function()
 const int $(of.row);
 //|       if pr.right then
@@ -117,5 +126,14 @@ const int end = $(of.key) - lo - 2 * t;  // the last of them
 //|   end
 //|
 //|   -- What x holds of hidden pairs becomes value: -infinity() of scores, 0.f of P and dS.
-//|   function pr.hide(layout, x, value, past) told[layouts[layout].told](layouts[layout], x, value, past) end
+//|   function pr.hide(layout, x, value, past)
+//|     told[layouts[layout].told](layouts[layout], x, value, past)
+//|   end
+//|   -- The same of P as an operand of 16-bit elements, which becomes 0.
+//|   function pr.hide_operand(layout, operand)
+//|     told[layouts[layout].told](layouts[layout], function(of, condition)
+const int $(of.pair);
+if ($(condition)) $(operand)[x / 2] &= x % 2 ? 0xffffu : 0xffff0000u;
+//|     end)
+//|   end
 //| end

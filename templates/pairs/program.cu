@@ -30,6 +30,8 @@ $(line)
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
+//|   -- Whether gradients of scores take another factor on their way to the product.
+//|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -56,7 +58,7 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(has_score and program.members(packed()) or {}) do
+//|     for _, member in ipairs(has_score and program.members(packed(), pr.bends) or {}) do
   $(member);
 //|     end
 //|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
@@ -66,7 +68,7 @@ struct ScoreTile {
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, has_score and program.fill(packed()) or {})
+//|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
 //|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
   return t;
 }
@@ -112,6 +114,16 @@ template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
 //|     print_lines(program.pair(packed()))
 }
+//|     if pr.bends then
+// The same, and the derivative of the score by x * p.scale.
+template <bool CUT>
+__device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
+                                                 float &bend) {
+//|       print_lines(program.bend(packed()))
+}
+// What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
+__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
+//|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
 //|       ahead = ahead .. (", float a%d"):format(of.node)
@@ -259,6 +271,69 @@ if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
 //|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
 //|   -- there is nothing to compute again.
 //|   function pr.and_seen(m) return has_mask and (" && %s != -infinity()"):format(m) or "" end
+//|
+//|   -- ---- of the backward pass ----
+//|
+//|   -- Of one pair: statements before score_of_pair() and bent() are asked for, of a kernel in which `scored` is.
+//|   function pr.begin_pair(product, head, row, key)
+//|     if not pr.bends then return end
+float bend;
+const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key), 0, $(product), bend);
+//|   end
+//|   -- The score in its unit, pr.unit.
+//|   function pr.score_of_pair(product, head, row, key)
+//|     return pr.bends and "bent_score" or has_score and pr.score_of(product, head, row, key) or product
+//|   end
+//|   function pr.bent(probability) return pr.bends and ("bent(%s, bend)"):format(probability) or probability end
+//|
+//|   -- Where a thread comes from one head to the next.
+//|   function pr.begin_scores(head)
+//|     if not pr.of_pairs then return end
+ScoreTile scored = score_tile(p, sequence, (int)($(head)));
+//|   end
+//|   function pr.next_scores(condition)
+//|     if not pr.of_pairs then return end
+if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
+//|   end
+//|
+//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair.
+//|   local function probability_of(of, x, bend, cut)
+//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, of.column)
+//|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
+//|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
+//|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
+//|     local probability = pr.probability(score, pr.unit_log2, of.lse)
+//|     if pr.slopes and not pr.bends then
+//|       probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
+//|     end
+//|     return has_mask and ("score_sees<true>(%s) ? %s : 0.f"):format(place, probability) or probability
+//|   end
+//|   -- Of a tile: products become P; derivatives go to `bends`.
+//|   function pr.probabilities(layout, x, bends, cut)
+//|     local of = layouts[layout].score
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut));
+//|     end)
+//|   end
+//|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
+//|   function pr.bent_operand(layout, x, operand, cut)
+//|     local of = layouts[layout].score
+//|     loops({ of.loops[1] }, true, function()
+float probability[4];
+//|       loops({ of.loops[2], of.loops[3] }, true, function()
+//|         pr.own_row(of.row)
+float bend;
+probability[2 * h + e] = $(probability_of(of, x, "bend", cut));
+//|         if program.bend_is_finite and not has_mask then
+$(x)$(of.at) = probability[2 * h + e] * bend;
+//|         else
+$(x)$(of.at) = bent(probability[2 * h + e], bend);
+//|         end
+//|       end)
+$(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1] = pack2(probability[2], probability[3]);
+//|     end)
+//|   end
 //|
 //|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
 //|   function pr.add_sink(l, m, head, query, scale_log2, scale)

@@ -174,23 +174,24 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //|   if pr.left then
   if (key - (row + PART - 1) < sequence.diag_lo()) return false;
 //|   end
-  return key + 16 * KB <= sequence.sk() && row < sequence.sq();
+  return key + 16 * KB <= sequence.sk() && row$(pr.has_score and " + PART <=" or " <") sequence.sq();
 }
 //|   end
 //|
 //|   -- The same of a warpgroup's 64 keys from `key` on and a block of BR queries from `row` on, as the lines of a function.
 //|   function pr.whole_block()
   const int last = sequence.sk() - 1 - key;
+//|   local rows = pr.has_score and " && row + BR <= sequence.sq()" or ""
 //|   if not pr.right then
-  const bool whole = 63 <= last;
+  const bool whole = 63 <= last$(rows);
 //|   else
   // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
   const int hi = sequence.diag_hi() - (key - row);
 //|     if pr.left then
   const int lo = sequence.diag_lo() - (key - row);
-  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
+  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo$(rows);
 //|     else
-  const bool whole = 63 <= min(hi, last);
+  const bool whole = 63 <= min(hi, last)$(rows);
 //|     end
 //|   end
 //|   end
