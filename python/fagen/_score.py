@@ -83,7 +83,15 @@ def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: 
     return program if program is not None else of_keywords(softcap, alibi_slopes, sinks, causal) if named else None
 
 
-_known: Dict[Hashable, Score] = {}
+_known: Dict[str, Score] = {}
+KNOWN = 4096  # programs of keywords and of functions that are kept
+
+
+def shared(text: str) -> Score:
+    """The one program of a text that fagen itself wrote."""
+    if len(_known) >= KNOWN:
+        _known.clear()
+    return _known.get(text) or _known.setdefault(text, Score(text))
 
 
 def of_keywords(softcap: Any, slopes: Any, sinks: Any, causal: bool) -> Score:
@@ -109,9 +117,7 @@ def of_keywords(softcap: Any, slopes: Any, sinks: Any, causal: bool) -> Score:
         head.append(f'sinks = {WORDS[x.dtype]} "hq"')
         body += "function sink(b, h, i) return sinks[h] end\n"
         operands["sinks"] = sinks
-    text = "\n".join(head) + "\n" + body
-    found = _known.get(text) or _known.setdefault(text, Score(text))
-    return found(**operands)
+    return shared("\n".join(head) + "\n" + body)(**operands)
 
 
 # ---- operands ----
@@ -152,7 +158,7 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
         steps[k] = 0 if at < 0 or given[at] == 1 else v.strides[at]
         value.extent[k] = given[at] if n is None else n
         value.stride[k] = steps[k]
-    if not any(steps) and any((n or 0) > 1 for n in words):
+    if not any(steps) and any((given[k - front] if n is None else n) > 1 for k, n in enumerate(words)):
         raise invalid(f"{o.name}.shape", tuple(given), "more than one element: a scalar of the program is one number for all")
     return v, value
 
