@@ -43,7 +43,7 @@ class _Forward(_Mask, total=False):
     batch_invariant: bool
     softcap: float
     alibi_slopes: object
-    attn_mask: None
+    attn_mask: object
     sinks: object
     score: Optional[Score]
 

@@ -50,11 +50,12 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
-    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted, with
-        JAX and under torch.compile.
+    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted,
+        with JAX and under torch.compile.
     softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
-    attn_mask: not computed; Unsupported where it is set.
+    attn_mask: up to [b, hq, sq, sk], from the right; dimensions of length 1 are for all. Of bool: True where the query sees the key, beside
+        causal and window; of float32, float16 or bfloat16: added to scores, after softcap. Read in place, expanded dimensions once.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -65,11 +66,12 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     second derivative raises GradientUnsupported.
     """
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
-        from . import _score
-        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        from . import _keywords, _score
+        program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
         if program is not None:
             if is_jax(q):
-                raise Unsupported("score programs, softcap, alibi_slopes and sinks are not computed with JAX by this version; accepted: None")
+                raise Unsupported("score programs, softcap, alibi_slopes, attn_mask and sinks are not computed with JAX by this version; "
+                                  "accepted: None")
             return _score.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
                                 rng=rng, stream=stream, device=device)

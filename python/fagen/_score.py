@@ -13,11 +13,11 @@ from ._library import check, lib
 from ._plan import LSE, O, Plan, Plans
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, view
-from .errors import InvalidArgument, Unsupported, invalid
+from .errors import Unsupported, invalid
 
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
           _abi.FA_OPERAND_I64: "int64", _abi.FA_OPERAND_U8: "uint8", _abi.FA_OPERAND_BITS: "int32"}
-WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+TRUTHS = ("bool", "bool8")  # as libraries call them
 _plans = Plans()
 
 
@@ -72,17 +72,6 @@ def score(text: str) -> Score:
     return Score(text)
 
 
-def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, causal: bool) -> Optional[Score]:
-    """The program of a call's keywords; None: scores are as they are. Raises for what is not computed."""
-    shapes.unused({"attn_mask": attn_mask}, [None], shapes.SCORES)
-    named = (softcap is not None and softcap != 0) or alibi_slopes is not None or sinks is not None
-    if program is not None and not isinstance(program, Score):
-        raise invalid("score", repr(program), "what fagen.score() made, or None")
-    if program is not None and named:
-        raise InvalidArgument("score is set beside softcap, alibi_slopes or sinks; accepted: a program that has them all, or those alone")
-    return program if program is not None else of_keywords(softcap, alibi_slopes, sinks, causal) if named else None
-
-
 _known: Dict[str, Score] = {}
 KNOWN = 4096  # programs of keywords and of functions that are kept
 
@@ -92,32 +81,6 @@ def shared(text: str) -> Score:
     if len(_known) >= KNOWN:
         _known.clear()
     return _known.get(text) or _known.setdefault(text, Score(text))
-
-
-def of_keywords(softcap: Any, slopes: Any, sinks: Any, causal: bool) -> Score:
-    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance."""
-    operands: Dict[str, Any] = {}
-    head, value = [], "s"
-    if softcap:
-        head.append('cap = scalar(50, "float", 1e-6, 1e30)')
-        value, operands["cap"] = "cap * tanh(s / cap)", softcap
-    if slopes is not None:
-        x = view("alibi_slopes", slopes)
-        if len(x.shape) not in (1, 2) or x.dtype not in WORDS:
-            raise invalid("alibi_slopes", f"{x.dtype} {tuple(x.shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
-        head.append(f'slope = {WORDS[x.dtype]} "{"hq" if len(x.shape) == 1 else "b hq"}"')
-        value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
-        value += "(j - i - off)" if causal else "abs(j - i - off)"
-        operands["slope"] = slopes
-    body = f"function score(s, b, h, i, j) return {value} end\n" if value != "s" else ""
-    if sinks is not None:
-        x = view("sinks", sinks)
-        if len(x.shape) != 1 or x.dtype not in WORDS:
-            raise invalid("sinks", f"{x.dtype} {tuple(x.shape)}", "[hq] of float32, float16 or bfloat16")
-        head.append(f'sinks = {WORDS[x.dtype]} "hq"')
-        body += "function sink(b, h, i) return sinks[h] end\n"
-        operands["sinks"] = sinks
-    return shared("\n".join(head) + "\n" + body)(**operands)
 
 
 # ---- operands ----
@@ -138,9 +101,10 @@ def extents(shape: str, lengths: Dict[str, int]) -> Tuple[Optional[int], ...]:
 
 
 def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optional[int]) -> Tuple[View, _abi.ScoreValue]:
-    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index."""
-    v, wanted = view(o.name, x, stream), extents(o.shape, lengths)
+    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index. Truths are bytes."""
+    v, wanted = x if isinstance(x, View) else view(o.name, x, stream), extents(o.shape, lengths)
     kind = DTYPES[o.kind]
+    v = v._replace(dtype=kind) if kind == "uint8" and v.dtype in TRUTHS else v
     if v.dtype != kind:
         raise invalid(f"{o.name}.dtype", v.dtype, kind)
     shapes.same(o.name, v, "device", q.device, "q")
@@ -190,7 +154,7 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
 
 def refuse(program: Score, **inputs: Any) -> None:
     """Raises for what has no gradient yet, and where PyTorch would have to see through the call."""
-    tensors = {**inputs, **program.operands}
+    tensors = {name: x.keep if isinstance(x, View) else x for name, x in {**inputs, **program.operands}.items()}
     if not any(is_torch(x) for x in tensors.values()):
         return
     import torch

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from . import _abi, _score, _stage
+from . import _abi, _keywords, _score, _stage
 from . import _shapes as shapes
 from ._attention import context_of, output, stream_of
 from ._dense import log_sums, lse_strides
@@ -61,7 +61,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
     program = None
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
-        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
         if program is not None:
             _score.refuse(program, q=q, k=k, v=v)
             stream = _score.stream_of_torch(q, stream)

@@ -23,7 +23,8 @@ def tree_of(file):
 
 
 # The modules whose names users have, as type checkers read them; of the private ones what fagen's own stub takes.
-PUBLIC = ["__init__.pyi", "torch.pyi", "jax.pyi", "flash_attn.pyi", "flex.pyi", "sdpa.py", "wisdom.py", "errors.py", "integrations/transformers.py"]
+PUBLIC = ["__init__.pyi", "torch.pyi", "jax.pyi", "flash_attn.pyi", "flex.pyi", "sdpa.py", "wisdom.py", "errors.py",
+          "integrations/transformers.py"]
 IMPORTS = [node for node in tree_of("__init__.pyi").body if isinstance(node, ast.ImportFrom)]
 PRIVATE, TAKEN = [f"{node.module}.py" for node in IMPORTS if str(node.module)[0] == "_"], {a.name for node in IMPORTS for a in node.names}
 

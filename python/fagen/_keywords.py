@@ -1,0 +1,85 @@
+"""softcap, alibi_slopes, attn_mask and sinks: the keywords of a call that are score programs."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from ._score import TRUTHS, Score, shared
+from ._view import View, view
+from .errors import InvalidArgument, invalid
+
+WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+MASK = (("b", "b"), ("hq", "h"), ("sq", "i"), ("sk", "j"))  # lengths and indices of attn_mask
+
+
+def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, causal: bool, q: Any = None,
+          k: Any = None) -> Optional[Score]:
+    """The program of a call's keywords; None: scores are as they are. q, k: of a dense batch."""
+    named = (softcap is not None and softcap != 0) or not alibi_slopes is attn_mask is sinks is None
+    if program is not None and not isinstance(program, Score):
+        raise invalid("score", repr(program), "what fagen.score() made, or None")
+    if program is not None and named:
+        raise InvalidArgument("score is set beside softcap, alibi_slopes, attn_mask or sinks; accepted: a program that has them all, or "
+                              "those alone")
+    if attn_mask is not None and q is not None:
+        _fits(attn_mask, q, k)
+    return program if program is not None else of_keywords(softcap, alibi_slopes, attn_mask, sinks, causal) if named else None
+
+
+def _fits(mask: Any, q: Any, k: Any) -> None:
+    """Raises where a mask, expanded as it may be, has another length than the batch; shapes of q and k are looked at elsewhere."""
+    have, of_q, of_k = (tuple(getattr(x, "shape", ())) for x in (mask, q, k))
+    if len(of_q) != 4 or len(of_k) != 4:
+        return
+    wanted = (of_q[0], of_q[2], of_q[1], of_k[1])
+    if len(have) > 4 or any(m not in (n, 1) for m, n in zip(have[::-1], wanted[::-1])):
+        raise invalid("attn_mask.shape", have, f"{wanted}, [b, hq, sq, sk], from the right; 1 is for all")
+
+
+def of_keywords(softcap: Any, slopes: Any, mask: Any, sinks: Any, causal: bool) -> Score:
+    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance. Then a mask, as PyTorch's
+    scaled_dot_product_attention has it."""
+    operands: Dict[str, Any] = {}
+    head, value, body = [], "s", ""  # type: List[str], str, str
+    if softcap:
+        head.append('cap = scalar(50, "float", 1e-6, 1e30)')
+        value, operands["cap"] = "cap * tanh(s / cap)", softcap
+    if slopes is not None:
+        x = view("alibi_slopes", slopes)
+        if len(x.shape) not in (1, 2) or x.dtype not in WORDS:
+            raise invalid("alibi_slopes", f"{x.dtype} {tuple(x.shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
+        head.append(f'slope = {WORDS[x.dtype]} "{"hq" if len(x.shape) == 1 else "b hq"}"')
+        value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
+        value += "(j - i - off)" if causal else "abs(j - i - off)"
+        operands["slope"] = slopes
+    if mask is not None:
+        element, shape, index, operands["attn_mask"] = of_mask(mask)
+        head.append(f'attn_mask = {element} "{shape}"')
+        if element == "u8":
+            body = f"function mask(b, h, i, j) return attn_mask{index} ~= 0 end\n"
+        else:
+            value += f" + attn_mask{index}"
+    if sinks is not None:
+        x = view("sinks", sinks)
+        if len(x.shape) != 1 or x.dtype not in WORDS:
+            raise invalid("sinks", f"{x.dtype} {tuple(x.shape)}", "[hq] of float32, float16 or bfloat16")
+        head.append(f'sinks = {WORDS[x.dtype]} "hq"')
+        body += "function sink(b, h, i) return sinks[h] end\n"
+        operands["sinks"] = sinks
+    if value != "s":
+        body = f"function score(s, b, h, i, j) return {value} end\n{body}"
+    return shared("\n".join(head) + "\n" + body)(**operands)
+
+
+def of_mask(mask: Any) -> Tuple[str, str, str, View]:
+    """Element, shape and index of attn_mask, and its elements without dimensions that are expanded, or of length 1: what does not depend on
+    an index is read once."""
+    x = view("attn_mask", mask)
+    element = "u8" if x.dtype in TRUTHS else WORDS.get(x.dtype)
+    if element is None or len(x.shape) > len(MASK):
+        raise invalid("attn_mask", f"{x.dtype} {tuple(x.shape)}", "up to 4 dimensions, [b, hq, sq, sk], of bool (True: is seen), or of "
+                      "float32, float16 or bfloat16 (is added)")
+    there = [(k, word, i) for k, (word, i) in enumerate(MASK[len(MASK) - len(x.shape):]) if x.shape[k] != 1 and x.strides[k]]
+    kept = x._replace(shape=tuple(x.shape[k] for k, _, _ in there) or (1,), strides=tuple(x.strides[k] for k, _, _ in there) or (1,))
+    if not there:
+        return element, "1", "[0]", kept
+    return element, " ".join(word for _, word, _ in there), "".join(f"[{i}]" for _, _, i in there), kept
