@@ -1,7 +1,7 @@
 """softcap, alibi_slopes, attn_mask and sinks: the keywords of a call that are score programs."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ._score import TRUTHS, Score, shared
 from ._view import View, view
@@ -22,7 +22,8 @@ def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: 
                               "those alone")
     if attn_mask is not None and q is not None:
         _fits(attn_mask, q, k)
-    return program if program is not None else of_keywords(softcap, alibi_slopes, attn_mask, sinks, causal) if named else None
+    masks = [] if attn_mask is None else [("attn_mask", attn_mask)]
+    return program if program is not None else of_keywords(softcap, alibi_slopes, masks, sinks, causal) if named else None
 
 
 def _fits(mask: Any, q: Any, k: Any) -> None:
@@ -35,11 +36,11 @@ def _fits(mask: Any, q: Any, k: Any) -> None:
         raise invalid("attn_mask.shape", have, f"{wanted}, [b, hq, sq, sk], from the right; 1 is for all")
 
 
-def of_keywords(softcap: Any, slopes: Any, mask: Any, sinks: Any, causal: bool) -> Score:
-    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance. Then a mask, as PyTorch's
-    scaled_dot_product_attention has it."""
+def of_keywords(softcap: Any, slopes: Any, masks: Sequence[Tuple[str, Any]], sinks: Any, causal: bool) -> Score:
+    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance. Then masks, by their names,
+    as PyTorch's scaled_dot_product_attention has one: -inf of an element hides, and a row of the lowest numbers weighs all keys alike."""
     operands: Dict[str, Any] = {}
-    head, value, body = [], "s", ""  # type: List[str], str, str
+    head, value, body, added, seen = [], "s", "", "", []  # type: List[str], str, str, str, List[str]
     if softcap:
         head.append('cap = scalar(50, "float", 1e-6, 1e30)')
         value, operands["cap"] = "cap * tanh(s / cap)", softcap
@@ -51,13 +52,11 @@ def of_keywords(softcap: Any, slopes: Any, mask: Any, sinks: Any, causal: bool) 
         value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
         value += "(j - i - off)" if causal else "abs(j - i - off)"
         operands["slope"] = slopes
-    if mask is not None:
-        element, shape, index, operands["attn_mask"] = of_mask(mask)
-        head.append(f'attn_mask = {element} "{shape}"')
-        if element == "u8":
-            body = f"function mask(b, h, i, j) return attn_mask{index} ~= 0 end\n"
-        else:
-            value += f" + attn_mask{index}"
+    for name, mask in masks:
+        element, shape, index, operands[name] = of_mask(name, mask)
+        head.append(f'{name} = {element} "{shape}"')
+        seen.append(f"{name}{index} ~= 0" if element == "u8" else f"{name}{index} > -huge")
+        added += "" if element == "u8" else f" + {name}{index}"
     if sinks is not None:
         x = view("sinks", sinks)
         if len(x.shape) != 1 or x.dtype not in WORDS:
@@ -65,18 +64,22 @@ def of_keywords(softcap: Any, slopes: Any, mask: Any, sinks: Any, causal: bool) 
         head.append(f'sinks = {WORDS[x.dtype]} "hq"')
         body += "function sink(b, h, i) return sinks[h] end\n"
         operands["sinks"] = sinks
-    if value != "s":
+    if seen:
+        body += f"function mask(b, h, i, j) return {' and '.join(seen)} end\n"
+    if added:
+        body = f"function score(s, b, h, i, j)\n  local x = {value}{added}\n  return x < -1e30 and -1e30 or x\nend\n{body}"
+    elif value != "s":
         body = f"function score(s, b, h, i, j) return {value} end\n{body}"
     return shared("\n".join(head) + "\n" + body)(**operands)
 
 
-def of_mask(mask: Any) -> Tuple[str, str, str, View]:
-    """Element, shape and index of attn_mask, and its elements without dimensions that are expanded, or of length 1: what does not depend on
-    an index is read once."""
-    x = view("attn_mask", mask)
+def of_mask(name: str, mask: Any) -> Tuple[str, str, str, View]:
+    """Element, shape and index of a mask, and its elements without dimensions that are expanded, or of length 1: what does not depend on an
+    index is read once."""
+    x = view(name, mask)
     element = "u8" if x.dtype in TRUTHS else WORDS.get(x.dtype)
     if element is None or len(x.shape) > len(MASK):
-        raise invalid("attn_mask", f"{x.dtype} {tuple(x.shape)}", "up to 4 dimensions, [b, hq, sq, sk], of bool (True: is seen), or of "
+        raise invalid(name, f"{x.dtype} {tuple(x.shape)}", "up to 4 dimensions, [b, hq, sq, sk], of bool (True: is seen), or of "
                       "float32, float16 or bfloat16 (is added)")
     there = [(k, word, i) for k, (word, i) in enumerate(MASK[len(MASK) - len(x.shape):]) if x.shape[k] != 1 and x.strides[k]]
     kept = x._replace(shape=tuple(x.shape[k] for k, _, _ in there) or (1,), strides=tuple(x.strides[k] for k, _, _ in there) or (1,))

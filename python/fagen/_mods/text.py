@@ -1,6 +1,7 @@
 """What was recorded of functions, as the text of a score program: declarations, a line for each value that is used twice."""
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -49,12 +50,15 @@ class Writer:
         self.numbers: Dict[str, Path] = {}
         self.baked: Set[Path] = set()
         self.eps = torch.finfo(torch.float32).eps
+        self.hides = False  # whether scores may be -inf
 
     def function(self, name: str, recorded: Recorded, paths: Dict[str, Path]) -> None:
         """paths: of each number, by the name of its node."""
         _Function(self, name, recorded, paths).write(BOOL if name == "mask" else FLOAT)
 
     def finish(self) -> Written:
+        if self.hides and not any([line.startswith("function mask") for line, _ in self.body]):  # else a row of -inf alone is NaN
+            self.body.append(("function mask(b, h, i, j) return true end", ""))
         lines = [(x, "") for x in self.head] + self.body
         return Written("\n".join(x for x, _ in lines) + "\n", {i + 1: place for i, (_, place) in enumerate(lines) if place}, self.tensors,
                        self.numbers, self.baked, self.eps)
@@ -120,6 +124,7 @@ class _Function:
         self.writer.body.append((f"function {self.name}({', '.join(NAMES[self.name])})", ""))
         for node in order:
             self.values[id(node)] = self.settled(node)
+            self.writer.hides |= self.name == "score" and hides(node)
         place = result.place if isinstance(result, Node) else ""
         found = as_number(self.value(result, place), kind)
         self.writer.body += [(f"  return {bare(found.text)}", place), ("end", "")]
@@ -210,6 +215,20 @@ class _Function:
             return literal(x.item(), place)
         found = Value(self.writer.array(x, place) + "[0]", _kind(x.dtype), 1)
         return Value(f"({found.text} ~= 0)", BOOL, 2) if x.dtype == torch.bool else found
+
+
+def hides(node: Node) -> bool:
+    """Whether a score may be -inf by a node: by a constant, or by an element of a tensor for each query and key."""
+    if any([isinstance(x, float) and math.isinf(x) for x in node.arguments]):
+        return True
+    return node.op == "lookup" and node.dtype.is_floating_point and {"i", "j"} <= {name for x in node.arguments[1:] for name in _reads(x)}
+
+
+def _reads(x: Any) -> Set[str]:
+    """The inputs that a value is made of."""
+    if not isinstance(x, Node):
+        return set()
+    return {x.name} if x.op == "input" else {name for y in x.arguments for name in _reads(y)}
 
 
 def _kind(dtype: torch.dtype) -> str:
