@@ -51,7 +51,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
     score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted,
-        with JAX and under torch.compile.
+        and with JAX.
     softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
     attn_mask: up to [b, hq, sq, sk], from the right; dimensions of length 1 are for all. Of bool: True where the query sees the key, beside
@@ -72,9 +72,13 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
             if is_jax(q):
                 raise Unsupported("score programs, softcap, alibi_slopes, attn_mask and sinks are not computed with JAX by this version; "
                                   "accepted: None")
-            return _score.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
-                                rng=rng, stream=stream, device=device)
+            call = _score.dense
+            if is_torch(q):
+                from . import torch as of_torch
+                call = of_torch.attention_score if of_torch.sees() else call
+            return call(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
+                        lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                        stream=stream, device=device)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,

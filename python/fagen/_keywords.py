@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ._score import TRUTHS, Score, shared
-from ._view import View, view
+from ._view import is_torch, layout_of, view
 from .errors import InvalidArgument, invalid
 
 WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -45,11 +45,11 @@ def of_keywords(softcap: Any, slopes: Any, masks: Sequence[Tuple[str, Any]], sin
         head.append('cap = scalar(50, "float", 1e-6, 1e30)')
         value, operands["cap"] = "cap * tanh(s / cap)", softcap
     if slopes is not None:
-        x = view("alibi_slopes", slopes)
-        if len(x.shape) not in (1, 2) or x.dtype not in WORDS:
-            raise invalid("alibi_slopes", f"{x.dtype} {tuple(x.shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
-        head.append(f'slope = {WORDS[x.dtype]} "{"hq" if len(x.shape) == 1 else "b hq"}"')
-        value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
+        shape, _, dtype = layout_of("alibi_slopes", slopes)
+        if len(shape) not in (1, 2) or dtype not in WORDS:
+            raise invalid("alibi_slopes", f"{dtype} {tuple(shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
+        head.append(f'slope = {WORDS[dtype]} "{"hq" if len(shape) == 1 else "b hq"}"')
+        value += f" {'+' if causal else '-'} {'slope[h]' if len(shape) == 1 else 'slope[b][h]'} * "
         value += "(j - i - off)" if causal else "abs(j - i - off)"
         operands["slope"] = slopes
     for name, mask in masks:
@@ -58,10 +58,10 @@ def of_keywords(softcap: Any, slopes: Any, masks: Sequence[Tuple[str, Any]], sin
         seen.append(f"{name}{index} ~= 0" if element == "u8" else f"{name}{index} > -huge")
         added += "" if element == "u8" else f" + {name}{index}"
     if sinks is not None:
-        x = view("sinks", sinks)
-        if len(x.shape) != 1 or x.dtype not in WORDS:
-            raise invalid("sinks", f"{x.dtype} {tuple(x.shape)}", "[hq] of float32, float16 or bfloat16")
-        head.append(f'sinks = {WORDS[x.dtype]} "hq"')
+        shape, _, dtype = layout_of("sinks", sinks)
+        if len(shape) != 1 or dtype not in WORDS:
+            raise invalid("sinks", f"{dtype} {tuple(shape)}", "[hq] of float32, float16 or bfloat16")
+        head.append(f'sinks = {WORDS[dtype]} "hq"')
         body += "function sink(b, h, i) return sinks[h] end\n"
         operands["sinks"] = sinks
     if seen:
@@ -73,16 +73,26 @@ def of_keywords(softcap: Any, slopes: Any, masks: Sequence[Tuple[str, Any]], sin
     return shared("\n".join(head) + "\n" + body)(**operands)
 
 
-def of_mask(name: str, mask: Any) -> Tuple[str, str, str, View]:
+def of_mask(name: str, mask: Any) -> Tuple[str, str, str, Any]:
     """Element, shape and index of a mask, and its elements without dimensions that are expanded, or of length 1: what does not depend on an
     index is read once."""
-    x = view(name, mask)
-    element = "u8" if x.dtype in TRUTHS else WORDS.get(x.dtype)
-    if element is None or len(x.shape) > len(MASK):
-        raise invalid(name, f"{x.dtype} {tuple(x.shape)}", "up to 4 dimensions, [b, hq, sq, sk], of bool (True: is seen), or of "
+    shape, strides, dtype = layout_of(name, mask)
+    element = "u8" if dtype in TRUTHS else WORDS.get(dtype)
+    if element is None or len(shape) > len(MASK):
+        raise invalid(name, f"{dtype} {tuple(shape)}", "up to 4 dimensions, [b, hq, sq, sk], of bool (True: is seen), or of "
                       "float32, float16 or bfloat16 (is added)")
-    there = [(k, word, i) for k, (word, i) in enumerate(MASK[len(MASK) - len(x.shape):]) if x.shape[k] != 1 and x.strides[k]]
-    kept = x._replace(shape=tuple(x.shape[k] for k, _, _ in there) or (1,), strides=tuple(x.strides[k] for k, _, _ in there) or (1,))
+    there = [(k, word, i) for k, (word, i) in enumerate(MASK[len(MASK) - len(shape):]) if shape[k] != 1 and strides[k]]
+    kept = without(name, mask, [k for k, _, _ in there])
     if not there:
         return element, "1", "[0]", kept
-    return element, " ".join(word for _, word, _ in there), "".join(f"[{i}]" for _, _, i in there), kept
+    return element, " ".join([word for _, word, _ in there]), "".join([f"[{i}]" for _, _, i in there]), kept
+
+
+def without(name: str, x: Any, dims: List[int]) -> Any:
+    """The first elements of all dimensions but these; of one element at least [1]."""
+    if is_torch(x):
+        for k in reversed(range(x.dim())):
+            x = x if k in dims else x.select(k, 0)
+        return x if dims else x.reshape(1)
+    v = view(name, x)
+    return v._replace(shape=tuple(v.shape[k] for k in dims) or (1,), strides=tuple(v.strides[k] for k in dims) or (1,))

@@ -9,10 +9,11 @@ from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tu
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._context import Context
+from ._mask import Mask, mask_of, scale_of
 from ._library import check, lib
 from ._plan import LSE, O, Plan, Plans
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, view
+from ._view import View, empty_like, is_torch, traced, view
 from .errors import Unsupported, invalid
 
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
@@ -46,7 +47,8 @@ class Score:
             raise invalid("text", repr(text), "a score program, as docs/scores.md has it")
         self.text = text
         self.operands: Dict[str, Any] = operands or {}
-        self._made: "weakref.WeakKeyDictionary[Context, Made]" = weakref.WeakKeyDictionary() if of is None else of._made
+        self._root = self if of is None else of._root
+        self._objects: Optional["weakref.WeakKeyDictionary[Context, Made]"] = None
 
     def __call__(self, **operands: Any) -> "Score":
         return Score(self.text, {**self.operands, **operands}, self)
@@ -56,14 +58,17 @@ class Score:
 
     def made(self, context: Context) -> Made:
         """The object of a context. It lives as long as that."""
-        found = self._made.get(context)
+        root = self._root
+        if root._objects is None:
+            root._objects = weakref.WeakKeyDictionary()
+        found = root._objects.get(context)
         if found is None:
             address, info = C.c_void_p(), _abi.ScoreOperandInfo(size=C.sizeof(_abi.ScoreOperandInfo))
             check(lib.fa_score_create(context.handle, self.text.encode(), C.byref(address)))
             listed: List[Operand] = []
             while lib.fa_score_operand_at(context.handle, address, len(listed), C.byref(info)) == 0:
                 listed.append(Operand(info.name.decode(), info.kind, info.shape.decode(), info.value))
-            found = self._made[context] = Made(address.value or 0, tuple(listed))
+            found = root._objects[context] = Made(address.value or 0, tuple(listed))
         return found
 
 
@@ -77,7 +82,9 @@ KNOWN = 4096  # programs of keywords and of functions that are kept
 
 
 def shared(text: str) -> Score:
-    """The one program of a text that fagen itself wrote."""
+    """The one program of a text that fagen itself wrote; while a program is traced one of its own."""
+    if traced():
+        return Score(text)
     if len(_known) >= KNOWN:
         _known.clear()
     return _known.get(text) or _known.setdefault(text, Score(text))
@@ -153,7 +160,7 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
 # ---- a call ----
 
 def refuse(program: Score, **inputs: Any) -> None:
-    """Raises for what has no gradient yet, and where PyTorch would have to see through the call."""
+    """Raises for what has no gradient yet."""
     tensors = {name: x.keep if isinstance(x, View) else x for name, x in {**inputs, **program.operands}.items()}
     if not any(is_torch(x) for x in tensors.values()):
         return
@@ -162,9 +169,6 @@ def refuse(program: Score, **inputs: Any) -> None:
         if is_torch(x) and x.requires_grad and torch.is_grad_enabled():
             raise Unsupported(f"{name}.requires_grad is True: gradients of score programs are not computed by this version; accepted: "
                               "torch.no_grad(), or detached tensors")
-    if torch.compiler.is_compiling():
-        raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the "
-                          "call")
 
 
 def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
@@ -225,16 +229,21 @@ def dense(program: Score, q: Any, k: Any, v: Any, *, causal: bool, window: Any, 
           lse: Any, out_dtype: Any, tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int],
           device: Any) -> Any:
     """fagen.attention with a program."""
+    refuse(program, q=q, k=k, v=v)
+    return attend(program, q, k, v, mask_of(causal, window, diagonal), scale_of(scale), return_lse, out, lse, out_dtype, tf32,
+                  batch_invariant, dropout_p, rng, stream_of_torch(q, stream), device)
+
+
+def attend(program: Score, q: Any, k: Any, v: Any, mask: Mask, factor: float, return_lse: bool, out: Any, lse: Any, out_dtype: Any,
+           tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int], device: Any) -> Any:
+    """The call itself: out, or (out, lse) of new tensors or those given."""
     from . import _dense
     from ._attention import context_of, output, stream_of
     from ._dropout import RNG, probability, state
-    from ._mask import mask_of, scale_of
-    refuse(program, q=q, k=k, v=v)
-    stream = stream_of_torch(q, stream)
     inputs = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     at, ctx = stream_of(inputs, stream), context_of(inputs[0], device)
     _dense.checked(*inputs)
-    mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
+    p = probability(dropout_p)
     random = state(rng, p, inputs[0], stream)
     (b, sq, hq, _), (_, sk, hkv, dv) = inputs[0].shape, inputs[2].shape
     out, result = output(q, inputs[0], out, (b, sq, hq, dv), out_dtype, stream)

@@ -62,6 +62,14 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     program = None
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        if program is not None and is_torch(q):
+            from . import torch as of_torch
+            if of_torch.sees():
+                return of_torch.varlen_attention_score(program, q, k, v, arrays=options, max_seqlen_q=max_seqlen_q,
+                                                       max_seqlen_k=max_seqlen_k, causal=causal, window=window, diagonal=diagonal,
+                                                       scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
+                                                       batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream,
+                                                       device=device)
         if program is not None:
             _score.refuse(program, q=q, k=k, v=v)
             stream = _score.stream_of_torch(q, stream)

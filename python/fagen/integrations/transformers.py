@@ -214,14 +214,15 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
                               f"function of \"{NAME}\" makes of a 2-dimensional mask")
     words = attention_mask[:, 0, 0].unbind(-1)
     rows, keys = words[-1].contiguous(), words[-2].contiguous()
-    # Rows of padding are not written. A call that writes to `out` has no gradient, and no dropout.
+    # Rows of padding are not written. A call that writes to `out` has no gradient, no dropout, and is not traced with a program.
     learns = dropout > 0 or torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    options["out"] = None if learns else q.new_zeros((*q.shape[:3], v.shape[3]))
+    fresh = learns or "score" in options
+    options["out"] = None if fresh else q.new_zeros((*q.shape[:3], v.shape[3]))
     if len(words) == 2:
         out = varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)
     else:
         out = from_the_left(q, k, v, words[0], keys, rows, learns, options)
-    if learns:
+    if fresh:
         place = torch.arange(q.shape[1], device=q.device)
         out = torch.where((place < rows[:, None])[:, :, None, None], out, 0)
     return out, None
