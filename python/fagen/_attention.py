@@ -1,7 +1,6 @@
 """fagen.attention: dense batches of any library's tensors."""
 from __future__ import annotations
 
-import sys
 from typing import Any, Optional, Sequence, Tuple, Union
 
 from . import _abi, _dense, _stage
@@ -10,17 +9,11 @@ from ._dropout import RNG, probability, state
 from ._mask import Mask, Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
-from ._view import View, empty_like, fresh, is_torch, view
+from ._view import View, empty_like, fresh, is_jax, is_torch, view
 from ._context import Context, context, simulator_named
-from .errors import InvalidArgument, Unsupported, invalid
+from .errors import InvalidArgument, invalid
 
 _plans = Plans()
-
-
-def is_jax(x: Any) -> bool:
-    """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(x, jax.Array)
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
@@ -50,8 +43,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
-    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted,
-        and with JAX.
+    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is
+        wanted. With JAX its numbers are static.
     softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
     attn_mask: up to [b, hq, sq, sk], from the right; dimensions of length 1 are for all. Of bool: True where the query sees the key, beside
@@ -67,16 +60,13 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     """
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         from . import _keywords, _score
-        program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
-        if program is not None:
-            if is_jax(q):
-                raise Unsupported("score programs, softcap, alibi_slopes, attn_mask and sinks are not computed with JAX by this version; "
-                                  "accepted: None")
+        score = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
+        if score is not None and not is_jax(q):
             call = _score.dense
             if is_torch(q):
                 from . import torch as of_torch
                 call = of_torch.attention_score if of_torch.sees() else call
-            return call(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
+            return call(score, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
                         lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
                         stream=stream, device=device)
     if is_torch(q):
@@ -89,7 +79,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
-                                dropout_p=dropout_p, rng=rng, device=device)
+                                dropout_p=dropout_p, rng=rng, score=score, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     if deterministic is not False or batch_invariant is not False:
         shapes.flag("deterministic", deterministic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ._score import TRUTHS, Score, shared
-from ._view import is_torch, layout_of, view
+from ._view import is_jax, is_torch, layout_of, view
 from .errors import InvalidArgument, invalid
 
 WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -90,6 +90,8 @@ def of_mask(name: str, mask: Any) -> Tuple[str, str, str, Any]:
 
 def without(name: str, x: Any, dims: List[int]) -> Any:
     """The first elements of all dimensions but these; of one element at least [1]."""
+    if is_jax(x):  # whose dimensions are expanded where they are of length 1 alone
+        return x.reshape(tuple(x.shape[k] for k in dims) or (1,))
     if is_torch(x):
         for k in reversed(range(x.dim())):
             x = x if k in dims else x.select(k, 0)

@@ -51,6 +51,12 @@ def is_torch(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_jax(x: Any) -> bool:
+    """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
 def traced() -> bool:
     """Whether PyTorch traces a program, or a mode sees what is called: tensors may have no memory then."""
     torch = sys.modules.get("torch")
@@ -148,6 +154,8 @@ def layout_of(name: str, x: Any) -> Layout:
     """Shape, strides and type of a tensor, whose memory may not be there yet while PyTorch traces a program."""
     if traced() and is_torch(x):
         return tuple(x.shape), tuple(x.stride()), str(x.dtype).replace("torch.", "")
+    if is_jax(x):
+        return tuple(x.shape), packed(x.shape), x.dtype.name
     v = view(name, x)
     return v.shape, v.strides, v.dtype
 
