@@ -30,6 +30,7 @@ BUCKETS, ONE = tensor(4, HQ, 32), torch.tensor(0.5)
 DOCUMENT, ENDS = torch.arange(SK) // 17, torch.tensor([9, 30])
 VISIBLE, BYTES = torch.rand(B, 1, SQ, SK, generator=torch.Generator().manual_seed(1)) > 0.4, torch.arange(SK, dtype=torch.uint8)
 CHUNK, WIDTH = 16, 7
+HOLES = torch.where(torch.arange(SQ) == 3, -math.inf, 0.0)[:, None].repeat(1, SK)
 
 
 def softcap(cap):
@@ -230,6 +231,18 @@ def test_what_may_change_unseen_is_translated_each_time():
     assert "<= 4" in flex.program(mask_mod=holder.mask, **SIZES).text
     scaled = flex.program(score_mod=lambda score, b, h, q, k: score + (SLOPES * 2)[h], **SIZES)  # made when it was translated
     assert torch.equal(scaled.operands["t"], SLOPES * 2)
+    limit = torch.tensor(5)
+    for n in (5, 6):
+        limit.fill_(n)
+        assert f"<= {n}" in flex.program(mask_mod=lambda b, h, q, k: q - k <= limit.item(), **SIZES).text
+    most = SLOPES.clone()
+
+    def by_the_most(score, b, h, q, k):
+        return score * most.max() + torch.tensor(0.25)
+    for factor in (1, 3):
+        most.copy_(SLOPES * factor)
+        found = flex.program(score_mod=by_the_most, **SIZES)
+        assert found.operands["t"].item() == most.max() and "0.25" in found.text
 
 
 def test_a_number_that_python_decides_by_is_part_of_the_text():
@@ -293,6 +306,16 @@ def test_kernels_compute_it(chip, score, mask):
     functions = {"score": score and SCORES[score][0], "mask": mask and MASKS[mask][0]}
     out, lse = flex.flex_attention(Q, K, V, score_mod=functions["score"], mask_mod=functions["mask"], enable_gqa=True, return_lse=True)
     wanted = exact(**functions)
+    close(out, wanted[0], 1e-5)
+    close(lse, wanted[1], 1e-5)
+
+
+@pytest.mark.parametrize("score", [lambda score, b, h, q, k: torch.where(q != 3, score, -math.inf),
+                                   lambda score, b, h, q, k: score + HOLES[q, k]], ids=["a constant", "a tensor"])
+def test_a_row_of_minus_infinity_alone_is_0(chip, score):
+    out, lse = flex.flex_attention(Q, K, V, score_mod=score, enable_gqa=True, return_lse=True)
+    wanted = exact(score)
+    assert not out[:, :, 3].any() and (lse[:, :, 3] == -math.inf).all()
     close(out, wanted[0], 1e-5)
     close(lse, wanted[1], 1e-5)
 

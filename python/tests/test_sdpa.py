@@ -60,6 +60,12 @@ def test_masks_of_other_dimensions(chip):
         close(fagen.sdpa.scaled_dot_product_attention(*x, mask), own(*x, mask))
     with pytest.raises(fagen.InvalidArgument, match="attn_mask is set beside is_causal"):
         fagen.sdpa.scaled_dot_product_attention(Q, K, V, ADDED, is_causal=True)
+    rows = torch.zeros(24, 33)
+    rows[1], rows[2] = -torch.inf, torch.finfo(torch.float32).min  # no key is seen; all weigh the same
+    out = fagen.sdpa.scaled_dot_product_attention(Q, K, V, rows)
+    close(out[:, :, 3:], own(Q, K, V)[:, :, 3:])
+    assert not out[:, :, 1].any()
+    close(out[:, :, 2], V.mean(2))
     hidden = fagen.sdpa.scaled_dot_product_attention(Q, K, V, torch.zeros(24, 33, dtype=torch.bool))
     assert not hidden.any()
 

@@ -134,6 +134,19 @@ def test_masks_of_one_s_own(chip, family):
     assert (wanted - found)[holes.bool()].abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("family", ["gemma2", "gpt_oss"])
+def test_compiled(chip, family):
+    ours.register()
+    torch.manual_seed(0)
+    model = FAMILIES[family]().eval()
+    model.set_attn_implementation(ours.NAME)
+    for options in ({}, {"attention_mask": mask_of("left")}, {"attention_mask": own_mask()}):
+        torch._dynamo.reset()
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        with torch.no_grad():
+            assert compiled(IDS, use_cache=False, **options).logits.equal(model(IDS, use_cache=False, **options).logits)
+
+
 def test_any_mask_function_is_a_matrix():
     from transformers import masking_utils as theirs
     chunked = theirs.chunked_causal_mask_function(6, torch.tensor([0, 2]))

@@ -27,7 +27,8 @@ class Node:
 
 class Recorded(NamedTuple):
     result: Any  # a node, a number, or a tensor that depends on no input
-    fresh: Dict[int, torch.Tensor]  # tensors that were made while the function ran, by id
+    fresh: Dict[int, torch.Tensor]  # tensors that the function made of constants, by id
+    looked: bool  # whether it asked for the value of a tensor that it holds
 
 
 def where() -> str:
@@ -49,6 +50,7 @@ class _Operators(TorchDispatchMode):
         super().__init__()
         self.of: Dict[int, Node] = {}
         self.fresh: Dict[int, torch.Tensor] = {}
+        self.looked = False
         self.kept: List[Any] = []  # so that no id is used a second time
 
     def know(self, x: torch.Tensor, node: Node) -> torch.Tensor:
@@ -66,10 +68,13 @@ class _Operators(TorchDispatchMode):
         name = func._schema.name
         if not any([isinstance(x, torch.Tensor) and id(x) in self.of for x in leaves]):
             found = func(*args, **kwargs)
+            self.looked |= name == "aten::_local_scalar_dense"
+            constant = name in ("aten::lift_fresh", "aten::lift_fresh_copy") or all(
+                [id(x) in self.fresh for x in leaves if isinstance(x, torch.Tensor)])
             for x in tree_flatten(found)[0]:
                 if isinstance(x, torch.Tensor):
                     self.kept.append(x)
-                    self.fresh[id(x)] = x
+                    self.fresh.update({id(x): x} if constant else {})
             return found
         if name == "aten::_local_scalar_dense":
             raise refuse(where(), "the function asks for the value of a score or an index (if, and, or, not, int(), math.* of a tensor)",
@@ -129,10 +134,10 @@ def record(function: Callable[..., Any], inputs: Named, numbers: Named) -> Recor
     with torch.no_grad(), operators, _Lookups(operators):
         found = function(*(x for _, x in inputs))
     if isinstance(found, torch.Tensor):
-        return Recorded(operators.known(found), operators.fresh)
+        return Recorded(operators.known(found), operators.fresh, operators.looked)
     if not isinstance(found, (bool, int, float)):
         raise Unsupported(f"{_named(function)} gives a {type(found).__name__}; accepted: a tensor of one element")
-    return Recorded(found, operators.fresh)
+    return Recorded(found, operators.fresh, operators.looked)
 
 
 def _named(function: Any) -> str:

@@ -30,6 +30,7 @@ class Written(NamedTuple):
     tensors: Dict[str, torch.Tensor]
     numbers: Dict[str, Path]
     baked: Set[Path]
+    looked: bool  # whether functions asked for values of what they hold
     eps: float  # of the coarsest numbers that the functions computed with
 
 
@@ -50,10 +51,12 @@ class Writer:
         self.numbers: Dict[str, Path] = {}
         self.baked: Set[Path] = set()
         self.eps = torch.finfo(torch.float32).eps
+        self.looked = False
         self.hides = False  # whether scores may be -inf
 
     def function(self, name: str, recorded: Recorded, paths: Dict[str, Path]) -> None:
         """paths: of each number, by the name of its node."""
+        self.looked |= recorded.looked
         _Function(self, name, recorded, paths).write(BOOL if name == "mask" else FLOAT)
 
     def finish(self) -> Written:
@@ -61,7 +64,7 @@ class Writer:
             self.body.append(("function mask(b, h, i, j) return true end", ""))
         lines = [(x, "") for x in self.head] + self.body
         return Written("\n".join(x for x, _ in lines) + "\n", {i + 1: place for i, (_, place) in enumerate(lines) if place}, self.tensors,
-                       self.numbers, self.baked, self.eps)
+                       self.numbers, self.baked, self.looked, self.eps)
 
     def name(self, wanted: str) -> str:
         base = re.sub(r"\W", "", wanted, flags=re.ASCII)[:24]
@@ -124,7 +127,7 @@ class _Function:
         self.writer.body.append((f"function {self.name}({', '.join(NAMES[self.name])})", ""))
         for node in order:
             self.values[id(node)] = self.settled(node)
-            self.writer.hides |= self.name == "score" and hides(node)
+            self.writer.hides |= self.name == "score" and hides(node, self.recorded.fresh)
         place = result.place if isinstance(result, Node) else ""
         found = as_number(self.value(result, place), kind)
         self.writer.body += [(f"  return {bare(found.text)}", place), ("end", "")]
@@ -211,16 +214,18 @@ class _Function:
             return literal(x, place)
         if x.dim():
             raise refuse(place, f"a tensor of shape {tuple(x.shape)} takes part without an index", "single elements of captured tensors")
-        if id(x) in self.recorded.fresh and x.device.type == "cpu":
+        if id(x) in self.recorded.fresh:
             return literal(x.item(), place)
         found = Value(self.writer.array(x, place) + "[0]", _kind(x.dtype), 1)
         return Value(f"({found.text} ~= 0)", BOOL, 2) if x.dtype == torch.bool else found
 
 
-def hides(node: Node) -> bool:
+def hides(node: Node, fresh: Dict[int, torch.Tensor]) -> bool:
     """Whether a score may be -inf by a node: by a constant, or by an element of a tensor for each query and key."""
-    if any([isinstance(x, float) and math.isinf(x) for x in node.arguments]):
-        return True
+    for x in node.arguments:
+        x = x.item() if isinstance(x, torch.Tensor) and id(x) in fresh and x.dim() == 0 else x
+        if isinstance(x, float) and math.isinf(x):
+            return True
     return node.op == "lookup" and node.dtype.is_floating_point and {"i", "j"} <= {name for x in node.arguments[1:] for name in _reads(x)}
 
 

@@ -62,7 +62,7 @@ def program(functions: Functions, lengths: Lengths, device: torch.device, exact:
             raise
         written, found = attempt(functions, have, lengths, device, exact, check, True)  # with the numbers as they are
     index = {id(x): i for i, (_, x) in reversed(list(enumerate(have.tensors)))}
-    held_all = all(id(x) in index for x in written.tensors.values())
+    held_all = not written.looked and all(id(x) in index for x in written.tensors.values())
     if have.key is not None and held_all and all(bounded(have.numbers[path]) for path in written.numbers.values()):
         read = written.baked if written.numbers else set(have.numbers)
         kept = Kept(written.text, {name: index[id(x)] for name, x in written.tensors.items()}, written.numbers,

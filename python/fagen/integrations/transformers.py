@@ -170,7 +170,7 @@ def functions_of(function: Optional[Function], around: Tuple[str, ...] = ("and_m
 
 def leaves(function: Optional[Function]) -> List[str]:
     """The names of those functions."""
-    return [getattr(f, "__qualname__", repr(f)) for f in functions_of(function)]
+    return [getattr(f, "__qualname__", "") for f in functions_of(function)]
 
 
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
