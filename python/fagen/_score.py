@@ -9,15 +9,16 @@ from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tu
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._context import Context
+from ._mask import Mask, mask_of, scale_of
 from ._library import check, lib
 from ._plan import LSE, O, Plan, Plans
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, view
-from .errors import InvalidArgument, Unsupported, invalid
+from ._view import View, empty_like, is_torch, traced, view
+from .errors import Unsupported, invalid
 
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
           _abi.FA_OPERAND_I64: "int64", _abi.FA_OPERAND_U8: "uint8", _abi.FA_OPERAND_BITS: "int32"}
-WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+TRUTHS = ("bool", "bool8")  # as libraries call them
 _plans = Plans()
 
 
@@ -46,7 +47,8 @@ class Score:
             raise invalid("text", repr(text), "a score program, as docs/scores.md has it")
         self.text = text
         self.operands: Dict[str, Any] = operands or {}
-        self._made: "weakref.WeakKeyDictionary[Context, Made]" = weakref.WeakKeyDictionary() if of is None else of._made
+        self._root = self if of is None else of._root
+        self._objects: Optional["weakref.WeakKeyDictionary[Context, Made]"] = None
 
     def __call__(self, **operands: Any) -> "Score":
         return Score(self.text, {**self.operands, **operands}, self)
@@ -56,14 +58,17 @@ class Score:
 
     def made(self, context: Context) -> Made:
         """The object of a context. It lives as long as that."""
-        found = self._made.get(context)
+        root = self._root
+        if root._objects is None:
+            root._objects = weakref.WeakKeyDictionary()
+        found = root._objects.get(context)
         if found is None:
             address, info = C.c_void_p(), _abi.ScoreOperandInfo(size=C.sizeof(_abi.ScoreOperandInfo))
             check(lib.fa_score_create(context.handle, self.text.encode(), C.byref(address)))
             listed: List[Operand] = []
             while lib.fa_score_operand_at(context.handle, address, len(listed), C.byref(info)) == 0:
                 listed.append(Operand(info.name.decode(), info.kind, info.shape.decode(), info.value))
-            found = self._made[context] = Made(address.value or 0, tuple(listed))
+            found = root._objects[context] = Made(address.value or 0, tuple(listed))
         return found
 
 
@@ -72,46 +77,17 @@ def score(text: str) -> Score:
     return Score(text)
 
 
-def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, causal: bool) -> Optional[Score]:
-    """The program of a call's keywords; None: scores are as they are. Raises for what is not computed."""
-    shapes.unused({"attn_mask": attn_mask}, [None], shapes.SCORES)
-    named = (softcap is not None and softcap != 0) or alibi_slopes is not None or sinks is not None
-    if program is not None and not isinstance(program, Score):
-        raise invalid("score", repr(program), "what fagen.score() made, or None")
-    if program is not None and named:
-        raise InvalidArgument("score is set beside softcap, alibi_slopes or sinks; accepted: a program that has them all, or those alone")
-    return program if program is not None else of_keywords(softcap, alibi_slopes, sinks, causal) if named else None
+_known: Dict[str, Score] = {}
+KNOWN = 4096  # programs of keywords and of functions that are kept
 
 
-_known: Dict[Hashable, Score] = {}
-
-
-def of_keywords(softcap: Any, slopes: Any, sinks: Any, causal: bool) -> Score:
-    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance."""
-    operands: Dict[str, Any] = {}
-    head, value = [], "s"
-    if softcap:
-        head.append('cap = scalar(50, "float", 1e-6, 1e30)')
-        value, operands["cap"] = "cap * tanh(s / cap)", softcap
-    if slopes is not None:
-        x = view("alibi_slopes", slopes)
-        if len(x.shape) not in (1, 2) or x.dtype not in WORDS:
-            raise invalid("alibi_slopes", f"{x.dtype} {tuple(x.shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
-        head.append(f'slope = {WORDS[x.dtype]} "{"hq" if len(x.shape) == 1 else "b hq"}"')
-        value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
-        value += "(j - i - off)" if causal else "abs(j - i - off)"
-        operands["slope"] = slopes
-    body = f"function score(s, b, h, i, j) return {value} end\n" if value != "s" else ""
-    if sinks is not None:
-        x = view("sinks", sinks)
-        if len(x.shape) != 1 or x.dtype not in WORDS:
-            raise invalid("sinks", f"{x.dtype} {tuple(x.shape)}", "[hq] of float32, float16 or bfloat16")
-        head.append(f'sinks = {WORDS[x.dtype]} "hq"')
-        body += "function sink(b, h, i) return sinks[h] end\n"
-        operands["sinks"] = sinks
-    text = "\n".join(head) + "\n" + body
-    found = _known.get(text) or _known.setdefault(text, Score(text))
-    return found(**operands)
+def shared(text: str) -> Score:
+    """The one program of a text that fagen itself wrote; while a program is traced one of its own."""
+    if traced():
+        return Score(text)
+    if len(_known) >= KNOWN:
+        _known.clear()
+    return _known.get(text) or _known.setdefault(text, Score(text))
 
 
 # ---- operands ----
@@ -132,9 +108,10 @@ def extents(shape: str, lengths: Dict[str, int]) -> Tuple[Optional[int], ...]:
 
 
 def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optional[int]) -> Tuple[View, _abi.ScoreValue]:
-    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index."""
-    v, wanted = view(o.name, x, stream), extents(o.shape, lengths)
+    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index. Truths are bytes."""
+    v, wanted = x if isinstance(x, View) else view(o.name, x, stream), extents(o.shape, lengths)
     kind = DTYPES[o.kind]
+    v = v._replace(dtype=kind) if kind == "uint8" and v.dtype in TRUTHS else v
     if v.dtype != kind:
         raise invalid(f"{o.name}.dtype", v.dtype, kind)
     shapes.same(o.name, v, "device", q.device, "q")
@@ -152,7 +129,7 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
         steps[k] = 0 if at < 0 or given[at] == 1 else v.strides[at]
         value.extent[k] = given[at] if n is None else n
         value.stride[k] = steps[k]
-    if not any(steps) and any((n or 0) > 1 for n in words):
+    if not any(steps) and any((given[k - front] if n is None else n) > 1 for k, n in enumerate(words)):
         raise invalid(f"{o.name}.shape", tuple(given), "more than one element: a scalar of the program is one number for all")
     return v, value
 
@@ -183,14 +160,11 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
 # ---- a call ----
 
 def wants_gradient(program: Score, **inputs: Any) -> bool:
-    """Whether PyTorch is to have a gradient of the call. Raises where it would have to see through the call."""
-    tensors = {**inputs, **program.operands}
+    """Whether PyTorch is to have a gradient of the call."""
+    tensors = {name: x.keep if isinstance(x, View) else x for name, x in {**inputs, **program.operands}.items()}
     if not any(is_torch(x) for x in tensors.values()):
         return False
     import torch
-    if torch.compiler.is_compiling():
-        raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the "
-                          "call")
     from ._score_gradients import is_wanted
     if not is_wanted(program, **inputs):
         return False
@@ -266,10 +240,6 @@ def dense(program: Score, q: Any, k: Any, v: Any, *, causal: bool, window: Any, 
           lse: Any, out_dtype: Any, tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int],
           device: Any, deterministic: bool = False) -> Any:
     """fagen.attention with a program."""
-    from . import _dense
-    from ._attention import context_of, output, stream_of
-    from ._dropout import RNG, probability, state
-    from ._mask import mask_of, scale_of
     shapes.flag("deterministic", deterministic)
     if wants_gradient(program, q=q, k=k, v=v):
         from . import _score_gradients
@@ -277,11 +247,20 @@ def dense(program: Score, q: Any, k: Any, v: Any, *, causal: bool, window: Any, 
         return _score_gradients.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                       out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant,
                                       dropout_p=dropout_p, rng=rng, stream=None, device=device, deterministic=deterministic)
-    stream = stream_of_torch(q, stream)
+    return attend(program, q, k, v, mask_of(causal, window, diagonal), scale_of(scale), return_lse, out, lse, out_dtype, tf32,
+                  batch_invariant, dropout_p, rng, stream_of_torch(q, stream), device)
+
+
+def attend(program: Score, q: Any, k: Any, v: Any, mask: Mask, factor: float, return_lse: bool, out: Any, lse: Any, out_dtype: Any,
+           tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int], device: Any) -> Any:
+    """The call itself: out, or (out, lse) of new tensors or those given."""
+    from . import _dense
+    from ._attention import context_of, output, stream_of
+    from ._dropout import RNG, probability, state
     inputs = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     at, ctx = stream_of(inputs, stream), context_of(inputs[0], device)
     _dense.checked(*inputs)
-    mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
+    p = probability(dropout_p)
     random = state(rng, p, inputs[0], stream)
     (b, sq, hq, _), (_, sk, hkv, dv) = inputs[0].shape, inputs[2].shape
     out, result = output(q, inputs[0], out, (b, sq, hq, dv), out_dtype, stream)

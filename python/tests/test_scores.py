@@ -58,6 +58,17 @@ def test_a_program_with_operands(chip):
     near(attend(score=relative(t=table), causal=True), exact(lambda s: s + table[:, J - I + SQ - 1][None], causal=True))
 
 
+def test_tensors_as_masks(chip):
+    shown, bias = half(8, B, HQ, SQ, SK) > -0.5, half(9, HQ, SQ, SK)
+    hide = lambda s, seen: np.where(seen, s, -np.inf)  # noqa: E731
+    near(attend(attn_mask=shown[:, :1, :1], causal=True), exact(lambda s: hide(s, shown[:, :1, :1]), causal=True))
+    near(attend(attn_mask=bias[..., ::-1], softcap=2.0, alibi_slopes=SLOPES, sinks=SINKS),
+         exact(lambda s: 2 * np.tanh(s / 2) - SLOPES[:, None, None] * abs(I + OFF - J) + bias[..., ::-1], SINKS))
+    out = fagen.varlen_attention(Q, K, V, seqlens_k=np.array([21, 7], dtype=np.int32), attn_mask=shown, device=CHIP)
+    wanted = exact(lambda s: hide(s, shown & (J < np.array([21, 7])[:, None, None, None])))
+    np.testing.assert_allclose(out.astype(np.float64), wanted[0], atol=4e-3)
+
+
 def test_a_mask(chip):
     causal = fagen.score("function mask(b, h, i, j) return j <= i + off end")
     for found, wanted in zip(attend(score=causal), attend(causal=True)):
@@ -98,7 +109,8 @@ CASES: List[Tuple[str, Callable[[], Any], Type[Exception], List[str]]] = [
     ("slopes of another rank", lambda: attend(alibi_slopes=T[None]), fagen.InvalidArgument, ["alibi_slopes is", "[hq] or [b, hq]"]),
     ("sinks of another number", lambda: attend(sinks=SINKS[:3]), fagen.InvalidArgument, ["sinks.shape is (3,)", "(4,)"]),
     ("sinks of another type", lambda: attend(sinks=SINKS.astype(np.float64)), fagen.InvalidArgument, ["sinks is float64"]),
-    ("a mask tensor", lambda: attend(attn_mask=T), fagen.Unsupported, ["attn_mask"]),
+    ("a mask of another shape", lambda: attend(attn_mask=T), fagen.InvalidArgument, ["attn_mask.shape is (4, 21)", "(2, 4, 9, 21)"]),
+    ("a program beside a mask", lambda: attend(score=fagen.score(TEXT)(t=T), attn_mask=J > 3), fagen.InvalidArgument, ["beside softcap"]),
 ]
 
 
