@@ -119,13 +119,13 @@ static int lines(lua_State *L)
     return 1;
 }
 
-/* { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } */
+/* { { node =, operand =, rank =, bf16 =, wide =, diagonal =, by_row =, row_index = } } */
 static void push_ahead(lua_State *L, const fa_score_kernel *k)
 {
     lua_newtable(L);
     for (int i = 0; i < k->aheads; i++) {
         int operand = k->ir.node[k->ahead[i]].operand;
-        lua_createtable(L, 0, 6);
+        lua_createtable(L, 0, 8);
         lua_pushinteger(L, k->ahead[i]);
         lua_setfield(L, -2, "node");
         lua_pushinteger(L, operand);
@@ -136,6 +136,12 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
         lua_setfield(L, -2, "wide");
         lua_pushboolean(L, k->diagonal[i]);
         lua_setfield(L, -2, "diagonal");
+        lua_pushboolean(L, k->by_row[i]);
+        lua_setfield(L, -2, "by_row");
+        if (k->row_index[i] >= 0) {
+            lua_pushinteger(L, k->row_index[i]);
+            lua_setfield(L, -2, "row_index");
+        }
         lua_pushinteger(L, k->ir.operand[operand].rank);
         lua_setfield(L, -2, "rank");
         lua_rawseti(L, -2, i + 1);
@@ -152,7 +158,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     }
     const fa_score_kernel *k = push_kernel(L, program);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 12);
+    lua_createtable(L, 0, WHATS + 16);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -188,10 +194,16 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "issue");
     lua_pushnumber(L, k->issue_ahead);
     lua_setfield(L, -2, "issue_ahead");
+    lua_pushnumber(L, k->issue_staged);
+    lua_setfield(L, -2, "issue_staged");
+    lua_pushnumber(L, k->exps_staged);
+    lua_setfield(L, -2, "exps_staged");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
     lua_pushinteger(L, k->regs);
     lua_setfield(L, -2, "regs");
     lua_pushinteger(L, k->regs_ahead);
     lua_setfield(L, -2, "regs_ahead");
+    lua_pushinteger(L, k->regs_staged);
+    lua_setfield(L, -2, "regs_staged");
 }

@@ -187,17 +187,26 @@ static void need(writer *w, int node)
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
 enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
 
-static int registers(const writer *w)
+static bool is_ahead(const fa_score_kernel *k, int node)
+{
+    for (int i = 0; i < k->aheads; i++)
+        if (k->ahead[i] == node)
+            return true;
+    return false;
+}
+
+/* staged: what is read ahead lies in shared memory. */
+static int registers(const writer *w, bool staged)
 {
     const fa_score_ir *ir = &w->k->ir;
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false }, once = w->what == AHEAD && w->k->of_distance >= 0;
-    int n = once ? REGS_DISTANCE : 0;
+    int n = once && !staged ? REGS_DISTANCE : 0;
     fa_score_ir_reach(ir, w->k->pair, reached);
     if (once)
         fa_score_ir_reach(ir, w->k->of_distance, apart);
     for (int i = 0; i < ir->n; i++) {
         n += w->member[i];
-        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]))
+        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]) || (staged && is_ahead(w->k, i)))
             continue;
         n += REGS_LOOKUP;
         for (int k = 0; k < ir->node[i].n; k++)
@@ -421,7 +430,7 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, bo
     int slope;
     if (!write_copy(&w, &lines, k, false, ahead ? AHEAD : PAIR))
         return false;
-    *out = (fa_score_lines_costs){ w->issue, w->exps, registers(w), find_slope(w->k, &n, &slope) };
+    *out = (fa_score_lines_costs){ w->issue, w->exps, registers(w, false), registers(w, true), find_slope(w->k, &n, &slope) };
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

@@ -37,7 +37,7 @@ void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);
  * and what is linear in the key. False: there is no memory. */
 typedef struct fa_score_lines_costs {
     double issue, exps;
-    int regs;
+    int regs, regs_staged; /* the latter without what is read ahead */
     bool slopes;
 } fa_score_lines_costs;
 bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, bool ahead);

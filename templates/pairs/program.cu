@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.tma?"
+//| needs "c.pack? l.pack? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -132,8 +132,9 @@ const int query = $(row), head = scored.h;
 //|     end
 //|   end
 //|
-//|   -- Whether a kernel that can reads arrays before the product is there.
-//|   pr.reads_ahead = has_score and l.tma and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
+//|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
+//|   pr.staged = has_score and l.staged
+//|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
@@ -158,6 +159,57 @@ const int query = $(row), head = scored.h;
 //|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
 $(x)$(of.at) = $(call);
 //|     end)
+//|   end
+//|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
+//|   -- of the tile.
+//|   function pr.apply_staged(x, stage, row)
+//|     local of, arguments = layouts.wgmma.score, {}
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
+//|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
+//|       else
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|         local word = ("v%d[2 * i + h]"):format(n)
+//|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
+//|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+// From the distance of the first key and the thread's second row on.
+const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
+const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+float2 before$(n) = load_shared_float2(from$(n));
+//|       arguments[n] = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|     end
+//|     local ahead = ""
+//|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end
+//|     if program.of_distance then ahead = ahead .. ", " .. arguments[program.of_distance] end
+#pragma unroll
+for (int m = 0; m < NS / 8; m++) {
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+  const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
+                       load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
+//|       else
+  u32 v$(n)[4];
+  ldmatrix_x4(v$(n), from$(n) + m * 32);
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+  const float2 v$(n)[3] = {before$(n), load_shared_float2(from$(n) + m * 64 + 32), load_shared_float2(from$(n) + m * 64 + 64)};
+  before$(n) = v$(n)[2];
+//|     end
+//|     indented(2, loops, { "int i = 0; i < 2; i++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+const int n = 2 * m + i;
+//|       pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at)$(ahead));
+//|     end)
+}
 //|   end
 //|   -- Statements of a kernel's own where scores are a program's.
 //|   function pr.scoring(...)
