@@ -25,7 +25,7 @@ static const struct {
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "cli/commands/scores.c", "operands", "of a score program" },
     { "gen/score/names.c", "exp", "a function of score programs" },
-    { "gen/score/kernel.c", "row", "a pair's, in the functions that it prints" },
+    { "gen/score/lines.c", "row", "a pair's, in the functions that it prints" },
     { "gen/work.c", "rows", "a field of work()" },
     { "gen/traffic.c", "naive", "an algorithm of the model" },
     { "gen/literature.c", "naive", "an algorithm of the literature" },
