@@ -100,8 +100,8 @@ __device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile
 // row that has seen no key is relative to 0.
 __device__ __forceinline__ float sink_exponent(float z, float m, float scale_log2, float scale) {
 //|     local log2e = "1.44269504088896341f"
-  if (m == -infinity()) return z * $(log2e);
-  return is_far(m, scale_log2) ? fmaf(-m, scale, z) * $(log2e) : $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  const float far = fmaf(-m, scale, z) * $(log2e), near = $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  return m == -infinity() ? z * $(log2e) : is_far(m, scale_log2) ? far : near;
 }
 // What it adds to l: of +inf NaN, as of a score. Where it outweighs all keys by far, 1 / l is small enough for an O of 0 in any type.
 __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2, float scale) {
@@ -110,8 +110,8 @@ __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2,
 }
 // LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
-  if (l == l && (row.m == -infinity() || sink_exponent(z, row.m, scale_log2, scale) > 64.f)) return z;
-  return log_sum_exp(row, l, scale);
+  const float lse = log_sum_exp(row, l, scale);
+  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > 64.f)) ? z : lse;
 }
 //|   end
 //|
@@ -241,7 +241,12 @@ apply_score<false>($(arguments));
 //|   function pr.add_sink(l, m, head, query, scale_log2, scale)
 //|     if not has_sink then return end
 const float z = sink_of(p, sequence, $(head), $(query));
-$(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
+//|     pr.join_sink(l, m, "z", scale_log2, scale)
+//|   end
+//|   -- The same of one that is known.
+//|   function pr.join_sink(l, m, z, scale_log2, scale)
+//|     if not has_sink then return end
+$(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
 //|   end
 //|   -- LSE of a row whose l has the sink's term.
 //|   function pr.log_sum_exp(state, l, z, scale, scale_log2)
