@@ -84,10 +84,9 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",          "members",      "fill",        "pair",      "pair_ahead",
-                                          "ahead_row",        "bend", "distance",     "exponent",    "mask",      "mask_members",
-                                          "mask_fill",        "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
-                                          "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = { "helpers",      "members",     "fill",      "pair",       "pair_ahead",       "ahead_row",
+                                          "bend",         "distance",    "exponent",  "mask",       "mask_members",     "mask_fill",
+                                          "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "mask_fill_tables", "sink" };
 
 /* n: which of what is read ahead. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -198,13 +197,13 @@ static int lines(lua_State *L)
     return push_lines(L, &text);
 }
 
-/* { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } */
+/* { { node =, operand =, rank =, bf16 =, wide =, diagonal =, by_row =, row_index = } } */
 static void push_ahead(lua_State *L, const fa_score_kernel *k)
 {
     lua_newtable(L);
     for (int i = 0; i < k->aheads; i++) {
         int operand = k->ir.node[k->ahead[i]].operand;
-        lua_createtable(L, 0, 6);
+        lua_createtable(L, 0, 8);
         lua_pushinteger(L, k->ahead[i]);
         lua_setfield(L, -2, "node");
         lua_pushinteger(L, operand);
@@ -215,6 +214,12 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
         lua_setfield(L, -2, "wide");
         lua_pushboolean(L, k->diagonal[i]);
         lua_setfield(L, -2, "diagonal");
+        lua_pushboolean(L, k->by_row[i]);
+        lua_setfield(L, -2, "by_row");
+        if (k->row_index[i] >= 0) {
+            lua_pushinteger(L, k->row_index[i]);
+            lua_setfield(L, -2, "row_index");
+        }
         lua_pushinteger(L, k->ir.operand[operand].rank);
         lua_setfield(L, -2, "rank");
         lua_rawseti(L, -2, i + 1);
@@ -370,7 +375,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     const fa_score_kernel *k = &of->kernel;
     fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 32);
+    lua_createtable(L, 0, WHATS + 40);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -410,6 +415,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "issue");
     lua_pushnumber(L, k->issue_ahead + mask.issue);
     lua_setfield(L, -2, "issue_ahead");
+    lua_pushnumber(L, k->issue_staged);
+    lua_setfield(L, -2, "issue_staged");
+    lua_pushnumber(L, k->exps_staged);
+    lua_setfield(L, -2, "exps_staged");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
     lua_pushinteger(L, k->regs + mask.regs);
@@ -432,4 +441,6 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         push_reads(L, k, (uint32_t)p->score_grads);
         lua_setfield(L, -2, "reads");
     }
+    lua_pushinteger(L, k->regs_staged);
+    lua_setfield(L, -2, "regs_staged");
 }

@@ -12,15 +12,16 @@
  *   tables                of a mask: the workspace's buffers with tables of its operands; absent: it needs none
  *   cuts                  whether the function of a pair must know that a key may be past the last
  *   cuts_beside           the same where those of `arrays` were read before
- *   arrays                { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } of lookups that may be read before the
- *                         product is there
+ *   arrays                { { node =, operand =, rank =, bf16 =, wide =, diagonal =, by_row =, row_index = } } of lookups that may be
+ *                         read before the product is there
  *   of_distance           the node of a number of key - query alone that is dear to compute; absent: there is none
  *   slopes                whether exponent() spares an instruction
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
  *   issue_ahead           the same of kernels that read `arrays` before, and compute of_distance once for each distance
+ *   issue_staged, exps_staged   of kernels that have those in shared memory, but for reading them there
  *   regs                  registers of a thread, about
- *   regs_ahead            the same of kernels that read ahead
+ *   regs_ahead, regs_staged   the same of kernels that read ahead, or from shared memory
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
  *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
  * gen/score/lines.h has them

@@ -57,12 +57,21 @@ static void find_ahead(fa_score_kernel *k)
             continue;
         int last = a.arg[a.n - 1], by_key = fa_score_slope_of(ir, last), by_row = fa_score_slope_by(ir, last, FA_SCORE_OF_I, FA_SCORE_I);
         bool alone = by_key >= 0 && fa_score_is_value(ir, by_key, 1) && fa_score_index_inside(ir, &a, a.n - 1), rows = false;
+        int row_index = -1;
         for (int n = 0; n < a.n - 1; n++) {
             alone = alone && !fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
-            rows = rows || fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_I);
+            if (!fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_I))
+                continue;
+            int slope = fa_score_slope_by(ir, a.arg[n], FA_SCORE_OF_I, FA_SCORE_I);
+            bool one = slope >= 0 && fa_score_is_value(ir, slope, 1) && fa_score_index_inside(ir, &a, n);
+            row_index = one && !rows ? n : -1;
+            rows = true;
         }
         if (a.type == FA_SCORE_F32 && alone && k->aheads < FA_SCORE_AHEAD_MAX) {
+            bool last_by_row = fa_score_depends_on(ir, last, FA_SCORE_OF_I);
             k->diagonal[k->aheads] = !rows && by_row >= 0 && fa_score_is_value(ir, by_row, -1);
+            k->by_row[k->aheads] = rows || last_by_row;
+            k->row_index[k->aheads] = last_by_row ? -1 : row_index;
             k->ahead[k->aheads++] = i;
         } else if (!apart[i])
             k->by_key_beside = true;
@@ -96,6 +105,9 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_AHEAD))
         return false;
     out->regs_ahead = costs.regs;
+    out->regs_staged = costs.regs_staged;
+    out->issue_staged = costs.issue;
+    out->exps_staged = costs.exps;
     out->issue_ahead = costs.issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_BEND))
         return false;

@@ -208,18 +208,27 @@ static void need(writer *w, int node)
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
 enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
 
-static int registers(const writer *w)
+static bool is_ahead(const fa_score_kernel *k, int node)
+{
+    for (int i = 0; i < k->aheads; i++)
+        if (k->ahead[i] == node)
+            return true;
+    return false;
+}
+
+/* staged: what is read ahead lies in shared memory. */
+static int registers(const writer *w, bool staged)
 {
     const fa_score_ir *ir = &w->k->ir;
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false },
          once = w->what == FA_SCORE_LINES_AHEAD && w->k->of_distance >= 0;
-    int n = once ? REGS_DISTANCE : 0;
+    int n = once && !staged ? REGS_DISTANCE : 0;
     fa_score_ir_reach(ir, w->k->pair, reached);
     if (once)
         fa_score_ir_reach(ir, w->k->of_distance, apart);
     for (int i = 0; i < ir->n; i++) {
         n += w->member[i];
-        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]))
+        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]) || (staged && is_ahead(w->k, i)))
             continue;
         n += REGS_LOOKUP;
         for (int k = 0; k < ir->node[i].n; k++)
@@ -485,7 +494,12 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa
     int slope;
     if (!write_copy(&w, &lines, k, false, of))
         return false;
-    *out = (fa_score_lines_costs){ .issue = w->issue, .exps = w->exps, .rows = w->rows, .exps_rows = w->exps_rows, .regs = registers(w) };
+    *out = (fa_score_lines_costs){ .issue = w->issue,
+                                   .exps = w->exps,
+                                   .rows = w->rows,
+                                   .exps_rows = w->exps_rows,
+                                   .regs = registers(w, false),
+                                   .regs_staged = registers(w, true) };
     out->differentiable = w->bend >= 0;
     out->bends = w->bend >= 0 && !fa_score_is_value(&w->k->ir, w->bend, 1);
     out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);

@@ -51,9 +51,9 @@ void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);
 
 /* What the lines cost. False: there is no memory. */
 typedef struct fa_score_lines_costs {
-    double issue, exps;     /* of a pair */
-    double rows, exps_rows; /* of a row's own values */
-    int regs;
+    double issue, exps;                         /* of a pair */
+    double rows, exps_rows;                     /* of a row's own values */
+    int regs, regs_staged;                      /* the latter without what is read ahead */
     bool slopes;                                /* the score is a row's multiple of the product and what is linear in the key */
     bool differentiable, bends, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
 } fa_score_lines_costs;

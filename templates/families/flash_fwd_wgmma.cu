@@ -98,7 +98,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "wgmma/hopper_products.cu"
 
-//| if pr.reads_ahead then
+//| if pr.staged then
+//|   include "wgmma/hopper_staged.cu"
+
+//| elseif pr.reads_ahead then
 //|   include "wgmma/hopper_ahead.cu"
 
 //| end
@@ -137,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * WGS + " .. (p.has_lengths and 3 or 2))
+//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged) and 3 or 2))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -147,6 +150,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
 //|     end
 //|   end
+//| end
+//| if pr.staged then
+#pragma unroll
+    for (int i = 0; i < STAGES_SCORE; i++) mbarrier_init(score_full(smem, i), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, i), 4 * WGS);
 //| end
     fence_barrier_init();
   }
@@ -176,6 +183,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|   end
 //| else
     if (warp == 2) grid_over();
+//| end
+//| if pr.staged then
+    if (warp == 3) produce_scores(p, smem);
 //| end
   } else {
 //| if l.consumer > l.regs then

@@ -11,6 +11,7 @@ local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
+local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
@@ -32,8 +33,12 @@ end
 -- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
 -- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
 -- spilled would have found room without.
-local function matrices(p, c)
+-- Where these lie in shared memory they take none. packed: rows of several heads, of which they never do.
+local function matrices(p, c, packed)
   local program = program_cost(p)
+  if not packed and staged.wanted(p) then
+    return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
+  end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_ahead + lookups
@@ -66,25 +71,34 @@ local function departures(last)
   end, upto = unusual[last][1], search = true }
 end
 
--- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.
-local function buffers(p, c)
+-- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
+local function buffers(p, c, packed)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v }
   l.k = c.q_bufs * c.br * boxes * row
   l.v = l.k + c.stages_k * c.bc * boxes * row
   l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
+  if not packed and staged.wanted(p) then -- arrays of a score program
+    l.staged = staged.places(p, c)
+    l.staged.at = l.bytes
+    l.bytes = l.bytes + l.staged.stages * l.staged.bytes
+  end
   return l
 end
 
 -- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
 local function places(p, c)
-  local l = buffers(p, c)
+  local l = buffers(p, c, c.parts)
   l.wgs = c.br // 64
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
   if p.has_lengths then barriers = barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs) end
+  if l.staged then
+    l.staged.barriers = barriers
+    barriers = barriers + 2 * l.staged.stages
+  end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if c.parts then
@@ -139,8 +153,54 @@ local fitted = {
   },
 }
 
+-- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
+-- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
+-- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+-- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
+local function accumulators(packed)
+  return function(p, c, a)
+    local _launch, consumer = registers(a, c, p)
+    local others = 26
+    local masked = edges.cuts_right(p) or p.has_lengths
+    if masked and p.dv > 128 then others = 30 end
+    if edges.cuts_left(p) then others = 32 end
+    if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
+    if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
+    if edges.cuts_left(p) and p.has_lengths then others = 38 end
+    local need = matrices(p, c, packed) + others
+    if need <= consumer then return true end
+    return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
+  end
+end
+
+local function fits(packed)
+  return function(p, c, a)
+    local need, most = buffers(p, c, packed).bytes, shared_memory(a, c)
+    if need <= most then return true end
+    return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
+  end
+end
+
+local function convert(packed)
+  return function(p, c, a)
+    if c.convert == c.named.convert.early then return true end
+    if c.schedule == c.named.schedule.pingpong_exp then
+      return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+    end
+    -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
+    local _launch, consumer = registers(a, c, p)
+    local need = matrices(p, c, packed) + 30
+    if not edges.cuts_right(p) or need <= consumer then return true end
+    return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
+      " registers"
+  end
+end
+
 return masked {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  -- Constraints of families whose tiles have rows of several heads, in the place of those of the same name.
+  packed = { accumulators = accumulators(true), buffers = fits(true), convert = convert(true) },
+
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
 
@@ -230,6 +290,9 @@ return masked {
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
       end
+      if staged.wanted(p) and not c.pack and c.feeder < 32 then
+        return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
+      end
       local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -239,23 +302,7 @@ return masked {
       end
       return true
     end, upto = "feeder" },
-    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
-    -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
-    -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
-    -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
-    { "accumulators", function(p, c, a)
-      local _launch, consumer = registers(a, c, p)
-      local others = 26
-      local masked = edges.cuts_right(p) or p.has_lengths
-      if masked and p.dv > 128 then others = 30 end
-      if edges.cuts_left(p) then others = 32 end
-      if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
-      if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
-      if edges.cuts_left(p) and p.has_lengths then others = 38 end
-      local need = matrices(p, c) + others
-      if need <= consumer then return true end
-      return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "bc", about = "registers" },
+    { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
       local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
@@ -271,29 +318,14 @@ return masked {
       if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.cuts_left(p))) then return true end
       return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
-    { "buffers", function(p, c, a)
-      local need, most = buffers(p, c).bytes, shared_memory(a, c)
-      if need <= most then return true end
-      return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
-    end, upto = "q_bufs", about = "shared memory" },
+    { "buffers", fits(false), upto = "q_bufs", about = "shared memory" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
-    { "convert", function(p, c, a)
-      if c.convert == c.named.convert.early then return true end
-      if c.schedule == c.named.schedule.pingpong_exp then
-        return false, "turns at the exponentials are for P that becomes 16-bit on the way"
-      end
-      -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
-      local _launch, consumer = registers(a, c, p)
-      local need = matrices(p, c) + 30
-      if not edges.cuts_right(p) or need <= consumer then return true end
-      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
-        " registers"
-    end, upto = "convert" },
+    { "convert", convert(false), upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
@@ -310,6 +342,7 @@ return masked {
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if staged.wanted(p) then return false, "arrays of a score program come by another way than K and V" end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
@@ -395,7 +428,9 @@ return masked {
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
-    issue = issue + math.floor(elements * program_cost(p).issue_ahead)
+    local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
+    if l.staged then program_issue, program_exps = staged.cost(p) end
+    issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
@@ -418,7 +453,7 @@ return masked {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_cost(p).exps,
+      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_exps,
       issue = issue * more,
       efficiency = feed_rate(p, c),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,

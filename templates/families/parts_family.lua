@@ -56,6 +56,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do
+    local packed = whole.packed and whole.packed[t[1]]
+    if packed then t = { t[1], packed, upto = t.upto, about = t.about, search = t.search } end
     if not dropped[t[1]] then constraints[#constraints + 1] = t end
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.tma?"
+//| needs "c.pack? l.pack? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -163,8 +163,8 @@ __device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile
 // row that has seen no key is relative to 0.
 __device__ __forceinline__ float sink_exponent(float z, float m, float scale_log2, float scale) {
 //|     local log2e = "1.44269504088896341f"
-  if (m == -infinity()) return z * $(log2e);
-  return is_far(m, scale_log2) ? fmaf(-m, scale, z) * $(log2e) : $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  const float far = fmaf(-m, scale, z) * $(log2e), near = $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  return m == -infinity() ? z * $(log2e) : is_far(m, scale_log2) ? far : near;
 }
 // What it adds to l: of +inf NaN, as of a score. Where it outweighs all keys by far, 1 / l is small enough for an O of 0 in any type.
 __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2, float scale) {
@@ -173,8 +173,8 @@ __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2,
 }
 // LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
-  if (l == l && (row.m == -infinity() || sink_exponent(z, row.m, scale_log2, scale) > 64.f)) return z;
-  return log_sum_exp(row, l, scale);
+  const float lse = log_sum_exp(row, l, scale);
+  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > 64.f)) ? z : lse;
 }
 //|   end
 //|
@@ -197,8 +197,9 @@ const int query = $(row), head = scored.h;
 //|     end
 //|   end
 //|
-//|   -- Whether a kernel that can reads arrays before the product is there.
-//|   pr.reads_ahead = has_score and l.tma and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
+//|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
+//|   pr.staged = has_score and l.staged
+//|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
@@ -232,6 +233,57 @@ $(x)$(of.at) = $(call);
 //|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
 //|       end
 //|     end)
+//|   end
+//|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
+//|   -- of the tile.
+//|   function pr.apply_staged(x, stage, row)
+//|     local of, arguments = layouts.wgmma.score, {}
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
+//|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
+//|       else
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|         local word = ("v%d[2 * i + h]"):format(n)
+//|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
+//|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+// From the distance of the first key and the thread's second row on.
+const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
+const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+float2 before$(n) = load_shared_float2(from$(n));
+//|       arguments[n] = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|     end
+//|     local ahead = ""
+//|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end
+//|     if program.of_distance then ahead = ahead .. ", " .. arguments[program.of_distance] end
+#pragma unroll
+for (int m = 0; m < NS / 8; m++) {
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+  const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
+                       load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
+//|       else
+  u32 v$(n)[4];
+  ldmatrix_x4(v$(n), from$(n) + m * 32);
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+  const float2 v$(n)[3] = {before$(n), load_shared_float2(from$(n) + m * 64 + 32), load_shared_float2(from$(n) + m * 64 + 64)};
+  before$(n) = v$(n)[2];
+//|     end
+//|     indented(2, loops, { "int i = 0; i < 2; i++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+const int n = 2 * m + i;
+//|       pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at)$(ahead));
+//|     end)
+}
 //|   end
 //|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
@@ -339,7 +391,12 @@ $(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1]
 //|   function pr.add_sink(l, m, head, query, scale_log2, scale)
 //|     if not has_sink then return end
 const float z = sink_of(p, sequence, $(head), $(query));
-$(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
+//|     pr.join_sink(l, m, "z", scale_log2, scale)
+//|   end
+//|   -- The same of one that is known.
+//|   function pr.join_sink(l, m, z, scale_log2, scale)
+//|     if not has_sink then return end
+$(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
 //|   end
 //|   -- LSE of a row whose l has the sink's term.
 //|   function pr.log_sum_exp(state, l, z, scale, scale_log2)

@@ -37,6 +37,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     $(release_keys)(v_empty(smem, v.at));
     v.next();
   };
+//| if pr.staged then
+  Ring<STAGES_SCORE> stages;
+  auto release_stage = [&] {
+    release(score_empty(smem, stages.at));
+    stages.next();
+  };
+//| end
 
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
@@ -165,6 +172,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn
       pingpong_pass(wg);
 //| end
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      release_stage();
+//| end
     };
     auto skip_v = [&] {
       mbarrier_wait(v_full(smem, v.at), v.parity);
@@ -201,8 +212,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
 //| end
-//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
-//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead)
+//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
+//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//| end
+//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
+//| if pr.staged then
+      release_stage();
+//| end
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };

@@ -17,8 +17,13 @@ __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, cons
 // Before that products become scores. CUT: keys past the last may be among them.
 template <bool CUT>
 __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block,
-                                            int t$(pr.reads_ahead and ", const ScoreAhead &ahead" or "")) {
-//|   indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
+                                            int t$(pr.reads_ahead and ", const ScoreAhead &ahead" or pr.staged and ", u32 stage, int wg" or "")) {
+//|   if pr.staged then
+  const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//|     indented(2, pr.apply_staged, "s", "stage", "tile_row")
+//|   else
+//|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
+//|   end
 }
 //|   if l.relative and pr.slopes then
 // Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
