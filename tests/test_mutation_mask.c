@@ -1,10 +1,10 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside
- * it must be wrong, fault or fail a check of the simulator. One row in six runs by default; FAGEN_TEST_FULL=1: all. */
+ * it must be wrong, fault or fail a check of the simulator. One row in nine runs by default; FAGEN_TEST_FULL=1: all. */
 #include "mask_kernels.h"
 #include "score_mutation.h"
 #include "test_full.h"
 
-#define EVERY 6
+#define EVERY 9
 
 #define P "program.cu"
 #define S "scan.cu"
