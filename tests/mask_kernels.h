@@ -17,6 +17,8 @@
 #define M_BANDS \
     "r = scalar(90, 'int', 1, 1000)\nfunction mask(b, h, i, j) return (j + 40 * (b % 4)) // r % 3 == 1 and (i - j) % 2 == 0 end\n"
 #define M_HEADS "function mask(b, h, i, j) return j // 16 % 4 == h % 4 end\n"
+/* Blocks that one warpgroup sees as a whole, and the other does not. */
+#define M_STEPS "function mask(b, h, i, j) return i // 64 % 2 == 0 or (i + j) % 3 == 0 end\n"
 /* An array whose ends indices pass at both sides. */
 #define M_CLAMPED "t = i32 '?'\nfunction mask(b, h, i, j) return t[j - 5] > 9 or t[i + 3] > 18 end\n"
 /* A score that is NaN, and one that is +inf, where the mask hides it. */
@@ -95,6 +97,9 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_bands", M_BANDS, "bf16,d=64,features=lengths+pages,page=64" CAUSAL,
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 100, 600, 0, 0 },
+    { "wgmma_steps", M_STEPS, "fp16,d=64,mask=none",
+      WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=tma"), true, 0, 0, 260,
+      300, 0, 0 },
     { "wgmma_bands_ahead", M_BANDS, "bf16,d=64,mask=none",
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
       0, 0, 260, 500, 0, 0 },

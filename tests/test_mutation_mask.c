@@ -1,10 +1,10 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside
- * it must be wrong, fault or fail a check of the simulator. One row in six runs by default; FAGEN_TEST_FULL=1: all. */
+ * it must be wrong, fault or fail a check of the simulator. One row in nine runs by default; FAGEN_TEST_FULL=1: all. */
 #include "mask_kernels.h"
 #include "score_mutation.h"
 #include "test_full.h"
 
-#define EVERY 6
+#define EVERY 9
 
 #define P "program.cu"
 #define S "scan.cu"
@@ -62,7 +62,7 @@ static const score_fault faults[] = {
       "      const int block = (code >> CODE_BLOCK) + 1;\n" },
     { "whole blocks are cut, cut ones whole", "wgmma_bands", "hopper_consumer.cu", "\"(code >> wg & 1) == 0\" or pr.is_whole(\"keys\")\n//| if pr.scans",
       "\"(code >> wg & 1) != 0\" or pr.is_whole(\"keys\")\n//| if pr.scans" },
-    { "warpgroups have the bits of the last", "wgmma_bands_ahead", S, "cut[i] = i == wg ? bits : cut[i];", "cut[i] = wg == 0 ? 0 : bits;" },
+    { "warpgroups have the bits of the first", "wgmma_steps", S, "cut[i] = i == wg ? bits : cut[i];", "cut[i] = wg == 0 ? bits : cut[i];" },
     { "the last block is not told", "wgmma_bands_ahead", "hopper_producer.cu", "(after < 0 ? (u32)CODE_LAST : 0u)", "0u" },
     { "the code of another buffer", "wgmma_bands", "hopper_main_loop.cu", "code_at(smem, k.at)", "code_at(smem, 0)" },
     { "the code of the first block ahead", "wgmma_bands_ahead", "hopper_epilogue.cu",

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack?"
+//| needs "c.pack? l.pack? l.rows_from? l.rows_upto?"
 //| local edges = include "pairs/edges.lua"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which keys a row, a tile and a block see ----

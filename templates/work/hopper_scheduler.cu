@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
