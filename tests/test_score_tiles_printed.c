@@ -96,6 +96,9 @@ static const char *const others[] = {
     "function mask(b, h, i, j) return (i | 21) <= 90 and (j ~ 37) >= 32 and 3 * min(j, 9999) - 2 * min(i, 999) <= 100 end",
     "function mask(b, h, i, j) return i <= 3 * (j // 2) and 2 * (j // 3) <= (i + 31) // 2 and -i % 7 <= 5 end",
     "c = scalar(7, 'int', 1, 60) function mask(b, h, i, j) return (i - j) // c <= -2 or (j - 200) // 3 >= (i - 31) // 5 end",
+    "function mask(b, h, i, j) return i // 64 < j // 64 end",
+    "function mask(b, h, i, j) return (i // 16 % 16 | 1) ~= 2 * h + 3 end",
+    "ids = i32 'hq sk' function mask(b, h, i, j) return ids[h][i] == ids[h][j] end",
 };
 
 static void draw_programs(int n, uint64_t seed)
@@ -498,19 +501,25 @@ static const fault faults[] = {
     { "the largest of a product is the first", I, "max(max(a, b), max(c, d))", "max(a, b)" },
     { "a rest over two quotients", I, "if (y.lo == y.hi && first == score_quotient(x.hi, y.lo))", "if (y.lo == y.hi)" },
     { "a rest that is too small", I, "return {0, x.lo >= 0 ? min(y.hi - 1, x.hi) : y.hi - 1};", "return {0, min(y.hi - 1, x.hi)};" },
-    { "the smallest of two is the second", I, "score_min(ScoreSpan x, ScoreSpan y) { return {min(x.lo, y.lo)", "score_min(ScoreSpan x, ScoreSpan y) { return {(y.lo)" },
+    { "the smallest of two is the second", I, "score_min(ScoreSpan x, ScoreSpan y) { return {min(x.lo, y.lo)",
+      "score_min(ScoreSpan x, ScoreSpan y) { return {(y.lo)" },
     { "an absolute value without 0", I, "return {x.lo <= 0 && x.hi >= 0 ? 0 : min(a, b), max(a, b)};", "return {min(a, b), max(a, b)};" },
-    { "less is at most", I, "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi < y.lo,", "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi <= y.lo," },
+    { "less is at most", I, "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi < y.lo,",
+      "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi <= y.lo," },
     { "what may be at most is not", I, "return {x.hi <= y.lo, x.lo <= y.hi}", "return {x.hi <= y.lo, x.lo < y.hi}" },
-    { "equal where they only meet", I, "return {x.lo == x.hi && y.lo == y.hi && x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};", "return {x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};" },
+    { "equal where they only meet", I, "return {x.lo == x.hi && y.lo == y.hi && x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};",
+      "return {x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};" },
     { "sets that are never apart", I, "r.hi & ((of_x & of_y) != 0)", "r.hi" },
     { "a contrary with its ends the other way", I, "return {1 - x.hi, 1 - x.lo};", "return {1 - x.lo, 1 - x.hi};" },
     { "one side of a choice", I, "c.hi < 1 ? y : score_hull(x, y)", "c.hi < 1 ? y : x" },
     { "bits without those below the highest", I, "(int)(0xffffffffu >> __clz(most))", "most" },
     { "a quotient's last whole", I, "max(hi * by.lo, hi * by.hi) - more)", "max(hi * by.lo, hi * by.hi))" },
-    { "the largest for all, the least for some", I, "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.hi), all = score_share<TIMES == 0 ? 1 : TIMES>(t.lo);", "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.lo), all = score_share<TIMES == 0 ? 1 : TIMES>(t.hi);" },
+    { "the largest for all, the least for some",
+      I, "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.hi), all = score_share<TIMES == 0 ? 1 : TIMES>(t.lo);",
+      "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.lo), all = score_share<TIMES == 0 ? 1 : TIMES>(t.hi);" },
     { "a share rounded up", I, "t / by - (t % by < 0)", "t / by" },
-    { "both, joined", I, "score_both(ScoreBounds x, ScoreBounds y) {\n  return {max(x.lo, y.lo)", "score_both(ScoreBounds x, ScoreBounds y) {\n  return {min(x.lo, y.lo)" },
+    { "both, joined", I, "score_both(ScoreBounds x, ScoreBounds y) {\n  return {max(x.lo, y.lo)",
+      "score_both(ScoreBounds x, ScoreBounds y) {\n  return {min(x.lo, y.lo)" },
     { "either, where one is empty", I, "return {no_x ? y.lo : no_y ? x.lo : min(x.lo, y.lo)", "return {min(x.lo, y.lo)" },
     { "either, with a gap", I, "x.full_lo <= y.full_hi + 1 && y.full_lo <= x.full_hi + 1 && !none_x && !none_y", "!none_x && !none_y" },
     { "indices that pass the extent", I, "min(max(x.hi, 0), n - 1)};", "max(x.hi, 0)};" },
@@ -523,18 +532,21 @@ static const fault faults[] = {
     { "half of the lanes", T, "for (int m = 16; m > 0; m /= 2)\n    r = score_hull", "for (int m = 8; m > 0; m /= 2)\n    r = score_hull" },
     { "half of the sets", T, "for (int m = 16; m > 0; m /= 2) set |=", "for (int m = 8; m > 0; m /= 2) set |=" },
     { "none is 0 where one is not", T, "all[k] &= BITS ? word :", "all[k] |= BITS ? word :" },
-    { "bytes whose highest bit counts alone", T, "all[k] &= BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word;", "all[k] &= word;" },
-    { "past the last column nothing is seen", T, "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) | past;", "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word);" },
+    { "bytes whose highest bit counts alone", T, "all[k] &= BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word;",
+      "all[k] &= word;" },
+    { "past the last column nothing is seen", T, "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) | past;",
+      "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word);" },
     { "what lies past the last bit", T, "piece.any[k] |= word & ~past;", "piece.any[k] |= word | past;" },
     { "two lanes of four", T, "for (int m = 1; m < 4; m *= 2)", "for (int m = 1; m < 2; m *= 2)" },
     { "half of the bytes", T, "any |= any >> 8, all &= all >> 8;", "" },
-    { "the first half twice", T, "unsigned any = piece.any[half * 2] | piece.any[half * 2 + 1]", "unsigned any = piece.any[0] | piece.any[1]" },
+    { "the first half twice", T, "unsigned any = piece.any[half * 2] | piece.any[half * 2 + 1]",
+      "unsigned any = piece.any[0] | piece.any[1]" },
     { "every row but the last", T, "n = min(64, rows - first);", "n = min(64, rows - first) - 1;" },
     { "leading indices forgotten", T, "row += x * (long long)stride[k];", "" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-enum { EVERY = 7 };
+enum { EVERY = 9 };
 
 /* Of a fault some program has a tile that is wrong. */
 Test(score_tiles_printed, faults_are_noticed, .timeout = 1200)
