@@ -26,6 +26,7 @@ static const struct {
     { "cli/commands/scores.c", "operands", "of a score program" },
     { "gen/score/names.c", "exp", "a function of score programs" },
     { "gen/score/lines.c", "row", "a pair's, in the functions that it prints" },
+    { "gen/score/print_tiles.c", "row", "a pair's, in the functions that it prints" },
     { "gen/score/mask.c", "row", "a pair's, in the functions that it prints" },
     { "gen/work.c", "rows", "a field of work()" },
     { "gen/traffic.c", "naive", "an algorithm of the model" },
