@@ -133,8 +133,10 @@ static inline double score_mask_element(void *user, int operand, const int64_t *
 {
     const score_world *w = user;
     const fa_score_operand *o = &w->ir->operand[operand];
-    if (!strcmp(o->name, "doc"))
-        return (double)((index[1] + (int64_t)(w->salt % 50)) / 40);
+    if (!strcmp(o->name, "ids")) /* in no order, many alike beside each other */
+        return (double)((index[1] / 64 * 7 + index[0]) % 13);
+    if (!strcmp(o->name, "doc")) /* of each sequence its own */
+        return (double)((index[o->rank - 1] + (int64_t)(w->salt % 50) + (o->rank > 1 ? 17 * index[0] : 0)) / 40);
     if (o->element == FA_SCORE_ELEMENT_U8 || o->element == FA_SCORE_ELEMENT_BITS) { /* in blocks, few of them mixed */
         int64_t at[FA_SCORE_RANK_MAX] = { 0 };
         for (int k = 0; k < o->rank; k++)

@@ -4,6 +4,7 @@
 #include "gen/score/print_cuda.h"
 #include "gen/score/print_tiles.h"
 #include "gen/score/tile_class.h"
+#include "gen/templates.h"
 #include "runtime/runtime.h"
 #include "score_arena.h"
 #include "score_masks.h"
@@ -11,11 +12,13 @@
 #include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_gen_toy.h"
+#include "test_verify_device.h"
+#include <stdarg.h>
 #include <stdlib.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-enum { D = 64, MOST = 20, TILES = 24, BATCH = 3, HEADS = 4 }; /* programs of a text, tiles of a program */
+enum { D = 64, MOST = 21, TILES = 24, BATCH = 3, HEADS = 4, WORKSPACE = 2 << 20 }; /* programs of a text, tiles of a program */
 
 /* The first fills tables, the second asks of each tile, a row of Q, what O is to have. */
 static const char family[] = "return {\n"
@@ -86,6 +89,18 @@ static void add_program(fa_program *p, const char *text, uint64_t *state)
         m->fractions = m->fractions || p->ir.node[i].type == FA_SCORE_F32;
 }
 
+/* What those that people write have not. */
+static const char *const others[] = {
+    "function mask(b, h, i, j) return (i % 8 - 3) * (j % 16 - 9) <= h * 9 - 12 or (i // 64 % 8) * (j // 64 % 8) == 2 end",
+    "function mask(b, h, i, j) return (i < 70 and j or 300 - j) <= 90 or i < 3 * min(j, 9999) - 400 end",
+    "function mask(b, h, i, j) return (i | 21) <= 90 and (j ~ 37) >= 32 and 3 * min(j, 9999) - 2 * min(i, 999) <= 100 end",
+    "function mask(b, h, i, j) return i <= 3 * (j // 2) and 2 * (j // 3) <= (i + 31) // 2 and -i % 7 <= 5 end",
+    "c = scalar(7, 'int', 1, 60) function mask(b, h, i, j) return (i - j) // c <= -2 or (j - 200) // 3 >= (i - 31) // 5 end",
+    "function mask(b, h, i, j) return i // 64 < j // 64 end",
+    "ids = i32 'hq sk' function mask(b, h, i, j) return ids[h][i] == ids[h][j] end",
+    "function mask(b, h, i, j) return (i // 16 % 16 | 1) ~= 2 * h + 3 end",
+};
+
 static void draw_programs(int n, uint64_t seed)
 {
     uint64_t state = seed;
@@ -99,6 +114,11 @@ static void draw_programs(int n, uint64_t seed)
             continue;
         OK(fa_program_read(&p, score_programs[k].name, score_programs[k].text, strlen(score_programs[k].text)));
         add_program(p, score_programs[k].text, &state);
+    }
+    for (size_t k = 0; k < sizeof others / sizeof *others && seed == 1; k++) {
+        fa_program *p;
+        OK(fa_program_read(&p, "other", others[k], strlen(others[k])));
+        add_program(p, others[k], &state);
     }
     while (programs < n) {
         fa_program *p = score_mask_draw(&text, score_next(&state));
@@ -268,6 +288,11 @@ static bool seen(const masked *m, int64_t b, int64_t h, int64_t i, int64_t j)
     return fa_score_eval(ir, ir->root[FA_SCORE_ROOT_MASK], &m->at.world.data, &pair, value) != 0;
 }
 
+static int64_t last_of(int64_t first, int64_t n, int64_t all_of)
+{
+    return (first + n < all_of ? first + n : all_of) - 1;
+}
+
 static fa_score_tile draw_tile(const score_world *w, uint64_t *state)
 {
     static const int64_t sizes[] = { 1, 16, 64, 128 };
@@ -275,50 +300,100 @@ static fa_score_tile draw_tile(const score_world *w, uint64_t *state)
     t.h1 = score_below(state, 3) ? t.h0 : w->hq - 1;
     t.i0 = score_below(state, w->data.sq);
     t.j0 = score_below(state, w->data.sk);
-    t.i1 = fmin((double)(t.i0 + sizes[score_below(state, 4)]), (double)w->data.sq) - 1;
-    t.j1 = fmin((double)(t.j0 + sizes[score_below(state, 4)]), (double)w->data.sk) - 1;
+    t.i1 = last_of(t.i0, sizes[score_below(state, 4)], w->data.sq);
+    t.j1 = last_of(t.j0, sizes[score_below(state, 4)], w->data.sk);
     return t;
 }
 
-static bool same_ends(const float *said, fa_score_ends is)
+/* What is wrong; "": nothing. */
+typedef struct verdict {
+    char wrong[4096];
+    int decided, exact;
+} verdict;
+
+static bool fails(verdict *v, const masked *m, const char *form, ...)
 {
-    bool lo = (said[0] == is.lo && said[1] == is.hi) || (said[0] > said[1] && is.lo > is.hi);
-    return lo && ((said[2] == is.full_lo && said[3] == is.full_hi) || (said[2] > said[3] && is.full_lo > is.full_hi));
+    va_list ap;
+    va_start(ap, form);
+    int n = snprintf(v->wrong, sizeof v->wrong, "%s\n", m->text);
+    vsnprintf(v->wrong + n, sizeof v->wrong - (size_t)n, form, ap);
+    va_end(ap);
+    return false;
 }
 
-static void check_line(const masked *m, const fa_score_tile *t, const float *said, bool row)
+static bool same_ends(verdict *v, const masked *m, const char *what, const float *said, fa_score_ends is)
+{
+    bool some = (said[0] == is.lo && said[1] == is.hi) || (said[0] > said[1] && is.lo > is.hi);
+    bool whole = (said[2] == is.full_lo && said[3] == is.full_hi) || (said[2] > said[3] && is.full_lo > is.full_hi);
+    return (some && whole) || fails(v, m, "%s %g %g %g %g, not %d %d %d %d", what, said[0], said[1], said[2], said[3], (int)is.lo,
+                                    (int)is.hi, (int)is.full_lo, (int)is.full_hi);
+}
+
+static bool same_line(verdict *v, const masked *m, const fa_score_tile *t, const float *said, bool row)
 {
     for (int64_t y = 0; y < (row ? m->at.world.data.sk : m->at.world.data.sq); y++)
-        cr_assert_eq(seen(m, t->b, t->h0, row ? t->i0 : y, row ? y : t->j0), y >= said[0] && y <= said[1], "%s\n%s %d, %d of %d to %d",
-                     m->text, row ? "query" : "key", (int)(row ? t->i0 : t->j0), (int)y, (int)said[0], (int)said[1]);
+        if (seen(m, t->b, t->h0, row ? t->i0 : y, row ? y : t->j0) != (y >= said[0] && y <= said[1]))
+            return fails(v, m, "%s %d, %d of %d to %d", row ? "query" : "key", (int)(row ? t->i0 : t->j0), (int)y, (int)said[0],
+                         (int)said[1]);
+    return true;
 }
 
-static void compare(const masked *m, const fa_score_tile *t, const float *said, uint64_t *state, int *exact)
+/* Numbers with a fraction round, so that classes may differ: they are right all the same. */
+static bool right(verdict *v, const masked *m, const fa_score_tile *t, const float *said, uint64_t *state)
 {
-    fa_score_class is = fa_score_class_of(m->tables[t->b], t);
+    const fa_score_tables *tables = m->tables[t->b];
+    fa_score_class is = fa_score_class_of(tables, t);
     int64_t rows = t->i1 - t->i0 + 1, columns = t->j1 - t->j0 + 1;
-    cr_assert(m->fractions || said[CLASS] == is, "%s\nclass %g, not %d, of heads %d to %d, queries %d to %d, keys %d to %d of sequence %d",
-              m->text, said[CLASS], is, (int)t->h0, (int)t->h1, (int)t->i0, (int)t->i1, (int)t->j0, (int)t->j1, (int)t->b);
+    v->decided += said[CLASS] != FA_SCORE_PARTIAL;
+    if (!m->fractions && said[CLASS] != is)
+        return fails(v, m, "class %g, not %d, of heads %d to %d, queries %d to %d, keys %d to %d of sequence %d", said[CLASS], is,
+                     (int)t->h0, (int)t->h1, (int)t->i0, (int)t->i1, (int)t->j0, (int)t->j1, (int)t->b);
     for (int n = 0; n < 60 && said[CLASS] != FA_SCORE_PARTIAL; n++) {
-        int64_t h = t->h0 + score_below(state, t->h1 - t->h0 + 1);
-        cr_assert_eq(seen(m, t->b, h, t->i0 + score_below(state, rows), t->j0 + score_below(state, columns)), said[CLASS] == FA_SCORE_FULL,
-                     "%s", m->text);
+        int64_t h = t->h0 + score_below(state, t->h1 - t->h0 + 1), i = t->i0 + score_below(state, rows),
+                j = t->j0 + score_below(state, columns);
+        if (seen(m, t->b, h, i, j) != (said[CLASS] == FA_SCORE_FULL))
+            return fails(v, m, "class %g has the pair %d, %d", said[CLASS], (int)i, (int)j);
     }
     if (m->fractions)
-        return;
-    fa_score_ends keys = fa_score_ends_of(m->tables[t->b], &m->keys, t), queries = fa_score_ends_of(m->tables[t->b], &m->queries, t);
-    cr_assert(same_ends(said + KEYS, keys), "%s\nkeys %g %g %g %g, not %d %d %d %d", m->text, said[KEYS], said[KEYS + 1], said[KEYS + 2],
-              said[KEYS + 3], (int)keys.lo, (int)keys.hi, (int)keys.full_lo, (int)keys.full_hi);
-    cr_assert(same_ends(said + QUERIES, queries), "%s\nqueries %g %g %g %g, not %d %d %d %d", m->text, said[QUERIES], said[QUERIES + 1],
-              said[QUERIES + 2], said[QUERIES + 3], (int)queries.lo, (int)queries.hi, (int)queries.full_lo, (int)queries.full_hi);
-    *exact += m->keys.exact;
-    if (m->keys.exact)
-        check_line(m, t, said + ROW, true);
-    if (m->queries.exact)
-        check_line(m, t, said + COLUMN, false);
+        return true;
+    v->exact += m->keys.exact;
+    return same_ends(v, m, "keys", said + KEYS, fa_score_ends_of(tables, &m->keys, t)) &&
+           same_ends(v, m, "queries", said + QUERIES, fa_score_ends_of(tables, &m->queries, t)) &&
+           (!m->keys.exact || same_line(v, m, t, said + ROW, true)) && (!m->queries.exact || same_line(v, m, t, said + COLUMN, false));
 }
 
-static const fa_plan *plan_of(fa_context *ctx)
+/* ---- a launch ---- */
+
+/* Of a template, in the place of its own text, or where `file` is NULL of what is printed. */
+typedef struct fault {
+    const char *name, *file, *find, *replace;
+} fault;
+
+static char *replaced(const char *text, const fault *f)
+{
+    const char *at = strstr(text, f->find);
+    fa_text t = { 0 };
+    cr_assert(at, "%s: the text is not there any more: %s", f->name, f->find);
+    for (; at; text = at + strlen(f->find), at = f->file ? NULL : strstr(text, f->find)) { /* of what is printed all places */
+        fa_text_add(&t, text, (size_t)(at - text));
+        fa_text_str(&t, f->replace);
+    }
+    fa_text_str(&t, text);
+    return t.s;
+}
+
+static void plant(const char *dir, const fault *f)
+{
+    const fa_template_file *t = fa_template_files;
+    while (t->name && strcmp(t->name, f->file) != 0)
+        t++;
+    cr_assert_not_null(t->name, "%s: there is no %s", f->name, f->file);
+    char *text = replaced(t->bytes, f);
+    toy_write(dir, f->file, text);
+    free(text);
+}
+
+static const fa_plan *plan_of(fa_context *ctx, const char *name)
 {
     fa_problem p, raw = FA_PROBLEM_INIT;
     fa_config c;
@@ -326,72 +401,167 @@ static const fa_plan *plan_of(fa_context *ctx)
     raw.dtype = FA_F32, raw.d = raw.dv = D;
     OK(fa_problem_normalize(&p, &raw));
     OK(fa_config_parse(&c, "tiles:one=1"));
-    OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+    cr_assert_eq(fa_plan_make(ctx, &p, &c, NULL, &plan), FA_OK, "%s: %s", name, fa_last_error());
     return plan;
 }
 
-static void launch(int n, uint64_t seed, int *decided, int *exact)
+static float said[MOST * TILES * D];
+static fa_score_tile tiles[MOST * TILES];
+
+/* What the kernels say of tiles of the programs that are drawn; false: they fault. */
+static bool launch(const fault *f, uint64_t seed)
 {
-    static float q[MOST * TILES * D], o[MOST * TILES * D];
-    static fa_score_tile tiles[MOST * TILES];
-    static const char *const files[] = { "tiles.lua", "tiles.cu", NULL };
+    static float q[MOST * TILES * D];
+    const char *const files[] = { "tiles.lua", "tiles.cu", f && f->file ? f->file : NULL, NULL };
     fa_options options = FA_OPTIONS_INIT;
     char dir[] = "/tmp/fagen-tiles-XXXXXX";
     fa_context *ctx;
     uint64_t state = seed + 77;
     void *dq, *dk, *d_o, *workspace;
-    draw_programs(n, seed);
     cr_assert_not_null(mkdtemp(dir));
     char *text = text_of();
+    if (f && !f->file) {
+        char *plain = text;
+        text = replaced(plain, f);
+        free(plain);
+    } else if (f)
+        plant(dir, f);
     toy_write(dir, "tiles.lua", family);
     toy_write(dir, "tiles.cu", text);
+    free(text);
     scratch_make();
     options.device = "sim:sm_80";
     options.cache_dir = scratch;
     options.template_dir = dir;
     OK(fa_create(&ctx, &options));
     OK(fa_alloc(ctx, &dq, sizeof q));
-    OK(fa_alloc(ctx, &d_o, sizeof o));
+    OK(fa_alloc(ctx, &d_o, sizeof said));
     OK(fa_alloc(ctx, &dk, used + 64));
-    OK(fa_alloc(ctx, &workspace, 2 << 20));
-    OK(fa_workspace_init(ctx, workspace, 2 << 20, NULL));
+    OK(fa_alloc(ctx, &workspace, WORKSPACE));
+    OK(fa_workspace_init(ctx, workspace, WORKSPACE, NULL));
     OK(fa_copy(ctx, dk, arena, used + 64, FA_TO_DEVICE));
     fa_args a = FA_ARGS_INIT;
     a.dtype = FA_F32;
     a.d = a.dv = D;
     a.b = a.hq = a.hkv = a.sk = 1;
-    a.sq = n * TILES;
+    a.sq = programs * TILES;
     a.workspace = workspace;
-    a.workspace_size = 2 << 20;
+    a.workspace_size = WORKSPACE;
     a.q.ptr = dq, a.k.ptr = a.v.ptr = dk, a.o.ptr = d_o;
-    for (int k = 0; k < n * TILES; k++) {
-        fa_score_tile t = tiles[k] = draw_tile(&all[k % n].at.world, &state);
-        const int64_t row[] = { t.b, t.h0, t.h1, t.i0, t.i1, t.j0, t.j1, k % n };
+    for (int k = 0; k < programs * TILES; k++) {
+        fa_score_tile t = tiles[k] = draw_tile(&all[k % programs].at.world, &state);
+        const int64_t row[] = { t.b, t.h0, t.h1, t.i0, t.i1, t.j0, t.j1, k % programs };
         for (int x = 0; x < 8; x++)
             q[k * D + x] = (float)row[x];
     }
     OK(fa_copy(ctx, dq, q, sizeof q, FA_TO_DEVICE));
-    OK(fa_plan_launch(ctx, plan_of(ctx), &a, NULL));
-    OK(fa_copy(ctx, o, d_o, sizeof o, FA_FROM_DEVICE));
-    for (int k = 0; k < n * TILES; k++) {
-        compare(&all[k % n], &tiles[k], o + k * D, &state, exact);
-        *decided += o[k * D] != FA_SCORE_PARTIAL;
-    }
+    fa_status st = fa_plan_launch(ctx, plan_of(ctx, f ? f->name : ""), &a, NULL);
+    cr_assert(st == FA_OK || f, "%s", fa_last_error());
+    if (st == FA_OK)
+        OK(fa_copy(ctx, said, d_o, sizeof said, FA_FROM_DEVICE));
     fa_destroy(ctx);
-    free(text);
-    free_programs();
     toy_remove(dir, files);
     scratch_remove();
+    return st == FA_OK;
+}
+
+static bool all_right(verdict *v, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (int k = 0; k < programs * TILES; k++)
+        if (!right(v, &all[k % programs], &tiles[k], said + k * D, &state))
+            return false;
+    return true;
 }
 
 Test(score_tiles_printed, kernels_class_tiles_as_the_host_does, .timeout = 1200)
 {
-    int decided = 0, exact = 0, all_tiles = 0;
+    static verdict v;
+    int all_tiles = 0;
     for (uint64_t seed = 1; seed <= (full() ? 40 : 1); seed++) {
-        int n = MOST;
-        launch(n, seed, &decided, &exact);
-        all_tiles += n * TILES;
+        draw_programs(seed == 1 ? MOST : 12, seed); /* those that people write are shorter */
+        test_mode(seed % 2 ? SIM_LAZY : SIM_EAGER, SIM_IN_ORDER, seed);
+        launch(NULL, seed);
+        cr_assert(all_right(&v, seed), "%s", v.wrong);
+        all_tiles += programs * TILES;
+        free_programs();
     }
-    cr_assert_gt(decided * 10, all_tiles * 2, "%d of %d tiles", decided, all_tiles);
-    cr_assert_gt(exact * 10, all_tiles, "%d of %d tiles", exact, all_tiles);
+    cr_assert_gt(v.decided * 10, all_tiles * 2, "%d of %d tiles", v.decided, all_tiles);
+    cr_assert_gt(v.exact * 10, all_tiles, "%d of %d tiles", v.exact, all_tiles);
+}
+
+/* ---- faults ---- */
+
+#define I "intervals.cu"
+#define T "mask_tables.cu"
+/* clang-format off */
+static const fault faults[] = {
+    { "a sum's ends the other way", NULL, ".hi, 0ll", ".lo, 0ll" },
+    { "floor division towards 0", I, "return q - (q * y != x && (x < 0) != (y < 0));", "return q;" },
+    { "the largest of a product is the first", I, "max(max(a, b), max(c, d))", "max(a, b)" },
+    { "a rest over two quotients", I, "if (y.lo == y.hi && first == score_quotient(x.hi, y.lo))", "if (y.lo == y.hi)" },
+    { "a rest that is too small", I, "return {0, x.lo >= 0 ? min(y.hi - 1, x.hi) : y.hi - 1};", "return {0, min(y.hi - 1, x.hi)};" },
+    { "the smallest of two is the second", I, "score_min(ScoreSpan x, ScoreSpan y) { return {min(x.lo, y.lo)",
+      "score_min(ScoreSpan x, ScoreSpan y) { return {(y.lo)" },
+    { "an absolute value without 0", I, "return {x.lo <= 0 && x.hi >= 0 ? 0 : min(a, b), max(a, b)};", "return {min(a, b), max(a, b)};" },
+    { "less is at most", I, "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi < y.lo,",
+      "score_lt(ScoreSpan x, ScoreSpan y) { return {x.hi <= y.lo," },
+    { "what may be at most is not", I, "return {x.hi <= y.lo, x.lo <= y.hi}", "return {x.hi <= y.lo, x.lo < y.hi}" },
+    { "equal where they only meet", I, "return {x.lo == x.hi && y.lo == y.hi && x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};",
+      "return {x.lo == y.lo, x.hi >= y.lo && y.hi >= x.lo};" },
+    { "sets that are never apart", I, "r.hi & ((of_x & of_y) != 0)", "r.hi" },
+    { "a contrary with its ends the other way", I, "return {1 - x.hi, 1 - x.lo};", "return {1 - x.lo, 1 - x.hi};" },
+    { "one side of a choice", I, "c.hi < 1 ? y : score_hull(x, y)", "c.hi < 1 ? y : x" },
+    { "bits without those below the highest", I, "(int)(0xffffffffu >> __clz(most))", "most" },
+    { "a quotient's last whole", I, "max(hi * by.lo, hi * by.hi) - more)", "max(hi * by.lo, hi * by.hi))" },
+    { "the largest for all, the least for some",
+      I, "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.hi), all = score_share<TIMES == 0 ? 1 : TIMES>(t.lo);",
+      "long long some = score_share<TIMES == 0 ? 1 : TIMES>(t.lo), all = score_share<TIMES == 0 ? 1 : TIMES>(t.hi);" },
+    { "a share rounded up", I, "t / by - (t % by < 0)", "t / by" },
+    { "both, joined", I, "score_both(ScoreBounds x, ScoreBounds y) {\n  return {max(x.lo, y.lo)",
+      "score_both(ScoreBounds x, ScoreBounds y) {\n  return {min(x.lo, y.lo)" },
+    { "either, where one is empty", I, "return {no_x ? y.lo : no_y ? x.lo : min(x.lo, y.lo)", "return {min(x.lo, y.lo)" },
+    { "either, with a gap", I, "x.full_lo <= y.full_hi + 1 && y.full_lo <= x.full_hi + 1 && !none_x && !none_y", "!none_x && !none_y" },
+    { "indices that pass the extent", I, "min(max(x.hi, 0), n - 1)};", "max(x.hi, 0)};" },
+    { "entries of 32", I, "return (n + 63) / 64;", "return (n + 31) / 64;" },
+    { "the first entry of a side alone", NULL, "n <= j1 / 64", "n <= j0 / 64" },
+    { "the first head alone", NULL, "for (int h = h0; h <= h1; h++)", "for (int h = h0; h <= h0; h++)" },
+    { "a sequence's table for all", NULL, "(t.b) * score_steps(p.sk)", "(0) * score_steps(p.sk)" },
+    { "few elements, but the last", NULL, "a2 <= x2.hi", "a2 < x2.hi" },
+    { "blocks, but the last", NULL, "column <= x2.hi / 64", "column <= x2.lo / 64" },
+    { "half of the lanes", T, "for (int m = 16; m > 0; m /= 2)\n    r = score_hull", "for (int m = 8; m > 0; m /= 2)\n    r = score_hull" },
+    { "half of the sets", T, "for (int m = 16; m > 0; m /= 2) set |=", "for (int m = 8; m > 0; m /= 2) set |=" },
+    { "none is 0 where one is not", T, "all[k] &= BITS ? word :", "all[k] |= BITS ? word :" },
+    { "bytes whose highest bit counts alone", T, "all[k] &= BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word;",
+      "all[k] &= word;" },
+    { "past the last column nothing is seen", T, "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) | past;",
+      "((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word);" },
+    { "what lies past the last bit", T, "piece.any[k] |= word & ~past;", "piece.any[k] |= word | past;" },
+    { "two lanes of four", T, "for (int m = 1; m < 4; m *= 2)", "for (int m = 1; m < 2; m *= 2)" },
+    { "half of the bytes", T, "any |= any >> 8, all &= all >> 8;", "" },
+    { "the first half twice", T, "unsigned any = piece.any[half * 2] | piece.any[half * 2 + 1]",
+      "unsigned any = piece.any[0] | piece.any[1]" },
+    { "every row but the last", T, "n = min(64, rows - first);", "n = min(64, rows - first) - 1;" },
+    { "leading indices forgotten", T, "row += x * (long long)stride[k];", "" },
+};
+/* clang-format on */
+#define FAULTS (sizeof faults / sizeof *faults)
+enum { EVERY = 9 };
+
+/* Of a fault some program has a tile that is wrong. */
+Test(score_tiles_printed, faults_are_noticed, .timeout = 1200)
+{
+    static verdict v;
+    const char *only = getenv("FAGEN_TILE_FAULT");
+    for (size_t n = 0; n < FAULTS; n++) {
+        bool noticed = false;
+        if (only ? n != (size_t)atoi(only) : !full() && n % EVERY)
+            continue;
+        for (uint64_t seed = 1; seed <= (faults[n].file ? 4 : 1) && !noticed; seed++) {
+            draw_programs(seed == 1 ? MOST : 12, seed);
+            noticed = !launch(&faults[n], seed) || !all_right(&v, seed);
+            free_programs();
+        }
+        cr_expect(noticed, "%zu: %s: every tile is right all the same", n, faults[n].name);
+    }
 }

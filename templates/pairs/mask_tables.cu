@@ -1,7 +1,8 @@
 // ---- tables of what a mask reads, from which tiles are classed: filled by a kernel before ----
 // The values of a warp's lanes, as an entry.
 __device__ __forceinline__ ScoreSpan score_of_all_lanes(ScoreSpan r) {
-  for (int m = 16; m > 0; m /= 2) r = score_hull(r, ScoreSpan{__shfl_xor_sync(0xffffffffu, r.lo, m), __shfl_xor_sync(0xffffffffu, r.hi, m)});
+  for (int m = 16; m > 0; m /= 2)
+    r = score_hull(r, ScoreSpan{__shfl_xor_sync(0xffffffffu, r.lo, m), __shfl_xor_sync(0xffffffffu, r.hi, m)});
   return r;
 }
 __device__ __forceinline__ void score_store(int *to, int lane, ScoreSpan r) {
@@ -88,8 +89,8 @@ template <> struct ScoreElement<true> {
 };
 
 template <bool BITS, int RANK, class Extent, class Stride>
-__device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp, int warps,
-                                                 int lane) {
+__device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp,
+                                                 int warps, int lane) {
   using From = typename ScoreElement<BITS>::type;
   constexpr int WIDE = BITS ? 4096 : 512, OUTER = RANK > 1 ? RANK - 2 : 0;
   const int rows = RANK > 1 ? (int)extent[OUTER] : 1, columns = (int)extent[RANK - 1];
