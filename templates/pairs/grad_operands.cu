@@ -1,3 +1,4 @@
+//| needs "l.delta_pad? l.pairs?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local reads = p.score.reads
