@@ -176,12 +176,13 @@ return masked {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (n_mma + elements * ((beside and 4 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+      issue = (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
         + c.warps * (40 + 30 * mb)) * more,
-      smem_bytes = (fragments + copies) * (beside and 1.45 or 1.2) * more,
+      smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
-      tile_latency = 5200,
-      efficiency = beside and 0.7 or 0.83,
+      tile_latency = beside and 2650 or 5200,
+      hbm_speed = beside and 0.94 or 1,
+      efficiency = beside and 0.77 or 0.83,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

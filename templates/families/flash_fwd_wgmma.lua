@@ -127,29 +127,53 @@ end
 -- What a block may take, where `ctas` share an SM.
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
--- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and
--- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share
--- them.
+-- Columns of so many that lie within whole sectors of the L2, of 32 bytes.
+local function in_sectors(p) return p.d % 16 == 0 and p.dv % 16 == 0 end
+
+-- How fast products take operands of narrow boxes, of rows of 32 and 64 bytes. Lengths: and of rows that begin between two sectors.
 local function feed_rate(p, c)
+  if not p.has_lengths then
+    local box = c.box == 16 and 0.82 or c.box == 32 and 0.98 or 1
+    return in_sectors(p) and box or box * (c.cluster > 1 and 0.9 or c.box == 32 and 0.8 or 1)
+  end
   local box = c.box == 16 and 0.55 or c.box == 32 and 0.89 or 1
-  if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
-  return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
+  return in_sectors(p) and box or box * (c.box == 32 and 0.66 or 0.82)
+end
+
+-- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes
+-- are short requests: on an H100 an SM was seen to take 1.3 sectors of 32 bytes in a clock by boxes of 64 columns, 1.15 by 32, one by 16.
+-- Rows that begin between two sectors take one more of each box's, but for blocks of a cluster, which share them.
+local function l2_speed(p, c, of_boxes)
+  if p.has_lengths then return of_boxes end
+  local filled = (p.d + p.dv) / (round_up(p.d, c.box) + round_up(p.dv, c.box))
+  local narrow = c.box == 16 and 0.45 or c.box == 32 and 0.68 or 1
+  return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
+end
+
+-- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
+-- One buffer of V keeps fewer of them under way.
+local function hbm_speed(p, c)
+  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+  return c.stages_v == 1 and 1 or 0.86
 end
 
 -- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
--- shows, of one warpgroup, and how much less of four. narrow: clocks for narrow boxes.
--- Dense: fitted to 8,170 timings of 362 random shapes on an H100. Lengths: to timings on an H200. The dense numbers took tiles of 128 rows
--- there where tiles of 64 are up to twice as fast.
+-- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
+-- one buffer of V. per_tile: clocks of a tile without persistent blocks. felt: see gen/work.h. narrow: clocks for narrow boxes.
+-- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
+-- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {
-    issue = 6.2, per_group = 490, latency = 400, tile = 210, alone = 1930, pair = 4400, first_bytes = 16,
-    shown = 0.285, shown_lone = 0.06, hidden_by_four = 0.2, l2_speed = 1.6, narrow = 0,
+    issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
+    shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
+    felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
-    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, first_bytes = 32,
-    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, l2_speed = 2, narrow = 640,
+    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
+    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
+    felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 
@@ -434,17 +458,17 @@ return masked {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
     if c.cluster > 1 then latency = latency + 100 end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and fit.pair or fit.alone)
+    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or c.ctas > 1 and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Its first block of K and of V, which nothing hides.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // fit.first_bytes
+    tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -460,9 +484,12 @@ return masked {
       latency = latency,
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
-      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone
-        or fit.shown + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
-      l2_speed = fit.l2_speed,
+      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
+        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns, fit.exp_turns })[c.schedule]
+        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
+      felt = fit.felt,
+      l2_speed = l2_speed(p, c, fit.l2_speed),
+      hbm_speed = hbm_speed(p, c),
       regs = l.regs,
     }
   end,

@@ -1,4 +1,4 @@
-//| needs "l.staged"
+//| needs "c.bc l.persistent l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
