@@ -5,6 +5,7 @@
     python3 bench/old_and_new.py old/templates --seconds 200 -o race.json          other templates, one library: the same choices
     python3 bench/old_and_new.py old/templates forward decode --new new/templates
     python3 bench/old_and_new.py old/libfagen.so -o race.json                      another library: its kernels and its choices
+    python3 bench/old_and_new.py templates --new-flags=--split-compile=0           the same texts, compiled with other flags of NVRTC
 
 Each runs the config that its library chooses in fa_launch(). Calls are CUDA graphs, raced in rounds, forward and back; a row is the median
 over the rounds of the new time by the old one's of the same round, above 1 where the new kernel is slower.
@@ -26,6 +27,7 @@ def parse(argv=None):
     p.add_argument("old", help="the folder of the old templates, or the old library")
     p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries over long keys; backward: gradients")
     p.add_argument("--new", help="likewise of the new; this tree's library and its templates without it")
+    p.add_argument("--new-flags", metavar="FLAGS", help="of NVRTC, after its own, for the new kernels")
     p.add_argument("--only", help="cells whose name ends in one of these, as 'd=64 causal s=512,d=96 none s=1024'")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
@@ -53,9 +55,22 @@ class Side:
     """One of the two: a context with its templates or its library, and the calls of a cell. A library that is named has no disk cache, so
     that records of this tree's tuner are not its facts."""
 
-    def __init__(self, fagen, at):
+    def __init__(self, fagen, at, flags=None):
         alone = at is not None and not os.path.isdir(at)
-        self.fagen, self.fa = fagen, fagen.Fagen(path=os.path.abspath(at), cache_dir="") if alone else fagen.Fagen(template_dir=at)
+        self.fagen, self.flags = fagen, flags
+        self.fa = fagen.Fagen(path=os.path.abspath(at), cache_dir="") if alone else fagen.Fagen(template_dir=at)
+
+    def prepare(self, work):
+        """Compiles the kernels of (part, cell)s, sixteen at a time. Flags are the process's: sides take turns."""
+        def one(job):
+            part, cell = job
+            for p in {part, "forward"}:
+                self.fa.prepare(self.problem(cell, p))
+        if self.flags:
+            os.environ["NVRTC_APPEND_OPTIONS"] = self.flags
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(one, work))
+        os.environ.pop("NVRTC_APPEND_OPTIONS", None)
 
     def problem(self, cell, part):
         fields = {n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}
@@ -106,18 +121,13 @@ def main():
     import torch
     import tournament
     options = parse()
-    sides = [Side(fagen, options.old), Side(fagen, options.new)]
+    sides = [Side(fagen, options.old), Side(fagen, options.new, options.new_flags)]
     ends = tuple(options.only.split(",")) if options.only else ("",)
     work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if c.name().endswith(ends)]
 
-    def prepare(job):
-        side, part, cell = job
-        side.fa.prepare(side.problem(cell, part))
-        if part == "backward":
-            side.fa.prepare(side.problem(cell, "forward"))
     begun = time.monotonic()
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(prepare, [(s, *w) for w in work for s in sides]))
+    for side in sides:
+        side.prepare(work)
     print(f"{len(work)} cells compiled in {time.monotonic() - begun:.0f} s on {torch.cuda.get_device_name()}", flush=True)
     tournament.warm_up()
     rows, left_out, begun = [], [], time.monotonic()

@@ -39,6 +39,23 @@ __device__ __forceinline__ void tma_store(const TensorMap &map, u32 from, int co
 __device__ __forceinline__ void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until the stores of this thread have read their source.
 __device__ __forceinline__ void tma_wait_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+//|   if c.o_path == 2 then
+// Until memory has them.
+__device__ __forceinline__ void tma_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+// named_wait() that tells each thread whether any came with true.
+__device__ __forceinline__ bool named_any(int id, int threads, bool mine) {
+  u32 any;
+  asm volatile(
+      "{\n.reg .pred mine, any;\n"
+      "setp.ne.b32 mine, %3, 0;\n"
+      "bar.red.or.pred any, %1, %2, mine;\n"
+      "selp.b32 %0, 1, 0, any;\n}"
+      : "=r"(any)
+      : "r"(id), "r"(threads), "r"((u32)mine)
+      : "memory");
+  return any != 0;
+}
+//|   end
 //| end
 
 //| if c.o_path > 0 then

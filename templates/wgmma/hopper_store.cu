@@ -4,6 +4,7 @@
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
+//| local unit = c.rescale == 3 and "1.f" or "scale_log2"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
@@ -33,7 +34,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
-    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+    if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
 //| if pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
@@ -47,14 +48,12 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 // store(i, far) for row i of the warp's sixteen that may have to be.
 template <class Store>
 __device__ __forceinline__ void store_rows_again(u32 again, Store store) {
-  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) {
-    __syncwarp();
+  __syncwarp();
 #pragma unroll 1
-    for (int i = 0; i < 16; i++) {
-      const int lanes = 15 << i % 8 * 4;
-      const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
-      if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
-    }
+  for (int i = 0; i < 16; i++) {
+    const int lanes = 15 << i % 8 * 4;
+    const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
+    if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
   }
 }
 
@@ -117,7 +116,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
       if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
-  if constexpr (KEYS) store_rows_again(again, [&](int i, bool far) {
+  if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
 //|   if l.pack == 1 then
     store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far);
 //|   else
@@ -126,6 +125,20 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   end
   });
 }
+//| end
+//| local late = c.o_path == 2  -- the look for them after the store: from Q's place it was 2.3 % slower where two warpgroups take turns
+//| if late then
+// Whether one of this thread's rows may be such: of rows that see no key, too.
+__device__ __forceinline__ bool maybe_again(const RowState (&state)[2], const float (&o)[NO], float scale_log2) {
+//|   if pr.cuts_right then
+  int top = 0;  // as integers: a NaN that arithmetic makes is the largest
+#pragma unroll
+  for (int n = 0; n < NO / 2; n++) top = max(max(top, __float_as_int(o[2 * n])), __float_as_int(o[2 * n + 1]));
+  if (top > 0x7f800000) return true;
+//|   end
+  return is_far(state[0].m, $(unit)) || is_far(state[1].m, $(unit));
+}
+
 //| end
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
@@ -158,7 +171,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     inverse[h] = reciprocal(l[h])$(pr.out_scale);
   }
 //|   end
+//|   if late then
+  const bool maybe = maybe_again(state, o, $(pr.unit_log2));
+//|   else
   const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
+//|   end
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
@@ -175,7 +192,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     else
       stmatrix_x2(to, x[0], x[1]);
   }
-  store_rows_again(again, [&](int i, bool far) {
+//|   if late then
+  fence_async();
+  const bool any = named_any(8 + wg, 128, maybe);
+//|   else
+  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
     const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
     store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
       store_shared(tile + col / BOX * 64 * ROW + r * ROW + (col % BOX / 8 ^ swizzle) * 16 + col % 8 * 2, (u16)pack2(x, 0.f));
@@ -183,6 +204,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   });
   fence_async();
   named_wait(8 + wg, 128);
+//|   end
   if (threadIdx.x % 128 == 0) {
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
@@ -190,6 +212,18 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
                 sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
     tma_commit();
   }
+//|   if late then
+  // Rows that are computed again go over what the copy engine has written. The vote keeps control uniform.
+  u32 again = 0;
+  if (__builtin_expect(__any_sync(~0u, any), 0)) {
+    again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
+    if (__any_sync(~0u, named_any(8 + wg, 128, again != 0))) {
+      if (threadIdx.x % 128 == 0) tma_wait();
+      named_wait(8 + wg, 128);
+      store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {first + i, where.head}, far); });
+    }
+  }
+//|   end
   // After the fence, which would wait until memory has it.
 #pragma unroll
   for (int h = 0; h < 2; h++)
