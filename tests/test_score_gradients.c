@@ -346,7 +346,7 @@ static const struct {
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-#define EVERY 6 /* of faults, but in full form */
+#define EVERY 8 /* of faults, but in full form */
 
 static void plant(size_t n)
 {
