@@ -20,10 +20,13 @@ return function(family)
     return tables and (buffers == "" and tables or buffers .. ", " .. tables) or buffers
   end
 
-  -- A launch takes about as long, and reads operands that are few beside K and V.
+  -- A launch takes about as long, and reads operands that are few beside K and V. A table that stands for several steps stays.
   masked.work = function(p, c, a, l, ...)
     local work = family.work(p, c, a, l, ...)
-    if edges.tables(p) and #work > 0 then table.insert(work, 1, { bytes = 65536, latency = 3000 }) end
+    if not edges.tables(p) then return work end
+    if #work == 0 and #family.steps(p, c, a, l) > 1 then return work end
+    if #work == 0 then work = { work } end
+    table.insert(work, 1, { bytes = 65536, latency = 3000 })
     return work
   end
   return masked
