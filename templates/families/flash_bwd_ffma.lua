@@ -48,7 +48,8 @@ return backward.family({
     l.p = l.ds + c.br * c.bc * 4
     l.bytes = l.p + c.br * c.bc * 4
     local ri, cj = c.br // 16, c.bc // 16
-    l.regs = math.max(2 * ri * cj + 4 * (ri + 2 * cj), 4 * (l.dj + l.vj + 2)) + 4 * math.max(cj * (l.dj + l.vj), ri * l.dj) + 40 + program_cost(p).regs_back
+    l.regs = math.max(2 * ri * cj + 4 * (ri + 2 * cj), 4 * (l.dj + l.vj + 2)) + 4 * math.max(cj * (l.dj + l.vj), ri * l.dj) + 40
+      + program_cost(p).regs_back
     return backward.delta(l, p)
   end,
 

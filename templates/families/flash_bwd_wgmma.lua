@@ -68,7 +68,8 @@ end
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
 local function feeder_of(p, c)
-  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 + program_cost(p).regs_back <= 232 and 40 or FEEDER
+  local tight = matrices(p, c) + 36 + program_cost(p).regs_back > 232
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and not tight and 40 or FEEDER
 end
 
 -- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
@@ -284,7 +285,8 @@ return backward.family({
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
-      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_cost(p).issue_back)) + l.groups * 97,
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_cost(p).issue_back))
+        + l.groups * 97,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
         + scores * (c.twins == 1 and 7.5 or 0),
