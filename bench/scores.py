@@ -4,8 +4,9 @@
     python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--flex] [--rounds 9] [-o scores.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
-has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back; a share is the median over the rounds of the
-plain time over the program's of the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same
+has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back, each program with the plain call alone: at
+the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call has the clock of its neighbours.
+--together: all in one race. A share is the median over the rounds of the plain time over the program's of the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same
 function by torch.compile(flex_attention), with a causal block mask.
 """
 import argparse
@@ -28,6 +29,7 @@ def parse(argv=None):
     p.add_argument("--programs", default=",".join(PROGRAMS))
     p.add_argument("--flex", action="store_true", help="beside FlexAttention, which compiles for some ten seconds each")
     p.add_argument("--rounds", type=int, default=9)
+    p.add_argument("--together", action="store_true", help="all programs in one race")
     p.add_argument("-o", "--json", help="all samples")
     o = p.parse_args(argv)
     for name in o.programs.split(","):
@@ -123,6 +125,15 @@ def flex(name, values, q, k, v):
     return why
 
 
+def race(made, names, rounds):
+    """Times of calls in turns, forward and back, without those of the first round, and of the round before it, which brings the clock."""
+    samples = {name: [] for name in names}
+    for n in range(rounds + 2):
+        for name in names[::-1 if n % 2 else 1]:
+            samples[name].append(made[name].sample())
+    return {name: times[2:] for name, times in samples.items()}
+
+
 def cell(fa, fagen, d, s, names, o):
     import graphs
     import torch
@@ -157,12 +168,12 @@ def cell(fa, fagen, d, s, names, o):
             else:
                 rows[name]["no flex"] = run
     made = {name: graphs.capture(run, lasts=4e-3) for name, run in calls.items()}
-    samples = {name: [] for name in made}
-    for n in range(o.rounds + 1):
-        for name in list(made)[::-1 if n % 2 else 1]:
-            samples[name].append(made[name].sample())
-    samples = {name: times[1:] for name, times in samples.items()}
-    for name, row in rows.items():
+    raced = [name for name in rows if name in made]
+    samples = race(made, list(made), o.rounds) if o.together else {}
+    for name in raced:
+        row = rows[name]
+        if not o.together:
+            samples = race(made, [call for call in ("plain", name, f"flex {name}") if call in made], o.rounds)
         if name in samples:
             row["seconds"], row["plain"] = samples[name], samples["plain"]
             row["share"] = statistics.median(p / t for p, t in zip(samples["plain"], samples[name]))

@@ -86,7 +86,7 @@ static const scale halves[] = { { 0, 1, 0 } };
 /* Of many rows: quarters where chips have from one wave of tiles to some ten. */
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 /* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
-static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 10, 2, 63 }, { 13, 1, 75 } };
+static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 2, 79 }, { 13, 1, 91 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
 
@@ -292,6 +292,26 @@ fa_problem fa_problem_point(const fa_problem *in)
 {
     const fa_problem p = fa_problem_chosen_by(in);
     return representative(&p);
+}
+
+/* A step is a quarter to a sixteenth of its value wide. */
+static int32_t beside(int32_t v, int32_t sixteenths)
+{
+    int64_t to = v + (int64_t)v * sixteenths / 16;
+    return to < 1 ? 1 : to < FA_MAX_LENGTH ? (int32_t)to : FA_MAX_LENGTH;
+}
+
+bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
+{
+    *lower = *upper = *p;
+    if (p->op != FA_FORWARD || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT) || rows_of(p) <= FA_FEW_ROWS)
+        return false;
+    bool upto = before_keys(p); /* sq is the last of its step */
+    lower->sq = beside(p->sq, -1);
+    lower->sk = beside(p->sk, -1);
+    upper->sq = beside(p->sq, upto ? 0 : 1);
+    upper->sk = beside(p->sk, 1);
+    return true;
 }
 
 static int64_t tiles_of(const fa_problem *p)

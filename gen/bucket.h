@@ -33,8 +33,8 @@ bool fa_problem_splits(const fa_problem *p);
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;
  * - beyond: sq, in half octaves, 64, 96, 128, 192, and in quarters from 256 to 8192, 256, 320, 384, 448, 512, ...: there are few waves of
  *   tiles then, which the lengths fill or do not; half way between two is the edge;
- * - of a dense forward problem with more keys: sq itself up to 16, then in eighths of octaves to 1024 and quarters to 8192, each up to its
- *   value, as tiles are: rows of one tile more would be a tile more;
+ * - of a dense forward problem with more keys: sq itself up to 16, then in eighths of octaves to 256, sixteenths to 1024 and quarters to
+ *   8192, each up to its value, as tiles are: rows of one tile more would be a tile more, of a group of heads sooner;
  * - sk, likewise, from 16 on; of few rows in half octaves;
  * - the KV heads of all sequences, b * hkv: each number up to 16, quarters of octaves, from 1024 on octaves;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;
@@ -48,6 +48,10 @@ fa_problem fa_problem_chosen_by(const fa_problem *p);
 /* The one problem that stands for all of p's class and bucket: what is chosen, rendered and prepared for it is theirs. Its bucket is that
  * of fa_problem_chosen_by(p); of what it gives it gives the same. */
 fa_problem fa_problem_point(const fa_problem *p);
+
+/* Shapes near the ends of p's bucket, p being what stands for it, in *lower and *upper: a tile more or less may decide which config is
+ * faster, and it may be there for a part of the bucket alone. False: dense forward shapes of many rows alone have them. */
+bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper);
 
 /* Half octaves between the shapes of two buckets, over all fields. */
 int fa_problem_steps(const fa_problem *a, const fa_problem *b);

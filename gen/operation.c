@@ -59,7 +59,8 @@ static const fa_operation operations[] = {
       } },
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = BACKWARD_OPERANDS,
       .flags = FA_BROADCAST | FA_DETERMINISTIC | FA_ACCUMULATE,
-      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES,
+      .lists = 1, .list = { { "score_values", AT(score_values), AT(score_value_count), sizeof(fa_score_value) } },
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE,
       .follows = true, .after = FA_FORWARD,
       .operand = {
 #define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##backward(field, word, __VA_ARGS__)

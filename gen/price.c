@@ -16,17 +16,23 @@
 #define SHOWS_SHARED 0.77
 /* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
  * reached, and near the corner both are felt. The p-norm of the two. The numbers above were fitted to timings on an H200, this and those
- * below to random shapes on an H100: docs/experiments.md, "The model fitted by descent, and buckets as fine as tiles". */
+ * below to random shapes on an H100: docs/experiments.md, "The model's missing terms". */
 #define CORNER 4.5
-/* Of what row tiles of one head read again; from packed and unpacked rows over 2k to 26k keys on an H100, 0.5 to 0.8. */
-#define MEET 0.72
-#define MEET_CUT 0.75 /* of tiles that are cut into parts, which all walk at once */
+/* Of what row tiles of one head read again, the share that comes out of the L2. */
+#define MEET 0.77
+#define MEET_CUT 0.9 /* of tiles that are cut into parts, which all walk at once */
+#define APART 0.4    /* of that is lost by what is empty of the last tile, which does not keep step with the others */
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.07
 #define BESIDE 1.1 /* lengths of a bucket: such times the one that stands for them */
+
+static double rows_of(const fa_problem *p, bool pack)
+{
+    return (double)p->sq * (pack ? p->hq / p->hkv : 1);
+}
 
 static int32_t round_up(int32_t v, int32_t to)
 {
@@ -63,20 +69,23 @@ static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, 
 
 /* K and V of the heads at work come from HBM once as far as they fit the L2. Beyond it they come again for each row tile, but for the share
  * that tiles which walk a head side by side meet in the L2. */
-static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, double cuts,
-                        bool shares)
+static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step *s, const fa_work *w)
 {
+    const fa_problem *p = x->problem;
+    const fa_arch *a = x->arch;
     const fa_traffic *t = &cost->traffic;
-    if (!shares)
+    if (!w->algorithm || !w->algorithm->shares)
         return fa_traffic_total(t);
+    bool pack = fa_step_packs(s);
+    double tiles = ceil(rows_of(p, pack) / w->rows), filled = rows_of(p, pack) / (tiles * w->rows);
     double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
-    double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / cluster;
+    double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / s->cluster;
     double heads = ceil(running / fmax(tiles, 1));
     int32_t group = p->hq / p->hkv;
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
-    double hit = cuts > 1 ? MEET_CUT : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    double hit = w->cuts > 1 ? MEET_CUT * (1 - APART * (1 - filled)) : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 
@@ -103,9 +112,14 @@ static fa_tile_counts count(const fa_pricing *x, const fa_step *s, const fa_work
     return c;
 }
 
+static double norm(double a, double b, double p)
+{
+    return pow(pow(a, p) + pow(b, p), 1 / p);
+}
+
 static double corner(double a, double b)
 {
-    return pow(pow(a, CORNER) + pow(b, CORNER), 1 / CORNER);
+    return norm(a, b, CORNER);
 }
 
 /* The SM that has the longest tiles, where thread blocks come longest first, n of them, as many at once as fit: it has the first of each
@@ -118,6 +132,19 @@ static double first_sm(double n, double sms, double at_once, double longest, dou
     return sum;
 }
 
+/* Where each of n tiles, longest first, goes to the SM that is free first. A round falls evenly from its longest tile to its shortest, and
+ * the next begins where it ends, so that of two rounds the longest of the one meets the shortest of the other and all SMs end together.
+ * A third begins on top of that with its longest; what comes after it goes to those that had its shortest. */
+static double drawn(double n, double sms, double longest, double shortest)
+{
+    double rounds = floor(n / sms), pairs = floor(rounds / 2), fall = (longest - shortest) * sms / n; /* of a round */
+    double even = pairs * (2 * longest - fall * 2 * pairs), first = longest - fall * 2 * pairs, next = longest - fall * rounds;
+    bool more = n > rounds * sms;
+    if (rounds == 2 * pairs)
+        return even + (more ? first : 0);
+    return even + fmax(first, more ? 2 * next : 0);
+}
+
 /* No order of n tiles ends before this: of the k * sms + 1 longest one SM has k + 1, each at least as long as the shortest of them. */
 static double last_round(double n, double sms, double longest, double shortest)
 {
@@ -127,14 +154,15 @@ static double last_round(double n, double sms, double longest, double shortest)
     return most;
 }
 
-/* Clocks of the chip for blocks of scores, and how long each unit is busy. */
-static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_repeats in)
+/* Seconds of the chip for blocks of scores, and how long each unit is busy. *ends: of them those in which nothing streams: the first tiles
+ * begin all at once, and the last end so. */
+static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_repeats in, double *ends)
 {
     const fa_problem *p = x->problem;
     const fa_arch *a = x->arch;
     bool pack = fa_step_packs(s);
     double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (pack ? p->hkv : p->hq);
-    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows), repeats = in.units * in.members;
+    double tiles = ceil(rows_of(p, pack) / w->rows), repeats = in.units * in.members;
 
     /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
@@ -142,26 +170,31 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / repeats / a->sm_count)));
     double warps = sharing * s->threads / 32 / SCHEDULERS;
     double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
-    double other = fmax(exps, issue);
-    /* Groups walk side by side: alone each takes its own part of a block, and one whose mask ends early leaves the SM to the others. */
+    double other = w->felt > 0 ? norm(exps, issue, w->felt) : fmax(exps, issue);
+    /* Groups walk side by side: alone each takes its own part of a block, and one whose mask ends early, or that has no rows, leaves the SM
+     * to the others. In the tile that takes longest all have rows that are there. */
+    double rows = rows_of(p, pack);
     double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
     double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
+    double most = w->group > 0 && fa_step_row_tile(s) ? fmin(1, ceil(fmin(rows, w->rows) / w->group) * w->group / w->rows) : walked;
     /* A warp has the matrix unit and the issue slots of its own scheduler: fewer warps than schedulers leave the others idle. */
     double lone = fmax(1, SCHEDULERS / (s->threads / 32.0)), together = fmax(1, lone / sharing);
-    double busy = fmax((fmax(matrix, other) + shows * fmin(matrix, other)) * together, smem) * walked;
-    double alone = (fmax((fmax(matrix, other) + shows * fmin(matrix, other)) * lone / groups, smem) + w->latency) / sharing;
-    double block = corner(busy, alone);
+    double units = fmax(matrix, other) + shows * fmin(matrix, other);
+    double busy = fmax(units * together, smem), alone = units * lone / groups;
+    double block = corner(busy * walked, (fmax(alone, smem * walked) + w->latency) / sharing);
+    double full = corner(busy * most, (fmax(alone, smem * most) + w->latency) / sharing);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
         double heads_tile = fa_step_heads_tile(s), slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members; /* each is a tile */
         bool equal = v.longest == v.shortest;
+        double full_slice = heads_tile > 0 ? fmin(heads_tile, group) : group / slices, last = group - (slices - 1) * full_slice;
         heads *= slices / group;
         v.all *= group / slices;
-        each /= slices;
-        v.longest = equal ? each : fmin(group / slices * tiles, 2 * each); /* under a diagonal */
-        v.shortest = equal ? each : 0;
+        each *= full_slice / group;
+        v.longest = equal ? each : fmin(full_slice * tiles, 2 * each); /* under a diagonal */
+        v.shortest = equal ? each * last / full_slice : 0;             /* what is left of a group is a shorter tile */
         tiles = blocks;
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
         tile *= tiles;
@@ -178,15 +211,16 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     }
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Launch after launch. */
-    double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
-    double tiles_each = owners * tiles / repeats, shortest = v.shortest * block + tile;
+    double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * full + tile;
+    double tiles_each = owners * tiles / repeats, usual = v.longest * block + tile, shortest = v.shortest * block + tile;
     double waves = ceil(tiles_each / a->sm_count);
     if (fa_step_heads_tile(s) &&
         !fa_step_row_tile(s)) /* few heads to a tile are chosen for the rounds that they fill: at all lengths of a bucket */
         waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
-    double clocks = v.longest == v.shortest ? repeats * waves * longest
-                                            : fmax(mean, repeats * fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
-                                                                        last_round(tiles_each, a->sm_count, longest, shortest)));
+    double unequal = sharing < 2 ? drawn(tiles_each, a->sm_count, longest, shortest)
+                                 : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
+                                        last_round(tiles_each, a->sm_count, longest, shortest));
+    double clocks = v.longest == v.shortest ? repeats * ((waves - 1) * usual + longest) : fmax(mean, repeats * unequal);
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 
@@ -195,6 +229,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     out->t_exp = all * walked * exps;
     out->t_issue = all * walked * issue + owners * tiles * tile / (a->sm_count * clock);
     out->t_smem = all * smem;
+    *ends = fmin(clocks, tile) / clock;
     return clocks / clock;
 }
 
@@ -226,13 +261,12 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     out->traffic = c.traffic;
     if (!w->algorithm)
         out->traffic.read_sp = w->bytes;
-    double seconds = w->cols > 0 ? walk(out, x, s, w, c.visits, in) : 0;
+    double ends = 0, seconds = w->cols > 0 ? walk(out, x, s, w, c.visits, in, &ends) : 0;
     double fed = fmin(1, SM_SPARE * (double)out->grid / (in.units * in.members) / a->sm_count); /* an idle SM asks for no bytes */
-    double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
-    out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->cuts, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
+    out->t_hbm = hbm_bytes(x, out, s, w) / (a->hbm_gbs * 1e9 * w->hbm_speed);
     double stream = fmax(out->t_l2, out->t_hbm);
-    seconds = w->cols > 0 ? corner(seconds, stream) : stream / w->efficiency + w->latency / (a->clock_ghz * 1e9);
+    seconds = w->cols > 0 ? ends + corner(seconds - ends, stream) : stream / w->efficiency + w->latency / (a->clock_ghz * 1e9);
     out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * in.launches * in.units * in.members + seconds;
     return FA_OK;
 }

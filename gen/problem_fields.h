@@ -38,7 +38,8 @@
     X(score_id0, "score0", CLASS, NUMBER, SAME, SET)    \
     X(score_id1, "score1", CLASS, NUMBER, SAME, SET)    \
     X(score_id2, "score2", CLASS, NUMBER, SAME, SET)    \
-    X(score_id3, "score3", CLASS, NUMBER, SAME, SET)
+    X(score_id3, "score3", CLASS, NUMBER, SAME, SET)    \
+    X(score_grads, "score_grads", CLASS, NUMBER, SAME, SET)
 
 typedef enum fa_field_part { FA_FIELD_CLASS, FA_FIELD_SHAPE } fa_field_part;
 typedef enum fa_field_kind { FA_FIELD_NUMBER, FA_FIELD_DTYPE, FA_FIELD_MASK, FA_FIELD_OP, FA_FIELD_FEATURES } fa_field_kind;

@@ -3,11 +3,20 @@
 #include "sandbox.h"
 #include "score/known.h"
 #include "score/lines.h"
+#include "score/mask.h"
+#include "score/print_tiles.h"
 #include <lauxlib.h>
 #include <string.h>
 
 /* The address is the key of the table of kernels in Lua's registry. */
 static const char kernels;
+
+/* What is kept of a program. */
+typedef struct printed {
+    fa_score_kernel kernel;
+    fa_score_tiles tiles; /* where it has a mask */
+    fa_score_bounds bounds;
+} printed;
 
 #define KERNELS_MOST 16 /* that a state keeps */
 
@@ -29,15 +38,19 @@ static void push_kernels(lua_State *L)
 }
 
 /* Pushes the kernel of the program, a userdata. */
-static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *program)
+static const printed *push_kernel(lua_State *L, const fa_program *program)
 {
     push_kernels(L);
     lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
     if (lua_rawget(L, -2) != LUA_TUSERDATA) {
         lua_pop(L, 1);
-        fa_score_kernel *k = lua_newuserdatauv(L, sizeof *k, 0);
-        if (!fa_score_kernel_of(k, &program->ir))
+        printed *k = lua_newuserdatauv(L, sizeof *k, 0);
+        if (!fa_score_kernel_of(&k->kernel, &program->ir))
             fa_sandbox_no_memory(L, "a score program");
+        if (k->kernel.ir.root[FA_SCORE_ROOT_MASK] >= 0) {
+            fa_score_tiles_of(&k->tiles, &k->kernel.ir);
+            fa_score_bounds_of(&k->bounds, &k->tiles, FA_SCORE_J);
+        }
         lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -50,21 +63,44 @@ static const fa_score_kernel *push_kernel(lua_State *L, const fa_program *progra
     return lua_touserdata(L, -1);
 }
 
-typedef enum what { HELPERS, MEMBERS, FILL, PAIR, PAIR_AHEAD, AHEAD_ROW, DISTANCE, EXPONENT, SINK, WHATS } what;
-static const char *const words[WHATS] = { "helpers", "members", "fill", "pair", "pair_ahead", "ahead_row", "distance", "exponent", "sink" };
+typedef enum what {
+    HELPERS,
+    MEMBERS,
+    FILL,
+    PAIR,
+    PAIR_AHEAD,
+    AHEAD_ROW,
+    BEND,
+    DISTANCE,
+    EXPONENT,
+    MASK,
+    MASK_MEMBERS,
+    MASK_FILL,
+    MASK_HELPERS,
+    MASK_BOUNDS,
+    MASK_ENDS,
+    MASK_CLASS,
+    MASK_FILL_TABLES,
+    SINK,
+    WHATS
+} what;
+static const char *const words[WHATS] = { "helpers",      "members",     "fill",      "pair",       "pair_ahead",       "ahead_row",
+                                          "bend",         "distance",    "exponent",  "mask",       "mask_members",     "mask_fill",
+                                          "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "mask_fill_tables", "sink" };
 
-/* n: which of what is read ahead. */
-static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, int n)
+/* n: which of what is read ahead. backward: for members that the lines of BEND read. */
+static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
 {
+    const fa_score_kernel *k = &of->kernel;
     switch (w) {
     case HELPERS:
         fa_score_print_helpers(out, &k->ir, "Params");
         break;
     case MEMBERS:
-        fa_score_kernel_members(out, k, packed);
+        fa_score_kernel_members(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case FILL:
-        fa_score_kernel_fill(out, k, packed);
+        fa_score_kernel_fill(out, k, packed, backward ? FA_SCORE_LINES_BEND : FA_SCORE_LINES_PAIR);
         break;
     case PAIR:
         fa_score_kernel_pair(out, k, packed);
@@ -75,38 +111,62 @@ static void write(fa_text *out, const fa_score_kernel *k, what w, bool packed, i
     case AHEAD_ROW:
         fa_score_kernel_ahead_row(out, k, packed, n);
         break;
+    case BEND:
+        fa_score_kernel_bend(out, k, packed);
+        break;
     case DISTANCE:
         fa_score_kernel_distance(out, k);
         break;
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
         break;
+    case MASK:
+        fa_score_mask_pair(out, &k->ir, packed);
+        break;
+    case MASK_MEMBERS:
+        fa_score_mask_members(out, &k->ir, packed);
+        break;
+    case MASK_FILL:
+        fa_score_mask_fill(out, &k->ir, packed);
+        break;
+    case MASK_HELPERS:
+        fa_score_tiles_print_helpers(out, &of->tiles, "Params");
+        break;
+    case MASK_BOUNDS:
+        fa_score_tiles_print_bounds(out, &of->bounds);
+        break;
+    case MASK_ENDS:
+        fa_score_tiles_print_ends(out, &of->bounds);
+        break;
+    case MASK_FILL_TABLES:
+        fa_score_tiles_print_fill(out, &of->tiles, "Params");
+        break;
+    case MASK_CLASS:
+        fa_score_tiles_print_class(out, &of->tiles);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
 }
 
-/* The lines as an array. */
-static int lines(lua_State *L)
+/* Whether the program has the function that lines are of. */
+static bool has(const printed *of, what w)
 {
-    const fa_score_kernel *k = lua_touserdata(L, lua_upvalueindex(1));
-    what w = (what)lua_tointeger(L, lua_upvalueindex(2));
-    int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
-    if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
-        return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
-    if (w == DISTANCE && k->of_distance < 0)
-        return luaL_error(L, "the score program has no number of key - query");
-    if ((w != HELPERS && w != SINK && k->pair < 0) || (w == SINK && k->sink < 0))
-        return luaL_error(L, "the score program has no function %s", w == SINK ? "sink" : "score");
-    fa_text text = { 0 };
-    write(&text, k, w, lua_toboolean(L, 1), n);
-    if (text.oom) {
-        fa_text_free(&text);
+    const fa_score_kernel *k = &of->kernel;
+    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
+    return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
+}
+
+/* Pushes the lines of a text as an array, and frees it. */
+static int push_lines(lua_State *L, fa_text *text)
+{
+    if (text->oom) {
+        fa_text_free(text);
         fa_sandbox_no_memory(L, "a score program");
     }
-    const char *s = fa_text_cstr(&text);
-    lua_pushlstring(L, s, text.n); /* what follows may raise an error */
-    fa_text_free(&text);
+    const char *s = fa_text_cstr(text);
+    lua_pushlstring(L, s, text->n); /* what follows may raise an error */
+    fa_text_free(text);
     s = lua_tostring(L, -1);
     fa_sandbox_charge(L, (double)lua_rawlen(L, -1));
     lua_newtable(L);
@@ -119,13 +179,31 @@ static int lines(lua_State *L)
     return 1;
 }
 
-/* { { node =, operand =, rank =, bf16 =, wide =, diagonal = } } */
+/* The lines as an array. */
+static int lines(lua_State *L)
+{
+    const printed *of = lua_touserdata(L, lua_upvalueindex(1));
+    const fa_score_kernel *k = &of->kernel;
+    what w = (what)lua_tointeger(L, lua_upvalueindex(2));
+    int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
+    if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
+        return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
+    if (w == DISTANCE && k->of_distance < 0)
+        return luaL_error(L, "the score program has no number of key - query");
+    if (!has(of, w))
+        return luaL_error(L, "the score program has no function for %s", words[w]);
+    fa_text text = { 0 };
+    write(&text, of, w, lua_toboolean(L, 1), lua_toboolean(L, 2), n);
+    return push_lines(L, &text);
+}
+
+/* { { node =, operand =, rank =, bf16 =, wide =, diagonal =, by_row =, row_index = } } */
 static void push_ahead(lua_State *L, const fa_score_kernel *k)
 {
     lua_newtable(L);
     for (int i = 0; i < k->aheads; i++) {
         int operand = k->ir.node[k->ahead[i]].operand;
-        lua_createtable(L, 0, 6);
+        lua_createtable(L, 0, 8);
         lua_pushinteger(L, k->ahead[i]);
         lua_setfield(L, -2, "node");
         lua_pushinteger(L, operand);
@@ -136,23 +214,168 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
         lua_setfield(L, -2, "wide");
         lua_pushboolean(L, k->diagonal[i]);
         lua_setfield(L, -2, "diagonal");
+        lua_pushboolean(L, k->by_row[i]);
+        lua_setfield(L, -2, "by_row");
+        if (k->row_index[i] >= 0) {
+            lua_pushinteger(L, k->row_index[i]);
+            lua_setfield(L, -2, "row_index");
+        }
         lua_pushinteger(L, k->ir.operand[operand].rank);
         lua_setfield(L, -2, "rank");
         lua_rawseti(L, -2, i + 1);
     }
 }
 
+/* exact, tables */
+static void push_tiles(lua_State *L, const printed *of)
+{
+    fa_text tables = { 0 };
+    if (fa_score_tiles_filled(&of->tiles)) {
+        fa_score_tiles_buffers(&tables, &of->tiles);
+        lua_pushlstring(L, tables.s, tables.n);
+        lua_setfield(L, -2, "tables");
+    }
+    fa_text_free(&tables);
+    lua_pushboolean(L, of->bounds.exact);
+    lua_setfield(L, -2, "exact");
+}
+
+/* ---- gradients of operands ---- */
+
+static const char *const read_bys[FA_SCORE_READ_BYS + 1] = {
+    [FA_SCORE_BY_ROW] = "row",   [FA_SCORE_BY_KEY] = "key",     [FA_SCORE_BY_BAND] = "band",
+    [FA_SCORE_BY_PAIR] = "pair", [FA_SCORE_BY_OTHER] = "other", [FA_SCORE_READ_BYS] = NULL
+};
+
+/* A copy of the kernel, to which nodes may be added, and the reads of the operands of the bits. */
+typedef struct read_copy {
+    fa_score_kernel k;
+    fa_score_read_list list;
+} read_copy;
+
+static read_copy *copy_reads(lua_State *L, const fa_score_kernel *k, uint32_t operands)
+{
+    read_copy *c = lua_newuserdatauv(L, sizeof *c, 0);
+    c->k = *k;
+    fa_score_reads_of(&c->list, &c->k.ir, operands);
+    return c;
+}
+
+/* lines("by", "row"); lines("match", 2), lines("sink", 2) of a read, from 1. */
+static int read_lines(lua_State *L)
+{
+    read_copy *c = lua_touserdata(L, lua_upvalueindex(1));
+    const char *word = luaL_checkstring(L, 1);
+    fa_text text = { 0 };
+    if (!strcmp(word, "by"))
+        fa_score_kernel_reads(&text, &c->k, &c->list, (fa_score_read_by)luaL_checkoption(L, 2, NULL, read_bys));
+    else {
+        lua_Integer n = luaL_checkinteger(L, 2);
+        if (n < 1 || n > c->list.n)
+            return luaL_error(L, "reads: number %d of %d", (int)n, c->list.n);
+        if (!strcmp(word, "match"))
+            fa_score_read_match(&text, &c->k.ir, &c->list.read[n - 1]);
+        else
+            fa_score_read_sink(&text, &c->k.ir, &c->list.read[n - 1]);
+    }
+    return push_lines(L, &text);
+}
+
+static void push_fixed(lua_State *L, read_copy *c, const fa_score_read *r)
+{
+    static const char *const names[] = { "b", "h", "x" };
+    lua_createtable(L, 0, 3);
+    for (int over = 0; over < 3; over++) {
+        fa_text text = { 0 };
+        fa_score_read_fixed(&text, &c->k.ir, r, (fa_score_loop)over);
+        if (text.n > 0) {
+            lua_pushlstring(L, text.s, text.n);
+            lua_setfield(L, -2, names[over]);
+        }
+        fa_text_free(&text);
+    }
+    lua_setfield(L, -2, "fixed");
+}
+
+static void push_read(lua_State *L, read_copy *c, const fa_score_read *r)
+{
+    static const struct {
+        const char *name;
+        fa_score_op leaf;
+    } over[] = { { "b", FA_SCORE_B }, { "h", FA_SCORE_H }, { "i", FA_SCORE_I }, { "j", FA_SCORE_J } };
+    lua_createtable(L, 0, 7);
+    lua_pushinteger(L, r->operand);
+    lua_setfield(L, -2, "operand");
+    lua_pushinteger(L, r->plane);
+    lua_setfield(L, -2, "plane");
+    lua_pushinteger(L, c->k.ir.operand[r->operand].rank);
+    lua_setfield(L, -2, "rank");
+    lua_pushstring(L, read_bys[r->by]);
+    lua_setfield(L, -2, "by");
+    lua_pushstring(L, r->root == FA_SCORE_ROOT_SINK ? "sink" : "score");
+    lua_setfield(L, -2, "root");
+    lua_createtable(L, 0, 4); /* the index that each is, -1: none */
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++) {
+        lua_pushinteger(L, fa_score_read_dimension(&c->k.ir, r, over[i].leaf));
+        lua_setfield(L, -2, over[i].name);
+    }
+    lua_setfield(L, -2, "over");
+    push_fixed(L, c, r);
+}
+
+/* { list = { read, ... }, planes = { row = ... }, operands = { { number =, rank = }, ... } that are added up at the end, folds =, lines =
+ * }: of the operands whose gradients are asked for; nothing where none is. */
+static void push_reads(lua_State *L, const fa_score_kernel *k, uint32_t operands)
+{
+    read_copy *c = copy_reads(L, k, operands);
+    uint32_t pairs = 0;
+    lua_createtable(L, 0, 5);
+    lua_createtable(L, c->list.n, 0);
+    for (int i = 0; i < c->list.n; i++) {
+        push_read(L, c, &c->list.read[i]);
+        lua_rawseti(L, -2, i + 1);
+        pairs |= c->list.read[i].by == FA_SCORE_BY_PAIR ? 1u << c->list.read[i].operand : 0;
+    }
+    lua_setfield(L, -2, "list");
+    lua_createtable(L, 0, FA_SCORE_READ_BYS);
+    for (int by = 0; by < FA_SCORE_READ_BYS; by++) {
+        lua_pushinteger(L, c->list.planes[by]);
+        lua_setfield(L, -2, read_bys[by]);
+    }
+    lua_setfield(L, -2, "planes");
+    lua_newtable(L);
+    lua_Integer n = 0;
+    for (int o = 0; o < c->k.ir.operands; o++)
+        if (operands >> o & 1 && !(pairs >> o & 1)) { /* of one that nothing reads, too: its gradient is 0 */
+            lua_createtable(L, 0, 2);
+            lua_pushinteger(L, o);
+            lua_setfield(L, -2, "number");
+            lua_pushinteger(L, c->k.ir.operand[o].rank);
+            lua_setfield(L, -2, "rank");
+            lua_rawseti(L, -2, ++n);
+        }
+    lua_setfield(L, -2, "operands");
+    lua_pushboolean(L, n > 0);
+    lua_setfield(L, -2, "folds");
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, read_lines, 1);
+    lua_setfield(L, -2, "lines");
+    lua_remove(L, -2);
+}
+
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
 {
     const fa_program *program = fa_score_known(p);
-    luaL_checkstack(L, 8, NULL);
+    luaL_checkstack(L, 16, NULL);
     if (!program) {
         lua_pushboolean(L, false);
         return;
     }
-    const fa_score_kernel *k = push_kernel(L, program);
+    const printed *of = push_kernel(L, program);
+    const fa_score_kernel *k = &of->kernel;
+    fa_score_mask mask = fa_score_mask_of(&k->ir);
     fa_text unit = { 0 };
-    lua_createtable(L, 0, WHATS + 12);
+    lua_createtable(L, 0, WHATS + 40);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
         lua_pushinteger(L, w);
@@ -170,6 +393,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_score");
     lua_pushboolean(L, k->sink >= 0);
     lua_setfield(L, -2, "has_sink");
+    lua_pushboolean(L, mask.root >= 0);
+    lua_setfield(L, -2, "has_mask");
+    if (mask.root >= 0)
+        push_tiles(L, of);
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {
@@ -182,16 +409,38 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "slopes");
     lua_pushboolean(L, k->by_key);
     lua_setfield(L, -2, "cuts");
-    lua_pushboolean(L, k->of_off);
+    lua_pushboolean(L, k->of_off || mask.of_off);
     lua_setfield(L, -2, "off");
-    lua_pushnumber(L, k->issue);
+    lua_pushnumber(L, k->issue + mask.issue);
     lua_setfield(L, -2, "issue");
-    lua_pushnumber(L, k->issue_ahead);
+    lua_pushnumber(L, k->issue_ahead + mask.issue);
     lua_setfield(L, -2, "issue_ahead");
+    lua_pushnumber(L, k->issue_staged);
+    lua_setfield(L, -2, "issue_staged");
+    lua_pushnumber(L, k->exps_staged);
+    lua_setfield(L, -2, "exps_staged");
     lua_pushnumber(L, k->exps);
     lua_setfield(L, -2, "exps");
-    lua_pushinteger(L, k->regs);
+    lua_pushinteger(L, k->regs + mask.regs);
     lua_setfield(L, -2, "regs");
-    lua_pushinteger(L, k->regs_ahead);
+    lua_pushinteger(L, k->regs_ahead + mask.regs);
     lua_setfield(L, -2, "regs_ahead");
+    lua_pushboolean(L, k->differentiable);
+    lua_setfield(L, -2, "differentiable");
+    lua_pushboolean(L, k->bends);
+    lua_setfield(L, -2, "bends");
+    lua_pushboolean(L, k->bend_is_finite);
+    lua_setfield(L, -2, "bend_is_finite");
+    lua_pushnumber(L, k->issue_back + mask.issue);
+    lua_setfield(L, -2, "issue_back");
+    lua_pushnumber(L, k->exps_back);
+    lua_setfield(L, -2, "exps_back");
+    lua_pushinteger(L, k->regs_back + mask.regs);
+    lua_setfield(L, -2, "regs_back");
+    if (p->score_grads) {
+        push_reads(L, k, (uint32_t)p->score_grads);
+        lua_setfield(L, -2, "reads");
+    }
+    lua_pushinteger(L, k->regs_staged);
+    lua_setfield(L, -2, "regs_staged");
 }

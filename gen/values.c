@@ -81,9 +81,12 @@ static const struct {
     { "score%d_stride", "score%d_stride[4]", "long long", "elements from an index to the next", offsetof(fa_score_given, stride), 32, 8 },
     { "score%d_extent", "score%d_extent[4]", "int", "its indices", offsetof(fa_score_given, extent), 16, 4 },
     { "score%d_float", "score%d", "float", "of the score program: a scalar", offsetof(fa_score_given, scalar), 4, 4 },
+    { "score%d_grad", "score%d_grad", "float *", "its gradient, or null", offsetof(fa_score_given, grad), 8, 8 },
+    { "score%d_grad_stride", "score%d_grad_stride[4]", "long long", "elements from an index to the next",
+      offsetof(fa_score_given, grad_stride), 32, 8 },
     { "score%d_int", "score%d", "int", "of the score program: a scalar", offsetof(fa_score_given, scalar), 4, 4 },
 };
-enum { ADDRESS, STRIDE, EXTENT, FLOAT, INT, GIVEN };
+enum { ADDRESS, STRIDE, EXTENT, FLOAT, GRAD, GRAD_STRIDE, INT, GIVEN };
 
 static void print_given(char name[24], const char *form, int operand)
 {
@@ -201,12 +204,14 @@ static bool append(char *out, const char *name)
     return true;
 }
 
-static bool append_given(char *out, const fa_score_operand *o, int k)
+static bool append_given(char *out, const fa_score_operand *o, int k, bool gradients)
 {
     char name[24];
     bool fits = true;
     for (int i = 0; i < GIVEN; i++) {
-        bool takes = o->scalar ? i == (o->type == FA_SCORE_I32 ? INT : FLOAT) : i <= EXTENT;
+        bool takes = gradients   ? o->type == FA_SCORE_F32 && (i == GRAD || i == GRAD_STRIDE)
+                     : o->scalar ? i == (o->type == FA_SCORE_I32 ? INT : FLOAT)
+                                 : i <= EXTENT;
         print_given(name, given[i].name, k);
         fits = fits && (!takes || append(out, name));
     }
@@ -219,9 +224,9 @@ bool fa_values_expand(char out[FA_PARAMS_TEXT], const char *names, const fa_prog
     bool fits = true;
     out[0] = 0;
     while (fits && fa_values_next(&names, name)) {
-        bool all = !strcmp(name, "score");
+        bool gradients = !strcmp(name, "score_grads"), all = gradients || !strcmp(name, "score");
         for (int k = 0; fits && all && program && k < program->ir.operands; k++)
-            fits = append_given(out, &program->ir.operand[k], k);
+            fits = append_given(out, &program->ir.operand[k], k, gradients);
         fits = fits && (all || append(out, name));
     }
     return fits;

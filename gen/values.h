@@ -4,7 +4,7 @@
  * Names: of an operand (its address) and of its strides, NAME_sb, NAME_ss, NAME_sh, in elements, of one in parts also NAME_sp; of a
  * workspace buffer (its address); and those of FA_SCALARS. Of operand 0 of a score program score0 (the address of an array),
  * score0_extent and score0_stride, arrays of 4, or score0_int or score0_float, a scalar that the kernel sees as score0; a family names
- * `score` for all of them. */
+ * `score` for all of them. Of the gradients of those that are numbers with a fraction score0_grad and score0_grad_stride: `score_grads`. */
 #ifndef FA_GEN_VALUES_H
 #define FA_GEN_VALUES_H
 #include "operation.h"
@@ -59,6 +59,8 @@ typedef struct fa_score_given {
     int64_t stride[4]; /* elements; of bits words; 0 where there is no index, and where all of an index are one */
     int32_t extent[4]; /* at least 1 */
     uint32_t scalar;   /* the bits of a float, or of an int32_t */
+    uint64_t grad;     /* of its gradient; 0: not asked for */
+    int64_t grad_stride[4];
 } fa_score_given;
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */

@@ -13,10 +13,12 @@ typedef struct fa_work {
     double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
     double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
     double efficiency;                 /* of the matrix unit's rate; of the bandwidth, where there are no scores */
-    double shows;    /* share that still shows of the shorter of matrix work and the rest; -1 = as mma.sync, by the warps */
-    double l2_speed; /* at which its loads leave the L2, over the arch's l2_gbs */
-    double regs;     /* per thread, as the compiler is expected to use them; 0 = the layout's */
-    double rate;     /* of the unit, FLOP per clock and SM */
+    double shows;     /* share that still shows of the shorter of matrix work and the rest; -1 = as mma.sync, by the warps */
+    double felt;      /* together by exponentials and other instructions, of the same warps: the norm of the two; 0 = the longer alone */
+    double l2_speed;  /* at which its loads leave the L2, over the arch's l2_gbs */
+    double hbm_speed; /* likewise of memory, over what long runs of whole lines are read at */
+    double regs;      /* per thread, as the compiler is expected to use them; 0 = the layout's */
+    double rate;      /* of the unit, FLOP per clock and SM */
     char unit[12];
     const fa_algorithm *algorithm; /* that counts the bytes; NULL: bytes */
     double bytes;                  /* of global memory */

@@ -19,6 +19,7 @@ typedef struct fagen_jax_functions {
     fa_status (*free)(fa_context *, void *);
     fa_status (*copy)(fa_context *, void *, const void *, size_t, fa_copy_kind);
     const char *(*last_error)(void);
+    fa_status (*score_create)(fa_context *, const char *, fa_score **);
     int (*pointer_attribute)(void *, int, unsigned long long); /* cuPointerGetAttribute, or NULL where there is no driver */
 } fagen_jax_functions;
 
@@ -32,10 +33,20 @@ typedef struct workspace {
     int32_t op; /* kernels without counters write where those of another operation have theirs */
 } workspace;
 
+/* A score program that calls name, for as long as its context is bound. */
+typedef struct program {
+    struct program *next;
+    fa_context *ctx;
+    fa_score *score;
+    size_t size;
+    char text[];
+} program;
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static fagen_jax_functions fagen;
 static fa_context *contexts[DEVICES + 1];
 static workspace *workspaces;
+static program *programs;
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT void fagen_jax_functions_set(const fagen_jax_functions *f);
@@ -50,6 +61,7 @@ EXPORT xla_error *fagen_jax_dropout_backward(xla_call *call);
 EXPORT xla_error *fagen_jax_dropout_backward_host(xla_call *call);
 
 #define OPERANDS 12
+#define VALUES 8 /* operands of a score program, whose tensors are arguments after all others */
 
 /* The operation of a custom call: where in fa_args the addresses of its arguments and then of its results go. The last of each may be
  * missing. An fa_tensor begins with its address. */
@@ -83,6 +95,14 @@ int fagen_jax_context_set(int slot, fa_context *ctx)
     if (slot < 0 || slot > HOST)
         return -1;
     pthread_mutex_lock(&mutex);
+    for (program **at = &programs, *p; (p = *at);) { /* of a context that may be gone */
+        int stays = p->ctx != contexts[slot];
+        *at = stays ? *at : p->next;
+        if (stays)
+            at = &p->next;
+        else
+            free(p);
+    }
     contexts[slot] = ctx;
     pthread_mutex_unlock(&mutex);
     return 0;
@@ -113,16 +133,21 @@ static xla_error *fail_status(const xla_call *call, fa_status st)
     return fail(call, code, text);
 }
 
-/* The value of an attribute that Python passes as a scalar of the type; NULL where there is none. */
-static const void *attribute(const xla_call *call, const char *name, int dtype)
+/* An attribute of a type, NULL where there is none. */
+static const void *named(const xla_call *call, const char *name, int type)
 {
     const xla_attributes *all = &call->attributes;
     for (int64_t i = 0; i < all->n; i++)
-        if (all->types[i] == XLA_SCALAR && all->names[i]->size == strlen(name) && !memcmp(all->names[i]->at, name, strlen(name))) {
-            const xla_scalar *s = all->values[i];
-            return s->dtype == dtype ? s->value : NULL;
-        }
+        if (all->types[i] == type && all->names[i]->size == strlen(name) && !memcmp(all->names[i]->at, name, strlen(name)))
+            return all->values[i];
     return NULL;
+}
+
+/* The value of an attribute that Python passes as a scalar of the type; NULL where there is none. */
+static const void *attribute(const xla_call *call, const char *name, int dtype)
+{
+    const xla_scalar *s = named(call, name, XLA_SCALAR);
+    return s && s->dtype == dtype ? s->value : NULL;
 }
 
 static int32_t whole(const xla_call *call, const char *name)
@@ -142,9 +167,27 @@ static int dtype_of(int xla)
     return xla == XLA_F16 ? FA_F16 : xla == XLA_BF16 ? FA_BF16 : xla == XLA_F32 ? FA_F32 : 0;
 }
 
+static size_t element_bytes(int xla)
+{
+    switch (xla) {
+    case XLA_PRED:
+    case XLA_U8:
+        return 1;
+    case XLA_F32:
+    case XLA_S32:
+    case XLA_U32: /* halves of seed and offset */
+        return 4;
+    case XLA_S64:
+    case XLA_F64:
+        return 8;
+    default:
+        return 2;
+    }
+}
+
 static size_t bytes_of(const xla_buffer *b)
 {
-    size_t n = b->dtype == XLA_F32 || b->dtype == XLA_U32 ? 4 : 2; /* U32: halves of seed and offset */
+    size_t n = element_bytes(b->dtype);
     for (int64_t i = 0; i < b->rank; i++)
         n *= (size_t)b->dims[i];
     return n;
@@ -205,6 +248,66 @@ static void arguments(fa_args *a, const xla_call *call, const operation *op)
         const xla_buffer *x = operand(call, op, i);
         *address(a, op, i) = x ? x->data : NULL;
     }
+}
+
+/* The program of a text in a context, made at its first call. */
+static fa_status program_of(fa_score **out, fa_context *ctx, const xla_text *text)
+{
+    fa_status st = FA_OK;
+    pthread_mutex_lock(&mutex);
+    program *p = programs;
+    while (p && (p->ctx != ctx || p->size != text->size || memcmp(p->text, text->at, text->size)))
+        p = p->next;
+    if (!p && (p = calloc(1, sizeof *p + text->size + 1))) {
+        memcpy(p->text, text->at, text->size);
+        p->size = text->size, p->ctx = ctx, p->next = programs;
+        st = fagen.score_create(ctx, p->text, &p->score);
+        if (st == FA_OK) {
+            programs = p;
+        } else {
+            free(p);
+            p = NULL;
+        }
+    } else if (!p) {
+        st = FA_NOMEM;
+    }
+    *out = p ? p->score : NULL;
+    pthread_mutex_unlock(&mutex);
+    return st;
+}
+
+static const xla_buffer *value_buffer(const xla_call *call, const operation *op, int i)
+{
+    return op->arguments + i < call->arguments.n ? call->arguments.at[op->arguments + i] : NULL;
+}
+
+/* The program of a call, where it has one. The attribute `layout` has for each operand, in the order of the text, whether it is a tensor,
+ * its extents and its strides; `scalars` its number. */
+static fa_status score(fa_args *a, fa_score_value *values, fa_context *ctx, const xla_call *call, const operation *op)
+{
+    const xla_text *text = named(call, "program", XLA_STRING);
+    const xla_array *layout = named(call, "layout", XLA_ARRAY), *scalars = named(call, "scalars", XLA_ARRAY);
+    if (!text)
+        return FA_OK;
+    if (!layout || !scalars || layout->dtype != XLA_S64 || scalars->dtype != XLA_F64 || scalars->size > VALUES ||
+        layout->size != 9 * scalars->size)
+        return FA_INTERNAL;
+    fa_score *made;
+    fa_status st = program_of(&made, ctx, text);
+    if (st != FA_OK)
+        return st;
+    int tensors = 0;
+    for (size_t i = 0; i < scalars->size; i++) {
+        const int64_t *row = (const int64_t *)layout->data + 9 * i;
+        values[i] = (fa_score_value)FA_SCORE_VALUE_INIT;
+        values[i].scalar = ((const double *)scalars->data)[i];
+        for (int k = 0; k < 4; k++)
+            values[i].extent[k] = (int32_t)row[1 + k], values[i].stride[k] = row[5 + k];
+        const xla_buffer *x = row[0] ? value_buffer(call, op, tensors++) : NULL;
+        values[i].ptr = x ? x->data : NULL;
+    }
+    a->score = made, a->score_values = values, a->score_value_count = (int32_t)scalars->size;
+    return FA_OK;
 }
 
 /* Whether no result has an element. */
@@ -297,7 +400,9 @@ static xla_error *on_device(xla_call *call, const operation *op)
     fa_context *ctx = context_at(ordinal);
     if (!ctx || ordinal >= DEVICES)
         return unbound(call);
-    fa_status st = launch(&a, ctx, s.stream);
+    fa_score_value values[VALUES];
+    fa_status st = score(&a, values, ctx, call, op);
+    st = st == FA_OK ? launch(&a, ctx, s.stream) : st;
     return st == FA_OK ? NULL : fail_status(call, st);
 }
 
@@ -311,8 +416,17 @@ static xla_error *on_host(xla_call *call, const operation *op)
         return unbound(call);
     fa_args a;
     arguments(&a, call, op);
-    void *there[OPERANDS] = { NULL };
-    fa_status st = FA_OK;
+    void *there[OPERANDS] = { NULL }, *read[VALUES] = { NULL };
+    fa_score_value values[VALUES];
+    fa_status st = score(&a, values, ctx, call, op);
+    for (int i = 0, k = 0; st == FA_OK && i < a.score_value_count; i++) {
+        const xla_buffer *x = values[i].ptr ? value_buffer(call, op, k++) : NULL;
+        if (!x || !bytes_of(x))
+            continue;
+        st = fagen.alloc(ctx, &read[i], bytes_of(x));
+        st = st == FA_OK ? fagen.copy(ctx, read[i], x->data, bytes_of(x), FA_TO_DEVICE) : st;
+        values[i].ptr = read[i];
+    }
     int n = op->arguments + op->results;
     for (int i = 0; i < n && st == FA_OK; i++) {
         const xla_buffer *x = operand(call, op, i);
@@ -335,6 +449,8 @@ static xla_error *on_host(xla_call *call, const operation *op)
     xla_error *error = st == FA_OK ? NULL : fail_status(call, st);
     for (int i = 0; i < n; i++)
         fagen.free(ctx, there[i]);
+    for (int i = 0; i < VALUES; i++)
+        fagen.free(ctx, read[i]);
     return error;
 }
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { XLA_METADATA = 1, XLA_SCALAR = 3, XLA_EXECUTE = 3 };
-enum { XLA_F16 = 10, XLA_F32 = 11, XLA_BF16 = 16, XLA_S32 = 4, XLA_U32 = 8 };
+enum { XLA_METADATA = 1, XLA_ARRAY = 1, XLA_SCALAR = 3, XLA_STRING = 4, XLA_EXECUTE = 3 };
+enum { XLA_PRED = 1, XLA_S32 = 4, XLA_S64 = 5, XLA_U8 = 6, XLA_U32 = 8, XLA_F16 = 10, XLA_F32 = 11, XLA_F64 = 12, XLA_BF16 = 16 };
 enum { XLA_INVALID_ARGUMENT = 3, XLA_RESOURCE_EXHAUSTED = 8, XLA_FAILED_PRECONDITION = 9, XLA_UNIMPLEMENTED = 12, XLA_INTERNAL = 13 };
 
 typedef struct xla_extension {
@@ -85,6 +85,12 @@ typedef struct xla_scalar {
     int dtype;
     void *value;
 } xla_scalar;
+
+typedef struct xla_array {
+    int dtype;
+    size_t size;
+    void *data;
+} xla_array;
 
 /* Of arguments and of results. */
 typedef struct xla_buffers {

@@ -22,10 +22,12 @@ static void tell_score(fa_text *t, const fa_program *program)
 {
     if (!program)
         return;
+    static const char *const words[FA_SCORE_ROOTS] = { "score", "mask", "sink" };
     const int16_t *root = program->ir.root;
-    fa_text_fmt(t, "score      %s: %s%s%s", program->name, root[FA_SCORE_ROOT_SCORE] >= 0 ? "score" : "",
-                root[FA_SCORE_ROOT_SCORE] >= 0 && root[FA_SCORE_ROOT_SINK] >= 0 ? " and " : "",
-                root[FA_SCORE_ROOT_SINK] >= 0 ? "sink" : "");
+    fa_text_fmt(t, "score      %s: ", program->name);
+    for (int i = 0, n = 0; i < FA_SCORE_ROOTS; i++)
+        if (root[i] >= 0)
+            fa_text_fmt(t, "%s%s", n++ ? " and " : "", words[i]);
     for (int k = 0; k < program->ir.operands; k++)
         fa_text_fmt(t, "%s%s", k ? ", " : ", of ", program->ir.operand[k].name);
     fa_text_str(t, "\n");

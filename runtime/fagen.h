@@ -211,10 +211,11 @@ typedef struct fa_problem {
     int32_t v_dtype;                                        /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
     int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
+    int32_t score_grads; /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
 } fa_problem;
-#define FA_PROBLEM_INIT                                                                                     \
-    {                                                                                                       \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                        \
+    {                                                                                                          \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
@@ -238,9 +239,11 @@ typedef struct fa_tensor {
 /* Score programs: a few lines of Lua that say what becomes of a score, which keys a query sees, and what a row's sum has beside them:
  *     cap = scalar(50)
  *     function score(s, b, h, i, j) return cap * tanh(s / cap) end
- * fa_score_create() reads one, see there and docs/scores.md. This version computes score and sink of FA_FORWARD: a mask, and gradients of
- * any program, are FA_UNSUPPORTED. The score comes after scale and before the mask. A sink is one more score of the row, of a key whose
- * value is 0: it is in LSE, and a row without keys has O = 0 and its sink as LSE. */
+ * fa_score_create() reads one, see there and docs/scores.md. The score comes after scale and before the masks. A key is seen where the mask
+ * of the launch and that of the program leave it, and what the score of another is, NaN too, is not looked at. A sink is one more score of
+ * the row, of a key whose value is 0: it is in LSE. A row that sees no key has O = 0 and its sink as LSE, or -inf; where the program has a
+ * mask, so has a row whose scores are all -inf. FA_BACKWARD takes the program and values of the forward launch; an operand's gradient is
+ * written to its grad_ptr, the same bits each time. */
 typedef struct fa_score fa_score;
 
 /* What a launch gives for one operand of its program. */
@@ -251,7 +254,7 @@ typedef struct fa_score_value {
     int32_t extent[4];      /* of each index, as the shape comes to; 0 where there is none */
     int64_t stride[4];      /* elements, of bits words of 32; all 0 = packed; else 0 = each index reads the same elements */
     double scalar;          /* the number */
-    void *grad_ptr;         /* FA_BACKWARD: device address of the operand's gradient, fp32, or NULL: not asked for */
+    void *grad_ptr;         /* FA_BACKWARD: where the operand's gradient is written to, fp32, device memory; NULL: not asked for */
     int64_t grad_stride[4]; /* all 0 = packed */
 } fa_score_value;
 #define FA_SCORE_VALUE_INIT                                                             \

@@ -27,6 +27,7 @@ sim_forget sim_unwritten sim_product_slow sim_severity_name
 fa_blob_sign fa_operand_add fa_operation_add fa_operation_row fa_packing_add fa_packing_end
 fa_attention_input fa_reference_attention
 fa_score_derive fa_score_eval fa_score_eval_outside fa_score_print_helpers fa_score_print_value fa_score_print_variables
+fa_score_class_of fa_score_count_tiles fa_score_ends_of fa_score_tables_free fa_score_tables_make
 fa_score_normal_of fa_score_normal_rises fa_score_range_verdict fa_score_ranges fa_score_shape_extent
 """.split())
 

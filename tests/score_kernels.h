@@ -19,9 +19,19 @@
     "  return (d > 0 and 16 or 0) + (n < 8 and n or far)\n"                \
     "end\n"                                                                \
     "function score(s, b, h, i, j) return s + rel[h][bucket(j - i)] end\n"
+#define T5_BIAS                                                                 \
+    "rel = f32 'hq 32'; bias = f32 'hq sq sk'\n"                                \
+    "function bucket(d)\n"                                                      \
+    "  local far = min(15, 8 + floor(log(max(abs(d), 1) / 8) / log(16) * 8))\n" \
+    "  return (d > 0 and 16 or 0) + (abs(d) < 8 and abs(d) or far)\n"           \
+    "end\n"                                                                     \
+    "function score(s, b, h, i, j) return s + rel[h][bucket(j - i)] + bias[h][i][j] end\n"
 #define HEADS "t = f32 'hq'\nfunction score(s, b, h, i, j) return s * t[h] end\n"
 #define ROWS "t = f32 'sq'\nfunction score(s, b, h, i, j) return s * (1 + 0.25 * t[i]) - i end\n"
 #define KEYS "w = f32 'b sk'\nfunction score(s, b, h, i, j) return s + w[b][j] end\n"
+#define KEYS_RELATIVE                         \
+    "t = f16 'hq sq+sk-1'; w = bf16 'b sk'\n" \
+    "function score(s, b, h, i, j) return s * w[b][j] + t[h][j - i + sq - 1] end\n"
 #define KERPLE "r = f32 'hq'\nfunction score(s, b, h, i, j) return s - r[h] ^ 2 * log(1 + abs(j - i)) end\n"
 #define BOOST "function score(s, b, h, i, j)\n  if abs(i - j) <= 3 then return 2 * s end\n  return s\nend\n"
 #define NEVER "function score(s, b, h, i, j) return (i + j) % 3 == 0 and -huge or s end\n"
@@ -50,7 +60,7 @@ static const score_kernel score_kernels[] = {
     { "ffma", KERPLE, "fp32,d=24" CAUSAL, "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", false, 0, 0, 60, 90, 0, 0 },
     { "mma_cap", CAP, "bf16,d=32" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 90, 90, 4, 2e-2 },
     { "mma_packed", ALL, "fp16,d=32" WINDOW, MMA(MMA16 "order=v_first,pack=1,lag=0"), false, 0, 0, 60, 90, 0, 0 },
-    { "wgmma_t5", T5, "bf16,d=64" CAUSAL,
+    { "wgmma_t5", T5, "bf16,d=64,features=lengths" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 200, 250, 0, 0 },
     { "mma_tf32", ALL, "tf32,d=32" CAUSAL, MMA(MMA16 "order=v_first,pack=0,lag=8"), false, 0, 0, 60, 70, 0, 0 },
@@ -71,21 +81,33 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi_lazy", ALIBI, "bf16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy,convert=early,o_path=direct"), true, 0, 0,
       150, 200, 0, 0 },
-    { "wgmma_bias", BIAS, "bf16,d=64" CAUSAL,
+    { "wgmma_bias", BIAS, "bf16,d=64,features=lengths" CAUSAL,
       WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=moved,convert=late,o_path=direct"), true, 0,
       0, 200, 200, 0, 0 },
-    { "wgmma_bias_relative", BIAS_F32, "fp16,d=64" WINDOW,
+    { "wgmma_bias_relative", BIAS_F32, "fp16,d=64,features=lengths" WINDOW,
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
-    { "wgmma_relative", RELATIVE, "bf16,d=64" CAUSAL,
-      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
+    { "wgmma_relative", RELATIVE, "bf16,d=64,features=lengths" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
       200, 200, 0, 0 },
+    { "wgmma_staged_line", RELATIVE, "fp16,d=64" WINDOW,
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      true, 0, 0, 250, 250, 0, 0 },
+    { "wgmma_staged_tile", ALL, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      true, 0, 0, 250, 250, 0, 0 },
+    { "wgmma_staged_keys", KEYS_RELATIVE, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=per_tile,ahead=0,cluster=1,rescale=lazy,convert=late,o_path=direct"),
+      true, 0, 0, 200, 250, 0, 0 },
+    { "wgmma_staged_wide", T5_BIAS, "fp16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_exact", EXACT, "bf16,d=64,mask=none",
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_negative", NEGATIVE, "bf16,d=64" CAUSAL,
-      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 2, 0 },
     { "wgmma_lengths", ALL, "bf16,d=64,features=lengths" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),

@@ -295,7 +295,8 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
     static double value[FA_SCORE_ROOM];
     static const double of_type[] = { [FA_F16] = 2e-3, [FA_BF16] = 1.6e-2, [FA_TF32] = 3e-3, [FA_F32] = 3e-5 };
     const fa_score_ir *ir = &l->program->ir;
-    int score = ir->root[FA_SCORE_ROOT_SCORE], sink = ir->root[FA_SCORE_ROOT_SINK];
+    int score = ir->root[FA_SCORE_ROOT_SCORE], sink = ir->root[FA_SCORE_ROOT_SINK], mask = ir->root[FA_SCORE_ROOT_MASK];
+    bool *hidden = calloc((size_t)l->sk + 1, 1);
     double worst = 0, *s = malloc((size_t)l->sk * sizeof *s + 8), *o = malloc((size_t)l->d * sizeof *o);
     double tolerance = of_type[l->problem.dtype] + l->kernel->tolerance, lse_tolerance = 2e-4 + l->kernel->tolerance;
     lse_tolerance += 4e-7 * fmax(l->kernel->q_scale, 1); /* sums of products so large */
@@ -313,9 +314,14 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
                 int64_t lo = l->problem.mask == FA_MASK_WINDOW ? i + data.off - l->left : 0;
                 double m = -INFINITY, z = -INFINITY, sum = 0;
                 lo = lo < 0 ? 0 : lo, last = last >= sk ? sk - 1 : last;
+                int keys = 0;
                 if (sink >= 0)
                     m = z = fa_score_eval(ir, sink, &data, &(fa_score_pair){ b, h, i, 0, 0 }, value);
                 for (int64_t j = lo; j <= last; j++) {
+                    hidden[j] = mask >= 0 && fa_score_eval(ir, mask, &data, &(fa_score_pair){ b, h, i, j, 0 }, value) == 0;
+                    keys += !hidden[j];
+                    if (hidden[j])
+                        continue;
                     const float *k = l->k + (score_key_row(l, b, j) * l->hkv + h / (l->hq / l->hkv)) * l->d;
                     double x = 0;
                     for (int c = 0; c < l->d; c++)
@@ -326,6 +332,8 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
                 }
                 memset(o, 0, (size_t)l->d * sizeof *o);
                 for (int64_t j = lo; j <= last; j++) {
+                    if (hidden[j])
+                        continue;
                     const float *v = l->v + (score_key_row(l, b, j) * l->hkv + h / (l->hq / l->hkv)) * l->d;
                     double e = exp(s[j] - m);
                     sum += e;
@@ -335,14 +343,14 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
                 sum += sink >= 0 && z > -INFINITY ? exp(z - m) : 0;
                 int64_t row = (int64_t)(first + i) * l->hq + h;
                 int64_t at = l->first_q ? (int64_t)h * l->total_q + first + i : ((int64_t)b * l->hq + h) * l->sq + i;
-                double lse = last < lo ? z : m + log(sum), is = l->lse[at];
+                double lse = !keys ? z : m + log(sum), is = l->lse[at];
                 double off = score_off(is, lse, lse_tolerance * (1 + 1e-3 * fabs(lse)));
                 if (off > worst) {
                     worst = off;
                     snprintf(where, n, "LSE of sequence %d, head %d, query %d of %d, %d keys: %.7g, not %.7g", b, h, i, sq, sk, is, lse);
                 }
                 for (int c = 0; c < l->d; c++) {
-                    double wanted = last < lo ? 0 : o[c] / sum, got = l->o[row * l->d + c];
+                    double wanted = !keys ? 0 : o[c] / sum, got = l->o[row * l->d + c];
                     double far = score_off(got, wanted, tolerance * (1 + fabs(wanted)));
                     if (far > worst) {
                         worst = far;
@@ -352,6 +360,7 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
                 }
             }
     }
+    free(hidden);
     free(s);
     free(o);
     return worst;

@@ -216,8 +216,7 @@ Test(cli_output, emit_with_its_host)
         { "-d 64 --arch sm_80 --causal -n 256 -b 2 --heads 4 --kv-heads 2",
           { "enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, ROWS = 256, KEYS = 256, LEFT = -1, RIGHT = 0, IN = 2, OUT = 2, HALF = 0 };",
             "p.q_ss = 256;", "cudaFuncAttributeMaxDynamicSharedMemorySize", "const void *kernel = (const void *)fa_fwd;" } },
-        { "-d 128 --arch h100 -n 512 --window 64,3",
-          { "LEFT = 64, RIGHT = 3,", "cuTensorMapEncodeTiled", "&map_2 };", "sm_90a -o kernel" } },
+        { "-d 128 --arch h100 -n 512 --window 64,3", { "LEFT = 64, RIGHT = 3,", "cuTensorMapEncodeTiled", "&map_2", "sm_90a -o kernel" } },
         { "-d 64 --arch h200 --sq 200 --sk 16k --heads 2",
           { "ROWS = 200, KEYS = 16384", "p.diag_hi", "workspace + ", "(const void *)fa_fwd_merge" } },
     };

@@ -45,7 +45,7 @@ Test(cli_scores, what_is_wrong_is_refused)
     says("run --score temperature_rows:1,2.5 -d 64", 1, "floor_scale is \"2.5\"; accepted: an integer from 1 to 1048576");
     says("run --score softcap --score-file wrong.lua", 1, "accepted: one of them");
     says("scores --score-file wrong.lua", 1, "wrong.lua:3:20: x is not defined");
-    says("run --op backward --score softcap -d 64", 1, "features is score, which this version does not compute with op=backward");
+    says("run --op backward --score softcap -d 64 -n 96 --device sim:sm_80 --check", 0, "check      ok");
     says("run --problem bf16,d=64,features=score,score0=1,score1=2,score2=3,score3=4", 1, "which is no score program of this process");
     says("verify --grid default --score nothing", 1, "--score is \"nothing\"");
     cli_result r = cli_run("run --score-file nowhere.lua");
@@ -81,13 +81,15 @@ Test(cli_scores, attend_reads_operands_from_files)
     write_npy("four.npy", 1, &four, 0.25f);
     write_npy("three.npy", 1, &three, 0.25f);
 #define ATTEND "attend --q sq.npy --k sk.npy --v sv.npy -o so.npy --device sim:sm_80 --check --causal "
+#define BACKWARD ATTEND "--backward --grad-o sq.npy --grad-q gq.npy --grad-k gk.npy --grad-v gv.npy "
     says(ATTEND "--score softcap_alibi:0.7 --operand slope=four.npy", 0, "check      ok");
     says(ATTEND "--score alibi", 1, "--operand: the array slope of the score program is not given; accepted: slope=FILE");
     says(ATTEND "--score alibi --operand slope=three.npy", 1,
          "three.npy has 1 dimensions, the first of them 3; accepted: \"hq\", the first 4");
     says(ATTEND "--score alibi --operand tau=four.npy", 1, "--operand has \"tau=four.npy\"; accepted: NAME=FILE");
     says(ATTEND "--operand tau=four.npy", 1, "--operand without a score program");
-    says(ATTEND "--score alibi --backward --grad-o sq.npy", 1, "gradients of score programs");
+    says(BACKWARD "--score softcap_alibi:0.7 --operand slope=four.npy", 0, "check      ok");
+    says(BACKWARD "--score sink --operand sink_of=three.npy", 1, "accepted: \"hq\", the first 4");
 }
 
 /* A process that has never read the program: its bundle brings it, and what is launched of it comes from there. */

@@ -1,17 +1,11 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program, and the kernel named beside it must be wrong, fault
  * or fail a check of the simulator. The kernels are those of score_kernels, which holds them right without. One row in three runs by
  * default; FAGEN_TEST_FULL=1: all. */
-#include "gen/templates.h"
 #include "score_kernels.h"
-#include "test_cache_scratch.h"
+#include "score_mutation.h"
 #include "test_full.h"
 
 #define EVERY 3
-#define TRIES 8 /* problems of a kernel that are drawn at most */
-
-typedef struct fault {
-    const char *name, *kernel, *file, *find, *replace;
-} fault;
 
 #define P "program.cu"
 #define LAYOUTS "layouts.lua"
@@ -19,9 +13,9 @@ typedef struct fault {
 #define HIDE "        if constexpr (MASKED) {\n//| indented(10, pr.hide, \"ffma\", \"s\", \"-infinity()\")\n        }\n"
 
 /* clang-format off */
-static const fault faults[] = {
-    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.has_score then\n" SCORE "//| end\n" HIDE,
-      HIDE "//| if pr.has_score then\n" SCORE "//| end\n" },
+static const score_fault faults[] = {
+    { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.of_pairs then\n" SCORE "//| end\n" HIDE,
+      HIDE "//| if pr.of_pairs then\n" SCORE "//| end\n" },
     { "the mask before the score, decoding", "decode", "decode_fragments.cu",
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"
@@ -80,11 +74,21 @@ static const fault faults[] = {
     { "a diagonal of the row beside", "wgmma_relative", "hopper_ahead.cu", "\"at[8 * n]\", \"at[8 * n + 1]\"",
       "\"at[8 * n + 1]\", \"at[8 * n + 2]\"" },
     { "a diagonal that is none", "wgmma_relative", "hopper_ahead.cu", "= $(to)[2 * n - 2];", "= $(to)[2 * n];" },
+    { "a line of the row beside", "wgmma_staged_line", "hopper_staged.cu", "- (where.row + BR - 1) + lane", "- (where.row + BR) + lane" },
+    { "an odd distance out of the even copy", "wgmma_staged_line", P, "(place$(n) & 1) * LINE", "0 * LINE" },
+    { "a line of the row eight below", "wgmma_staged_line", P, "v%d[1 + i - h].x : v%d[1 + i - h].y", "v%d[1 + i].x : v%d[1 + i].y" },
+    { "distances of the block before that are none of this", "wgmma_staged_line", "hopper_staged.cu", "load_shared_x4(before + i)",
+      "load_shared_x4(before + (i ^ 16))" },
+    { "a tile of the row eight above", "wgmma_staged_tile", P, "(%s + lane %% 16) * %d", "(%s + lane %% 8) * %d" },
+    { "a tile of the column beside", "wgmma_staged_wide", P, "load_shared_float2(from$(n) + m * 64 + 32),\n", "load_shared_float2(from$(n) + m * 64),\n" },
+    { "no wait for a stage", "wgmma_staged_tile", "hopper_consumer.cu",
+      "      mbarrier_wait(score_full(smem, stages.at), stages.parity);\n//| end\n//| indented(6, pr.scoring_by", "//| end\n//| indented(6, pr.scoring_by" },
+    { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "where.row, block * BC, opaque(", "where.row, block * BC + BC, opaque(" },
     { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
-    { "no sink", "mma_pages", P, "$(l) += sink_weight(", "$(l) += 0.f * sink_weight(" },
+    { "no sink", "mma_pages", P, "$(l) += sink_weight($(z),", "$(l) += 0.f * sink_weight($(z)," },
     { "no sink where warpgroups store boxes", "wgmma_lengths", "hopper_store.cu",
       "    inverse[h] = reciprocal(l[h])$(pr.out_scale);\n  }", "    inverse[h] = reciprocal(quad_sum(state[h].l))$(pr.out_scale);\n  }" },
-    { "the sink of the row eight above", "wgmma_lengths", "hopper_store.cu", "\"first + lane / 4 + 8 * h\"", "\"first + lane / 4\"" },
+    { "the sink of the row eight above", "wgmma_lengths", "hopper_store.cu", "where.head, row + warp_row + lane / 4 + 8 * h);", "where.head, row + warp_row + lane / 4);" },
     { "the sink of another head", "mma_lengths", "epilogue.cu", "of .. \".head\", of", "\"w.head\", of" },
     { "the sink of another query", "decode", "parts.cu", "pr.add_sink(\"l\", sum .. \".m\", at[1], at[2]",
       "pr.add_sink(\"l\", sum .. \".m\", at[1], at[2] .. \" + 1\"" },
@@ -101,88 +105,22 @@ static const fault faults[] = {
       "local lse = pr.log_sum_exp((\"{%s.m, %s.l}\"):format(sum, sum), sum .. \".l\"," },
     { "no sink of rows without keys", "decode_invariant", P,
       "return has_sink and (\"sink_of(p, sequence, %s, %s)\"):format(head, query) or \"-infinity()\"", "return \"-infinity()\"" },
-    { "rows without keys take the sink for a sum", "wgmma_cap_sink", P, "(row.m == -infinity() || ", "(" },
-    { "sinks that outweigh all keys", "split_sink", P, " > 64.f)) return z;", " > 1e30f)) return z;" },
+    { "rows without keys take the sink for a sum", "wgmma_cap_sink", P, "((row.m == -infinity()) | ", "(" },
+    { "sinks that outweigh all keys", "split_sink", P, " > 64.f)) ? z : lse;", " > 1e30f)) ? z : lse;" },
     { "sinks beyond fp32", "split_sink", P, "x > 120.f ? 120.f : x", "x" },
-    { "the sink relative to another maximum", "wgmma_pages", P, "$(l) += sink_weight(z, $(m),", "$(l) += sink_weight(z, 0.f * $(m)," },
+    { "the sink relative to another maximum", "wgmma_pages", P, "$(l) += sink_weight($(z), $(m),", "$(l) += sink_weight($(z), 0.f * $(m)," },
     { "the sink in other units", "wgmma_cap_sink", P, "scale_log2 or pr.unit_log2), $(scale or pr.unit)",
       "scale_log2 and \"1.f\" or \"1.f\"), $(scale or pr.unit)" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
 
-static void plant(const fault *f)
-{
-    const fa_template_file *t = fa_template_files;
-    char path[512];
-    while (t->name && strcmp(t->name, f->file) != 0)
-        t++;
-    cr_assert_not_null(t->name, "%s: there is no %s", f->name, f->file);
-    const char *at = strstr(t->bytes, f->find);
-    cr_assert_not_null(at, "%s: the text is not there any more: %s", f->name, f->find);
-    snprintf(path, sizeof path, "%s/%s", scratch, f->file);
-    FILE *out = fopen(path, "w");
-    cr_assert_not_null(out);
-    fprintf(out, "%.*s%s%s", (int)(at - t->bytes), t->bytes, f->replace, at + strlen(f->find));
-    fclose(out);
-}
-
-static const score_kernel *kernel_of(const fault *f)
-{
-    for (size_t n = 0; n < SCORE_KERNELS; n++)
-        if (!strcmp(score_kernels[n].name, f->kernel))
-            return &score_kernels[n];
-    cr_assert_fail("%s: there is no kernel %s", f->name, f->kernel);
-    return NULL;
-}
-
-/* Whether some problem of the kernel is wrong. */
-static bool notices(const fault *f)
-{
-    const score_kernel *k = kernel_of(f);
-    fa_gen *gen;
-    void *workspace;
-    bool wrong = false;
-    scratch_make();
-    plant(f);
-    fa_context *ctx = k->hopper ? test_hopper_context(scratch, "", 3) : test_context(scratch, "");
-    SCORE_OK(fa_gen_open(&gen, NULL));
-    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
-    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
-    for (int i = 0; i < TRIES && !wrong; i++) {
-        score_launch l;
-        char where[200];
-        uint64_t seed = (uint64_t)(k - score_kernels) * 1000 + (uint64_t)i;
-        test_mode(SIM_LAZY, SIM_IN_ORDER, seed);
-        score_draw(ctx, &l, k, seed);
-        fa_status st = score_run(ctx, gen, workspace, &l);
-        cr_expect(st != FA_COMPILE && st != FA_TEMPLATE, "%s: the mutated template does not compile: %s", f->name, fa_last_error());
-        wrong = st != FA_OK || score_worst(&l, where, sizeof where) > 1;
-        if (st == FA_OK)
-            score_close(ctx, &l);
-        else
-            i = TRIES;
-    }
-    fa_gen_close(gen);
-    fa_destroy(ctx);
-    scratch_remove();
-    return wrong;
-}
-
-static void ask(bool hopper)
-{
-    const char *only = getenv("FAGEN_SCORE_FAULT");
-    for (size_t n = 0; n < FAULTS; n++)
-        if (kernel_of(&faults[n])->hopper == hopper && (only ? n == (size_t)atoi(only) : full() || n % EVERY == 0))
-            cr_expect(notices(&faults[n]), "%zu: %s: %s is right all the same", n, faults[n].name, faults[n].kernel);
-}
-
 Test(mutation_score, faults_are_noticed, .timeout = 1200)
 {
-    ask(false);
+    score_ask(faults, FAULTS, score_kernels, SCORE_KERNELS, false, full() ? 1 : EVERY);
 }
 
 Test(mutation_score, faults_are_noticed_on_hopper, .timeout = 1200)
 {
-    ask(true);
+    score_ask(faults, FAULTS, score_kernels, SCORE_KERNELS, true, full() ? 1 : EVERY);
 }

@@ -26,7 +26,7 @@ static const struct {
     { "dS", "%s [*] [(]%s - %s[)]", 1, 0, "%s * (%s - %s)" },
     { "dS by hand", "- delta", 0, 0, "  dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);" },
     { "the exponent of a score", "fmaf[(][^,]*, [^,]*, -", 1, 0, "  s[i] = exp2_approx(fmaf(s[i], p.scale_log2, -shift));" },
-    { "an exponential of base e", "expf[(]", 2, 0, "  const float weight = expf(lse - m);" },
+    { "an exponential of base e", "expf[(]", 3, 0, "  const float weight = expf(lse - m);" },
     { "an exponential of base 2", "[^_a-z]exp2_approx[(].*[(;]", -1, 6, "  const float keep = exp2_approx(m - top);" },
     { "LSE", "[+] logf[(]|log2_approx[(].*[*] 0[.]69", 2, 0, "  p.lse[row] = m + logf(l);" },
     { "which blocks an edge cuts", "full_(hi|lo)", -1, 3, "  const bool masked = block >= range.full_hi || block <= range.full_lo;" },

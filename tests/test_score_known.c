@@ -71,9 +71,10 @@ Test(score_known, what_is_no_program_of_the_process_is_refused)
         { good, FA_FORWARD, 0, 1, FA_INVALID, "which is no score program of this process; accepted: the words of fa_score_id()" },
         { good, FA_FORWARD, FA_FEATURE_SCORE, 0, FA_INVALID, "features has no score and score_id0 to score_id3 are set" },
         { problem_of(NULL), FA_FORWARD, FA_FEATURE_SCORE, 0, FA_INVALID, "features has score and score_id0 to score_id3 are 0" },
-        { good, FA_BACKWARD, 0, 0, FA_UNSUPPORTED, "which this version does not compute with op=backward" },
+        { good, FA_BACKWARD, 0, 0, FA_OK, "" },
         { good, FA_MERGE, FA_FEATURE_SCORE, 0, FA_UNSUPPORTED, "which this version does not compute with op=merge" },
-        { mask, FA_FORWARD, 0, 0, FA_UNSUPPORTED, "the score program has a function mask" },
+        { mask, FA_FORWARD, 0, 0, FA_OK, "" },
+        { mask, FA_BACKWARD, 0, 0, FA_OK, "" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         p = rows[i].p;

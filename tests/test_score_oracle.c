@@ -43,6 +43,7 @@ static int decoder_bucket(int64_t d)
         return __VA_ARGS__;                                                                              \
     }
 FORMULA(plain, s)
+FORMULA(all, 1)
 FORMULA(softcap, o->value[0].scalar *tanh(s / o->value[0].scalar))
 FORMULA(alibi, s + at(o, 0, h, 0, 0, 0) * (double)(j - (i + OFF)))
 FORMULA(temperature, s *at(o, 0, h, 0, 0, 0))
@@ -56,26 +57,46 @@ FORMULA(sink, at(o, 0, h, 0, 0, 0))
 FORMULA(second_sink, at(o, 1, h, 0, 0, 0))
 FORMULA(softcap_alibi, softcap(o, s, b, h, i, j) + at(o, 1, h, 0, 0, 0) * (double)(j - i - OFF))
 
+FORMULA(chunk, j <= i + OFF && (i + OFF) / 5 == j / 5)
+FORMULA(causal, j <= i + OFF)
+FORMULA(window, i + OFF - j <= 3 && j - i - OFF <= 1)
+FORMULA(prefix, j <= i + OFF || j < (int64_t)at(o, 0, b, 0, 0, 0))
+FORMULA(padding, at(o, 0, b, 0, 0, 0) <= (double)j && (double)j < at(o, 1, b, 0, 0, 0))
+FORMULA(documents, j <= i + OFF && at(o, 0, b, i + OFF, 0, 0) == at(o, 0, b, j, 0, 0))
+FORMULA(tree, j < OFF || at(o, 0, b, i, j - OFF, 0) != 0)
+FORMULA(blocks, at(o, 0, b, h, 0, 0) != 0)
+FORMULA(matrix, at(o, 0, b, h, i, j) != 0)
+
 typedef double formula(const fa_score_operands *o, double s, int64_t b, int64_t h, int64_t i, int64_t j);
 static const struct {
     const char *name;
-    formula *score, *sink;
+    formula *score, *sink, *seen;
 } shipped[] = {
-    { "softcap", softcap, no_sink },
-    { "softcap_exact", softcap, no_sink },
-    { "alibi", alibi, no_sink },
-    { "temperature", temperature, no_sink },
-    { "temperature_rows", rows, no_sink },
-    { "relative", relative, no_sink },
-    { "relative_bf16", relative, no_sink },
-    { "t5", t5, no_sink },
-    { "t5_decoder", t5_decoder, no_sink },
-    { "bias", bias, no_sink },
-    { "bias_bf16", bias, no_sink },
-    { "bias_f16", bias, no_sink },
-    { "sink", plain, sink },
-    { "softcap_sink", softcap, second_sink },
-    { "softcap_alibi", softcap_alibi, no_sink },
+    { "softcap", softcap, no_sink, all },
+    { "softcap_exact", softcap, no_sink, all },
+    { "alibi", alibi, no_sink, all },
+    { "temperature", temperature, no_sink, all },
+    { "temperature_rows", rows, no_sink, all },
+    { "relative", relative, no_sink, all },
+    { "relative_bf16", relative, no_sink, all },
+    { "t5", t5, no_sink, all },
+    { "t5_decoder", t5_decoder, no_sink, all },
+    { "bias", bias, no_sink, all },
+    { "bias_bf16", bias, no_sink, all },
+    { "bias_f16", bias, no_sink, all },
+    { "sink", plain, sink, all },
+    { "softcap_sink", softcap, second_sink, all },
+    { "softcap_alibi", softcap_alibi, no_sink, all },
+    { "causal", plain, no_sink, causal },
+    { "window", plain, no_sink, window },
+    { "chunked", plain, no_sink, chunk },
+    { "prefix", plain, no_sink, prefix },
+    { "padding", plain, no_sink, padding },
+    { "documents", plain, no_sink, documents },
+    { "tree", plain, no_sink, tree },
+    { "blocks", plain, no_sink, blocks },
+    { "matrix", plain, no_sink, matrix },
+    { "matrix_u8", plain, no_sink, matrix },
 };
 
 typedef struct world {
@@ -106,6 +127,10 @@ static void open(world *w, const char *name, uint64_t seed, int64_t hi)
         scalars.of[1] = 4;
     else if (!strncmp(name, "softcap", 7))
         scalars.of[0] = 1.5;
+    else if (!strcmp(name, "chunked"))
+        scalars.of[0] = 5;
+    else if (!strcmp(name, "window"))
+        scalars.of[0] = 3, scalars.of[1] = 1;
     OK(fa_score_operands_draw(&w->operands, &p, &sizes, &scalars, seed, true));
     w->a = (fa_attention){ .b = B,
                            .hq = HQ,
@@ -146,6 +171,8 @@ Test(score_oracle, programs_that_ship_are_their_formulas)
                 int64_t b = row / SQ / HQ, h = row / SQ % HQ, i = row % SQ;
                 double sum = exp(shipped[k].sink(&w.operands, 0, b, h, i, 0)), o = 0;
                 for (int64_t j = 0; j < SK && j <= i + hi; j++) {
+                    if (shipped[k].seen(&w.operands, 0, b, h, i, j) == 0)
+                        continue;
                     double p = exp(shipped[k].score(&w.operands, scaled(&w, b, h, i, j), b, h, i, j));
                     sum += p;
                     o += p * (double)w.v[((b * SK + j) * HKV + h / (HQ / HKV)) * DV + 2];

@@ -3,11 +3,10 @@
 #include "gen/score/derive.h"
 #include "gen/score/print_cuda.h"
 #include "runtime/runtime.h"
+#include "score_arena.h"
 #include "score_programs.h"
-#include "score_world.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
-#include "verify/operands/number.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-enum { D = 64, POINTS = 192, ARENA = 1 << 20 }; /* results of a point, at most; points; bytes of all arrays */
+enum { D = 64, POINTS = 192 }; /* results of a point, at most; points */
 
 static const char family[] =
     "return {\n"
@@ -28,11 +27,9 @@ static const char family[] =
 
 enum { RESULTS = FA_SCORE_ROOTS + 1 }; /* of a program: its roots, and the derivative */
 
-/* A program, its operands in the arena, and where its results stand. */
+/* A program, and where its results stand. */
 typedef struct printed {
-    fa_program *program;
-    score_world world;
-    int64_t offset[FA_SCORE_OPERANDS_MAX], stride[FA_SCORE_OPERANDS_MAX][FA_SCORE_RANK_MAX];
+    score_stored at;
     int derivative; /* of the score by s; -1: it does not depend on it */
     int column[RESULTS];
 } printed;
@@ -40,160 +37,23 @@ typedef struct printed {
 /* The node of a result; -1: there is none. */
 static int node_of(const printed *p, int result)
 {
-    return result < FA_SCORE_ROOTS ? p->program->ir.root[result] : p->derivative;
+    return result < FA_SCORE_ROOTS ? p->at.program->ir.root[result] : p->derivative;
 }
 
 static void derive(printed *p)
 {
-    fa_score_ir *ir = &p->program->ir;
+    fa_score_ir *ir = &p->at.program->ir;
     p->derivative = -1;
     for (int i = 0, n = ir->n; i < n && ir->root[FA_SCORE_ROOT_SCORE] >= 0; i++)
         if (ir->node[i].op == FA_SCORE_S)
             p->derivative = fa_score_derive(ir, ir->root[FA_SCORE_ROOT_SCORE], i);
 }
 
-static unsigned char arena[ARENA];
-static size_t used;
-
-/* ---- operands ---- */
-
-static int element_bytes(fa_score_element e)
-{
-    return e == FA_SCORE_ELEMENT_U8 ? 1 : e == FA_SCORE_ELEMENT_BF16 || e == FA_SCORE_ELEMENT_F16 ? 2 : e == FA_SCORE_ELEMENT_I64 ? 8 : 4;
-}
-
-/* Of an element, in elements; of bits in words. */
-static unsigned char *place(const printed *p, int operand, const int64_t *index)
-{
-    const fa_score_operand *o = &p->program->ir.operand[operand];
-    int64_t at = 0;
-    for (int k = 0; k < o->rank; k++)
-        at += (o->element == FA_SCORE_ELEMENT_BITS && k == o->rank - 1 ? index[k] / 32 : index[k]) * p->stride[operand][k];
-    return arena + p->offset[operand] + at * element_bytes(o->element);
-}
-
-static double read_arena(void *user, int operand, const int64_t *index)
-{
-    const printed *p = user;
-    const fa_score_operand *o = &p->program->ir.operand[operand];
-    const unsigned char *at = place(p, operand, index);
-    uint16_t half;
-    int64_t wide;
-    int32_t word;
-    float f;
-    memcpy(&half, at, sizeof half);
-    memcpy(&word, at, sizeof word);
-    memcpy(&f, at, sizeof f);
-    switch (o->element) {
-    case FA_SCORE_ELEMENT_BF16:
-        return fa_number_from_bf16(half);
-    case FA_SCORE_ELEMENT_F16:
-        return fa_number_from_f16(half);
-    case FA_SCORE_ELEMENT_I32:
-        return word;
-    case FA_SCORE_ELEMENT_I64:
-        memcpy(&wide, at, sizeof wide);
-        return (double)wide;
-    case FA_SCORE_ELEMENT_U8:
-        return *at;
-    case FA_SCORE_ELEMENT_BITS:
-        return (uint32_t)word >> index[o->rank - 1] % 32 & 1;
-    default:
-        return f;
-    }
-}
-
-static void write_arena(const printed *p, int operand, const int64_t *index, double v)
-{
-    const fa_score_operand *o = &p->program->ir.operand[operand];
-    unsigned char *at = place(p, operand, index);
-    uint16_t half = o->element == FA_SCORE_ELEMENT_BF16 ? fa_number_to_bf16((float)v) : fa_number_to_f16((float)v);
-    int64_t wide = (int64_t)v;
-    int32_t word = o->type == FA_SCORE_I32 ? (int32_t)fmin(v, INT32_MAX) : 0;
-    uint32_t bits;
-    float f = (float)v;
-    switch (o->element) {
-    case FA_SCORE_ELEMENT_BF16:
-    case FA_SCORE_ELEMENT_F16:
-        memcpy(at, &half, sizeof half);
-        break;
-    case FA_SCORE_ELEMENT_I32:
-        memcpy(at, &word, sizeof word);
-        break;
-    case FA_SCORE_ELEMENT_I64:
-        memcpy(at, &wide, sizeof wide);
-        break;
-    case FA_SCORE_ELEMENT_U8:
-        *at = (unsigned char)v;
-        break;
-    case FA_SCORE_ELEMENT_BITS:
-        memcpy(&bits, at, sizeof bits);
-        bits |= (uint32_t)(v != 0) << index[o->rank - 1] % 32;
-        memcpy(at, &bits, sizeof bits);
-        break;
-    default:
-        memcpy(at, &f, sizeof f);
-    }
-}
-
-static void fill(printed *p, int operand)
-{
-    const fa_score_operand *o = &p->program->ir.operand[operand];
-    const int64_t *extent = p->world.data.extent[operand];
-    int64_t index[FA_SCORE_RANK_MAX] = { 0 }, n = 1, elements = 1;
-    for (int k = o->rank - 1; k >= 0; k--) {
-        p->stride[operand][k] = n;
-        n *= o->element == FA_SCORE_ELEMENT_BITS && k == o->rank - 1 ? (extent[k] + 31) / 32 : extent[k];
-        elements *= extent[k];
-    }
-    p->offset[operand] = (int64_t)(used + 15) / 16 * 16;
-    used = (size_t)(p->offset[operand] + n * element_bytes(o->element) + 8);
-    cr_assert_lt(used, ARENA);
-    for (; elements > 0; elements--) {
-        write_arena(p, operand, index, score_element(&p->world, operand, index));
-        for (int k = o->rank - 1; k >= 0 && ++index[k] == extent[k]; k--)
-            index[k] = 0;
-    }
-}
-
-/* ---- text ---- */
-
-static void print_operands(fa_text *t, const printed *p)
-{
-    const fa_score_ir *ir = &p->program->ir;
-    fa_text_str(t, "struct Operands {\n");
-    for (int k = 0; k < ir->operands; k++)
-        if (ir->operand[k].scalar)
-            fa_text_fmt(t, "  %s score%d;\n", ir->operand[k].type == FA_SCORE_I32 ? "int" : "float", k);
-        else
-            fa_text_fmt(t, "  const void *score%d;\n  int score%d_extent[4];\n  long long score%d_stride[4];\n", k, k, k);
-    fa_text_str(t, "};\n");
-}
-
-static void print_launch(fa_text *t, const printed *p)
-{
-    const fa_score_ir *ir = &p->program->ir;
-    fa_text_str(t, "{");
-    for (int k = 0; k < ir->operands; k++)
-        if (ir->operand[k].scalar)
-            fa_text_fmt(t, ir->operand[k].type == FA_SCORE_I32 ? "%.0f, " : "(float)%.17g, ", p->world.data.scalar[k]);
-        else {
-            fa_text_fmt(t, "arena + %d, {", (int)p->offset[k]);
-            for (int r = 0; r < ir->operand[k].rank; r++)
-                fa_text_fmt(t, "%d, ", (int)p->world.data.extent[k][r]);
-            fa_text_str(t, "}, {");
-            for (int r = 0; r < ir->operand[k].rank; r++)
-                fa_text_fmt(t, "%d, ", (int)p->stride[k][r]);
-            fa_text_str(t, "}, ");
-        }
-    fa_text_str(t, "}");
-}
-
 /* Rows apart from pairs, as kernels have them: what does not depend on j and s has variables of its own. */
 static void print_program(fa_text *t, const printed *p, int result)
 {
     static fa_score_printer printer;
-    const fa_score_ir *ir = &p->program->ir;
+    const fa_score_ir *ir = &p->at.program->ir;
     int node = node_of(p, result);
     printer = (fa_score_printer){ .ir = ir, .words = { "b", "h", "i", "j", "s", "off", "sq", "sk", "group", "p" } };
     fa_text_fmt(t,
@@ -213,8 +73,8 @@ static char *text_of(printed *all, size_t n)
     fa_text_str(&t, "constexpr int BR = 1, BC = 1;\n//| include \"machine/prelude.cu\"\n");
     for (size_t i = 0; i < n; i++) {
         fa_text_fmt(&t, "namespace program%zu {\n", i);
-        print_operands(&t, &all[i]);
-        fa_score_print_helpers(&t, &all[i].program->ir, "Operands");
+        print_operands(&t, &all[i].at, "");
+        fa_score_print_helpers(&t, &all[i].at.program->ir, "Operands");
         for (int r = 0; r < RESULTS; r++)
             if (node_of(&all[i], r) >= 0)
                 print_program(&t, &all[i], r);
@@ -226,9 +86,9 @@ static char *text_of(printed *all, size_t n)
                     "  const char *const arena = (const char *)p.k;\n"
                     "  if (threadIdx.x > 0) return;\n");
     for (size_t i = 0; i < n; i++) {
-        const fa_score_data *d = &all[i].world.data;
+        const fa_score_data *d = &all[i].at.world.data;
         fa_text_fmt(&t, "  {\n    const program%zu::Operands given = ", i);
-        print_launch(&t, &all[i]);
+        print_launch(&t, &all[i].at, "");
         fa_text_str(&t, ";\n");
         for (int r = 0; r < RESULTS; r++)
             if (node_of(&all[i], r) >= 0) {
@@ -251,14 +111,14 @@ static char *text_of(printed *all, size_t n)
 static fa_score_range look(void *user, int operand, const fa_score_range *index)
 {
     const printed *p = user;
-    const fa_score_operand *o = &p->program->ir.operand[operand];
+    const fa_score_operand *o = &p->at.program->ir.operand[operand];
     int64_t at[FA_SCORE_RANK_MAX];
     for (int k = 0; k < o->rank; k++) /* indices are integers and so points, but where a floor lies between two */
         if (index[k].lo != index[k].hi)
             return o->type == FA_SCORE_F32 ? (fa_score_range){ -2, 2, false } : (fa_score_range){ -2, FA_SCORE_INT_MAX, false };
         else
-            at[k] = (int64_t)fmin(fmax(index[k].lo, 0), (double)p->world.data.extent[operand][k] - 1);
-    double v = fmin(read_arena(user, operand, at), FA_SCORE_INT_MAX);
+            at[k] = (int64_t)fmin(fmax(index[k].lo, 0), (double)p->at.world.data.extent[operand][k] - 1);
+    double v = fmin(read_arena((void *)(uintptr_t)&p->at, operand, at), FA_SCORE_INT_MAX);
     return (fa_score_range){ v, v, false };
 }
 
@@ -270,8 +130,8 @@ static fa_score_range at(double v)
 /* What fp32 may make of the pair. */
 static void expected(const printed *p, const fa_score_pair *pair, fa_score_range *of)
 {
-    const fa_score_ir *ir = &p->program->ir;
-    const fa_score_data *d = &p->world.data;
+    const fa_score_ir *ir = &p->at.program->ir;
+    const fa_score_data *d = &p->at.world.data;
     fa_score_box box = { .b = at((double)pair->b),
                          .h = at((double)pair->h),
                          .i = at((double)pair->i),
@@ -292,17 +152,17 @@ static void compare(const printed *p, const char *name, const fa_score_pair *pai
 {
     static fa_score_range of[FA_SCORE_ROOM];
     static double value[FA_SCORE_ROOM];
-    const fa_score_ir *ir = &p->program->ir;
+    const fa_score_ir *ir = &p->at.program->ir;
     for (int n = 0; n < POINTS; n++) {
         fa_score_pair pair = pairs[n];
-        pair.i %= p->world.data.sq;
-        pair.j %= p->world.data.sk;
+        pair.i %= p->at.world.data.sq;
+        pair.j %= p->at.world.data.sk;
         expected(p, &pair, of);
         for (int r = 0; r < RESULTS; r++) {
             int node = node_of(p, r);
             if (node < 0)
                 continue;
-            double is = o[n * D + p->column[r]], wanted = fa_score_eval(ir, node, &p->world.data, &pair, value);
+            double is = o[n * D + p->column[r]], wanted = fa_score_eval(ir, node, &p->at.world.data, &pair, value);
             fa_score_range may = of[node];
             cr_assert(isnan(is) ? may.nan : is >= may.lo && is <= may.hi, "%s, root %d, point %d: %.9g, not %.9g to %.9g; in fp64 %.9g",
                       name, r, n, is, may.lo, may.hi, wanted);
@@ -337,19 +197,19 @@ Test(score_printed, kernels_compute_what_the_ir_says, .timeout = 300)
     void *dq, *dk, *d_o;
     int narrow = 0, n_all = 0;
     for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
-        OK(fa_program_read(&all[i].program, score_programs[i].name, score_programs[i].text, strlen(score_programs[i].text)));
-        score_world_draw(&all[i].world, &all[i].program->ir, &state);
-        for (int k = 0; k < all[i].program->ir.operands; k++) {
-            all[i].world.data.scalar[k] = (float)all[i].world.data.scalar[k];
-            if (!all[i].program->ir.operand[k].scalar)
-                fill(&all[i], k);
+        OK(fa_program_read(&all[i].at.program, score_programs[i].name, score_programs[i].text, strlen(score_programs[i].text)));
+        score_world_draw(&all[i].at.world, &all[i].at.program->ir, &state);
+        for (int k = 0; k < all[i].at.program->ir.operands; k++) {
+            all[i].at.world.data.scalar[k] = (float)all[i].at.world.data.scalar[k];
+            if (!all[i].at.program->ir.operand[k].scalar)
+                fill(&all[i].at, k, score_element);
         }
         derive(&all[i]);
-        all[i].world.data.read = read_arena;
-        all[i].world.data.user = &all[i];
+        all[i].at.world.data.read = read_arena;
+        all[i].at.world.data.user = &all[i].at;
     }
     for (int n = 0; n < POINTS; n++) {
-        pairs[n] = score_pair_draw(&all[0].world, &state);
+        pairs[n] = score_pair_draw(&all[0].at.world, &state);
         pairs[n].i = score_below(&state, 1 << 20);
         pairs[n].j = score_below(&state, 1 << 20);
         pairs[n].s = (float)pairs[n].s;
@@ -383,7 +243,7 @@ Test(score_printed, kernels_compute_what_the_ir_says, .timeout = 300)
     OK(fa_copy(ctx, o, d_o, sizeof o, FA_FROM_DEVICE));
     for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
         compare(&all[i], score_programs[i].name, pairs, o, &narrow, &n_all);
-        fa_program_free(all[i].program);
+        fa_program_free(all[i].at.program);
     }
     cr_assert_geq(narrow, n_all * 85 / 100, "of %d results %d are held to more than an interval", n_all, narrow);
     fa_destroy(ctx);

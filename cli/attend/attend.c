@@ -238,8 +238,6 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_status st = attend_check_outputs(a), wrong = FA_OK;
     if (st == FA_OK)
         st = attend_read(&in, a);
-    if (st == FA_OK && a->backward && (a->score.name || a->score.file))
-        st = fa_fail(FA_UNSUPPORTED, "--backward and --score: gradients of score programs, which this version does not compute");
     if (st == FA_OK)
         st = cli_score_set(&a->score, &in.p);
     if (st == FA_OK && (a->score.name || a->score.file)) {

@@ -112,7 +112,11 @@ static fa_status judge(const fa_tensors *t, float *const x[FA_OPERANDS_MAX], fa_
                             .problem = t->problem,
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
                             .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
-                            .dropout = fa_dropout_of(args->dropout, t->rng[0], t->rng[1]) };
+                            .dropout = fa_dropout_of(args->dropout, t->rng[0], t->rng[1]),
+                            .score = &t->score,
+                            .relative = args->diagonal == FA_BOTTOM_RIGHT,
+                            .off = fa_offset_of(args->diagonal, args->offset),
+                            .approximate = !fa_device_is_simulated(fa_context_device(t->ctx)) };
     fa_expected e = { .row = NULL };
     for (int i = 0; i < t->op->n; i++) {
         c.in[i] = t->op->operand[i].output ? NULL : x[i];
@@ -160,7 +164,9 @@ static fa_status launch(fa_tensors *t, const cli_session *s, const attend_args *
         return st;
     attend_mask(&t->args, a, p);
     t->rng[0] = a->seed;
-    st = fa_tensors_fill(t, element, f);
+    st = attend_scores(t, a);
+    if (st == FA_OK)
+        st = fa_tensors_fill(t, element, f); /* with O and LSE by a launch, which reads the program's operands */
     return st == FA_OK ? fa_tensors_launch(t, NULL) : st;
 }
 

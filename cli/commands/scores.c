@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "gen/error.h"
 #include "gen/score/lines.h"
+#include "gen/score/mask.h"
 #include "gen/score/names.h"
 #include "gen/score/shape.h"
 #include "gen/score/shipped.h"
@@ -58,9 +59,9 @@ static json_t *operands_json(const fa_program *p, const fa_score_scalars *scalar
 /* What a pair costs beside that of a plain kernel, as kernels print the program; false: they print none. */
 static bool cost_of(const fa_program *p, double *issue, double *exps)
 {
-    fa_score_kernel *k = p->ir.root[FA_SCORE_ROOT_MASK] < 0 ? malloc(sizeof *k) : NULL;
+    fa_score_kernel *k = malloc(sizeof *k);
     bool ok = k && fa_score_kernel_of(k, &p->ir);
-    *issue = ok ? k->issue : 0;
+    *issue = ok ? k->issue + fa_score_mask_of(&p->ir).issue : 0;
     *exps = ok ? k->exps : 0;
     free(k);
     return ok;

@@ -68,3 +68,9 @@ int fa_score_distance_in(fa_score_ir *ir, int node)
     known_distance known = { .looked = { false } };
     return distance_in(ir, &known, node);
 }
+
+bool fa_score_of_distance(fa_score_ir *ir, int node)
+{
+    known_distance known = { .looked = { false } };
+    return is_of_distance(ir, &known, node);
+}

@@ -8,6 +8,8 @@
 #include "slope.h"
 
 #define ISSUE_DISTANCE 7.3 /* counted in T5's, of which two keys and sixteen rows share most */
+#define ISSUE_BEND 1       /* P times the derivative */
+#define SHARE_OF_ROWS 0.5  /* of what a row takes: threads of the backward pass have many queries and two keys or more */
 
 /* -1 where x is below 0, else 1. */
 static int sign_of(fa_score_ir *ir, int x)
@@ -55,12 +57,21 @@ static void find_ahead(fa_score_kernel *k)
             continue;
         int last = a.arg[a.n - 1], by_key = fa_score_slope_of(ir, last), by_row = fa_score_slope_by(ir, last, FA_SCORE_OF_I, FA_SCORE_I);
         bool alone = by_key >= 0 && fa_score_is_value(ir, by_key, 1) && fa_score_index_inside(ir, &a, a.n - 1), rows = false;
+        int row_index = -1;
         for (int n = 0; n < a.n - 1; n++) {
             alone = alone && !fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_J | FA_SCORE_OF_S);
-            rows = rows || fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_I);
+            if (!fa_score_depends_on(ir, a.arg[n], FA_SCORE_OF_I))
+                continue;
+            int slope = fa_score_slope_by(ir, a.arg[n], FA_SCORE_OF_I, FA_SCORE_I);
+            bool one = slope >= 0 && fa_score_is_value(ir, slope, 1) && fa_score_index_inside(ir, &a, n);
+            row_index = one && !rows ? n : -1;
+            rows = true;
         }
         if (a.type == FA_SCORE_F32 && alone && k->aheads < FA_SCORE_AHEAD_MAX) {
+            bool last_by_row = fa_score_depends_on(ir, last, FA_SCORE_OF_I);
             k->diagonal[k->aheads] = !rows && by_row >= 0 && fa_score_is_value(ir, by_row, -1);
+            k->by_row[k->aheads] = rows || last_by_row;
+            k->row_index[k->aheads] = last_by_row ? -1 : row_index;
             k->ahead[k->aheads++] = i;
         } else if (!apart[i])
             k->by_key_beside = true;
@@ -75,6 +86,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
     out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
+    out->differentiable = true;
     if (score < 0)
         return true;
     if (!fa_score_normal_of(&out->ir, score, &n))
@@ -84,15 +96,26 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         out->unit = -1;
     }
     find_ahead(out);
-    if (!fa_score_lines_cost(&costs, out, false))
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_PAIR))
         return false;
     out->issue = costs.issue;
     out->slopes = costs.slopes;
     out->exps = costs.exps;
     out->regs = costs.regs;
-    if (!fa_score_lines_cost(&costs, out, true))
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_AHEAD))
         return false;
     out->regs_ahead = costs.regs;
+    out->regs_staged = costs.regs_staged;
+    out->issue_staged = costs.issue;
+    out->exps_staged = costs.exps;
     out->issue_ahead = costs.issue + 1.5 * out->aheads + (out->of_distance >= 0 ? ISSUE_DISTANCE : 0);
+    if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_BEND))
+        return false;
+    out->differentiable = costs.differentiable;
+    out->bends = costs.bends;
+    out->bend_is_finite = costs.bend_is_finite;
+    out->issue_back = costs.issue + costs.rows * SHARE_OF_ROWS + (costs.bends ? ISSUE_BEND : 0);
+    out->exps_back = costs.exps + costs.exps_rows * SHARE_OF_ROWS;
+    out->regs_back = costs.regs;
     return true;
 }

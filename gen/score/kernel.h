@@ -21,13 +21,21 @@ typedef struct fa_score_kernel {
     int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of numbers whose last index goes up by one with the key, and no other does, which may
                                               be read before the product is there: nodes, and how many */
     bool diagonal[FA_SCORE_AHEAD_MAX];     /* the pair of the next query and the next key reads the same element */
+    bool by_row[FA_SCORE_AHEAD_MAX];       /* the pair of another query and the same key reads another */
+    int row_index[FA_SCORE_AHEAD_MAX];     /* which index goes up by one with the query, where no other depends on it; -1: none */
     int of_distance;                       /* a number of key - query alone that is dear to compute; -1: there is none */
     bool of_off;                           /* pair or sink reads the diagonal's offset */
     double issue;                          /* instructions of a pair, about, beside those of a score without a program */
     double issue_ahead;                    /* the same of kernels that read arrays ahead, and compute of_distance once for each distance */
-    double exps;                           /* of them on the special-function unit */
-    int regs;                              /* registers of a thread, about: members of a tile, addresses of lookups */
-    int regs_ahead;                        /* the same of kernels that read ahead */
+    double issue_staged;          /* of kernels that have the values of `ahead` and of_distance in shared memory, but for reading these */
+    double exps, exps_staged;     /* of them on the special-function unit */
+    int regs;                     /* registers of a thread, about: members of a tile, addresses of lookups */
+    int regs_ahead, regs_staged;  /* the same of kernels that read ahead, or from shared memory */
+    bool differentiable;          /* there is room for the derivative by the product */
+    bool bends;                   /* which is not 1 everywhere: the backward pass multiplies by it */
+    bool bend_is_finite;          /* wherever it is a number */
+    double issue_back, exps_back; /* of a pair of the backward pass, beside those of one without a program */
+    int regs_back;
 } fa_score_kernel;
 
 /* False: there is no more room for nodes. */

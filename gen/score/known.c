@@ -82,4 +82,5 @@ void fa_score_known_name(fa_problem *p, const fa_program *program)
     p->score_id1 = (int32_t)(uint32_t)(id.lo >> 32);
     p->score_id2 = (int32_t)(uint32_t)id.hi;
     p->score_id3 = (int32_t)(uint32_t)(id.hi >> 32);
+    p->score_grads = program ? p->score_grads : 0;
 }

@@ -1,5 +1,7 @@
 /* lines: nodes become lines from their arguments up; what the product and the key are linear in is taken together on the way. */
 #include "lines.h"
+#include "bend.h"
+#include "derive.h"
 #include "issue.h"
 #include "normal.h"
 #include "reach.h"
@@ -14,8 +16,12 @@ typedef struct writer {
     fa_score_printer pair, base; /* of a pair; of the key that keys are counted from */
     unsigned tile;               /* what the same for a tile depends on */
     bool member[FA_SCORE_ROOM], looked[FA_SCORE_ROOM], done[FA_SCORE_ROOM];
-    enum { PAIR, AHEAD, EXPONENT } what;
-    double issue, exps;
+    fa_score_lines_of what;
+    const fa_score_read_list *reads; /* of FA_SCORE_LINES_READS */
+    fa_score_read_by by;
+    int bend; /* of FA_SCORE_LINES_BEND; -1: there is no room for it */
+    bool row_counted[FA_SCORE_ROOM];
+    double issue, exps, rows, exps_rows;
 } writer;
 
 static bool of_tile(const writer *w, int node)
@@ -27,7 +33,7 @@ static bool of_tile(const writer *w, int node)
 static void find_members(writer *w, int node)
 {
     const fa_score_node *a = &w->k->ir.node[node];
-    if (w->looked[node] || !fa_score_reads(&w->k->ir, node, fa_score_is_lookup))
+    if (w->what == FA_SCORE_LINES_READS || w->looked[node] || !fa_score_reads(&w->k->ir, node, fa_score_is_lookup))
         return;
     w->looked[node] = true;
     if (of_tile(w, node)) {
@@ -38,9 +44,23 @@ static void find_members(writer *w, int node)
             find_members(w, a->arg[i]);
 }
 
+/* Of what is computed once for a row: of its query, and of the key that keys are counted from. */
+static void count_row(writer *w, int node)
+{
+    const fa_score_ir *ir = &w->k->ir;
+    bool reached[FA_SCORE_ROOM] = { false };
+    fa_score_ir_reach(ir, node, reached);
+    for (int i = 0; i <= node; i++)
+        if (reached[i] && !w->row_counted[i] && fa_score_depends_on(ir, i, FA_SCORE_OF_I)) {
+            w->row_counted[i] = true;
+            w->rows += fa_score_instructions(ir, &ir->node[i], &w->exps_rows);
+        }
+}
+
 /* A row's value: its variables. */
 static void need_row(writer *w, int node)
 {
+    count_row(w, node);
     find_members(w, node);
     fa_score_print_variables(w->out, &w->pair, node, ~0, "  ");
 }
@@ -109,6 +129,7 @@ static void write_normal(writer *w, int node, const fa_score_normal *n)
 static void write_linear(writer *w, int node, int slope)
 {
     need_row(w, slope);
+    count_row(w, node);
     find_members(w, node);
     fa_score_print_variables(w->out, &w->base, node, ~0, "  ");
     begin_line(w, node);
@@ -187,17 +208,27 @@ static void need(writer *w, int node)
 /* Counted by compiling: two rows' addresses, and what a clamped index takes besides. */
 enum { REGS_LOOKUP = 18, REGS_CLAMP = 4, REGS_DISTANCE = 8 };
 
-static int registers(const writer *w)
+static bool is_ahead(const fa_score_kernel *k, int node)
+{
+    for (int i = 0; i < k->aheads; i++)
+        if (k->ahead[i] == node)
+            return true;
+    return false;
+}
+
+/* staged: what is read ahead lies in shared memory. */
+static int registers(const writer *w, bool staged)
 {
     const fa_score_ir *ir = &w->k->ir;
-    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false }, once = w->what == AHEAD && w->k->of_distance >= 0;
-    int n = once ? REGS_DISTANCE : 0;
+    bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false },
+         once = w->what == FA_SCORE_LINES_AHEAD && w->k->of_distance >= 0;
+    int n = once && !staged ? REGS_DISTANCE : 0;
     fa_score_ir_reach(ir, w->k->pair, reached);
     if (once)
         fa_score_ir_reach(ir, w->k->of_distance, apart);
     for (int i = 0; i < ir->n; i++) {
         n += w->member[i];
-        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]))
+        if (!reached[i] || apart[i] || !fa_score_is_lookup_by_key(&ir->node[i]) || (staged && is_ahead(w->k, i)))
             continue;
         n += REGS_LOOKUP;
         for (int k = 0; k < ir->node[i].n; k++)
@@ -246,7 +277,8 @@ static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
 }
 
 /* Writes the lines of a pair to `out`, of a kernel that may grow. */
-static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, int what)
+static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed, fa_score_lines_of what, const fa_score_read_list *reads,
+                       fa_score_read_by by)
 {
     fa_score_normal n;
     int slope;
@@ -254,6 +286,9 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     w->out = out;
     w->k = k;
     w->what = what;
+    w->reads = reads;
+    w->by = by;
+    w->bend = what == FA_SCORE_LINES_BEND ? fa_score_bend_of(&k->ir, k->pair, k->unit) : -1;
     w->tile = FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H);
     w->pair = (fa_score_printer){
         .ir = &k->ir,
@@ -267,26 +302,45 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     fa_text_fmt(out, "  const int query = %s;\n", by_row ? "min(row, t.sq - 1)" : "row");
     fa_text_fmt(out, "  const int j = %s;\n", by_key ? "CUT ? min(key + column, t.sk - 1) : key + column" : "key + column");
     w->issue += by_key ? 0.5 : 0;
-    if (what == AHEAD && !packed && k->of_distance >= 0) {
+    if (what == FA_SCORE_LINES_AHEAD && !packed && k->of_distance >= 0) {
         w->pair.named[k->of_distance] = w->base.named[k->of_distance] = FA_SCORE_PARAMETER;
         w->done[k->of_distance] = true;
     }
-    for (int i = 0; what == AHEAD && i < k->aheads; i++) {
+    for (int i = 0; what == FA_SCORE_LINES_AHEAD && i < k->aheads; i++) {
         w->pair.named[k->ahead[i]] = w->base.named[k->ahead[i]] = FA_SCORE_PARAMETER;
         w->done[k->ahead[i]] = true;
     }
-    if (what == EXPONENT && find_slope(k, &n, &slope)) {
+    if (what == FA_SCORE_LINES_EXPONENT && find_slope(k, &n, &slope)) {
         write_exponent(w, &n, slope);
         return;
     }
     need(w, k->pair);
+    if (w->bend >= 0) {
+        need(w, w->bend);
+        fa_text_str(out, "  bend = ");
+        fa_score_print_value(out, &w->pair, w->bend);
+        fa_text_str(out, ";\n");
+    }
+    for (int i = 0; what == FA_SCORE_LINES_READS && i < w->reads->n; i++) {
+        const fa_score_read *r = &w->reads->read[i];
+        if (r->root != FA_SCORE_ROOT_SCORE || r->by != w->by)
+            continue;
+        int d = fa_score_derive(&k->ir, k->ir.root[FA_SCORE_ROOT_SCORE], r->node);
+        if (d < 0)
+            continue;
+        need(w, d);
+        fa_text_fmt(out, "  by[%d] = ", r->plane);
+        fa_score_print_value(out, &w->pair, d);
+        fa_text_str(out, ";\n");
+    }
     fa_text_str(out, "  return ");
     fa_score_print_value(out, &w->pair, k->pair);
     fa_text_str(out, ";\n");
 }
 
 /* The same of a copy, so that k stays as it is. False: there is no memory for it. */
-static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, int what)
+static bool write_reads(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of what,
+                        const fa_score_read_list *reads, fa_score_read_by by)
 {
     struct {
         writer w;
@@ -297,21 +351,40 @@ static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool 
     if (!room)
         return false;
     room->k = *k;
-    write_pair(&room->w, out, &room->k, packed, what);
+    write_pair(&room->w, out, &room->k, packed, what, reads, by);
     return true;
+}
+
+static bool write_copy(writer **w, fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of what)
+{
+    return write_reads(w, out, k, packed, what, NULL, FA_SCORE_BY_ROW);
 }
 
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
-    if (write_copy(&w, out, k, packed, PAIR))
+    if (write_copy(&w, out, k, packed, FA_SCORE_LINES_PAIR))
         free(w);
 }
 
 void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
-    if (write_copy(&w, out, k, packed, AHEAD))
+    if (write_copy(&w, out, k, packed, FA_SCORE_LINES_AHEAD))
+        free(w);
+}
+
+void fa_score_kernel_bend(fa_text *out, const fa_score_kernel *k, bool packed)
+{
+    writer *w;
+    if (write_copy(&w, out, k, packed, FA_SCORE_LINES_BEND))
+        free(w);
+}
+
+void fa_score_kernel_reads(fa_text *out, const fa_score_kernel *k, const fa_score_read_list *reads, fa_score_read_by by)
+{
+    writer *w;
+    if (write_reads(&w, out, k, false, FA_SCORE_LINES_READS, reads, by))
         free(w);
 }
 
@@ -353,15 +426,15 @@ void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool pack
 void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
-    if (write_copy(&w, out, k, packed, EXPONENT))
+    if (write_copy(&w, out, k, packed, FA_SCORE_LINES_EXPONENT))
         free(w);
 }
 
-void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed)
+void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of of)
 {
     writer *w;
     fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, of))
         return;
     for (int i = 0; i < w->k->ir.n; i++)
         if (w->member[i])
@@ -371,11 +444,11 @@ void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed
     free(w);
 }
 
-void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed)
+void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of of)
 {
     writer *w;
     fa_text lines = { 0 };
-    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, PAIR))
+    if (k->pair < 0 || !write_copy(&w, &lines, k, packed, of))
         return;
     fa_score_printer printer = {
         .ir = &w->k->ir,
@@ -413,15 +486,24 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
         fa_score_print_value(out, &printer, k->unit);
 }
 
-bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, bool ahead)
+bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa_score_lines_of of)
 {
     fa_score_normal n;
     writer *w;
     fa_text lines = { 0 };
     int slope;
-    if (!write_copy(&w, &lines, k, false, ahead ? AHEAD : PAIR))
+    if (!write_copy(&w, &lines, k, false, of))
         return false;
-    *out = (fa_score_lines_costs){ w->issue, w->exps, registers(w), find_slope(w->k, &n, &slope) };
+    *out = (fa_score_lines_costs){ .issue = w->issue,
+                                   .exps = w->exps,
+                                   .rows = w->rows,
+                                   .exps_rows = w->exps_rows,
+                                   .regs = registers(w, false),
+                                   .regs_staged = registers(w, true) };
+    out->differentiable = w->bend >= 0;
+    out->bends = w->bend >= 0 && !fa_score_is_value(&w->k->ir, w->bend, 1);
+    out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);
+    out->slopes = find_slope(w->k, &n, &slope);
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

@@ -1,11 +1,11 @@
 /* range: a row for each kind of operation; sums of integers are ranged by their leaves, each with its factor, so that i - j + j is i. */
 #include "range.h"
 #include "apply.h"
+#include "sum.h"
 #include <float.h>
 #include <math.h>
 
 #define LENGTH_MAX 1073741824.0 /* FA_MAX_LENGTH */
-#define LEAVES_MAX 16           /* of a sum */
 
 static fa_score_range range(double lo, double hi)
 {
@@ -40,6 +40,11 @@ static fa_score_range outward(fa_score_range r, double relative)
 #define APPROXIMATE 0x1p-10
 #define ABSOLUTE 2.4e-7
 
+fa_score_range fa_score_range_rounded(fa_score_range r)
+{
+    return outward(r, ROUNDING);
+}
+
 static fa_score_range within(fa_score_range r, double lo, double hi)
 {
     return (fa_score_range){ fmin(fmax(r.lo, lo), hi), fmax(fmin(r.hi, hi), lo), r.nan };
@@ -60,7 +65,7 @@ static fa_score_range corners(fa_score_op op, fa_score_range x, fa_score_range y
     return r;
 }
 
-static fa_score_range hull(fa_score_range x, fa_score_range y)
+fa_score_range fa_score_range_hull(fa_score_range x, fa_score_range y)
 {
     return (fa_score_range){ fmin(x.lo, y.lo), fmax(x.hi, y.hi), x.nan || y.nan };
 }
@@ -75,61 +80,19 @@ static fa_score_range truth(bool always, bool never, bool nan)
     return range(always && !nan, !never); /* with NaN no comparison holds */
 }
 
-/* ---- sums of integers ---- */
-
-typedef struct sum {
-    int n, leaf[LEAVES_MAX];
-    double times[LEAVES_MAX], more;
-    bool full;
-} sum;
-
-static void sum_add(sum *s, const fa_score_ir *ir, int node, double times, int depth)
-{
-    const fa_score_node *x = &ir->node[node];
-    if (x->op == FA_SCORE_CONST) {
-        s->more += times * x->value;
-        return;
-    }
-    if (depth < LEAVES_MAX && (x->op == FA_SCORE_ADD || x->op == FA_SCORE_SUB)) {
-        sum_add(s, ir, x->arg[0], times, depth + 1);
-        sum_add(s, ir, x->arg[1], x->op == FA_SCORE_SUB ? -times : times, depth + 1);
-        return;
-    }
-    if (depth < LEAVES_MAX && x->op == FA_SCORE_NEG) {
-        sum_add(s, ir, x->arg[0], -times, depth + 1);
-        return;
-    }
-    for (int k = 0; k < 2 && depth < LEAVES_MAX && x->op == FA_SCORE_MUL; k++)
-        if (ir->node[x->arg[k]].op == FA_SCORE_CONST) {
-            sum_add(s, ir, x->arg[1 - k], times * ir->node[x->arg[k]].value, depth + 1);
-            return;
-        }
-    int k = 0;
-    while (k < s->n && s->leaf[k] != node)
-        k++;
-    if (k == LEAVES_MAX) {
-        s->full = true;
-        return;
-    }
-    if (k == s->n) {
-        s->leaf[s->n++] = node;
-        s->times[k] = 0;
-    }
-    s->times[k] += times;
-}
-
 /* Of a sum, difference or negative of integers: the smaller of its leaves' and its arguments' range. */
-static fa_score_range of_sum(const fa_score_ir *ir, int node, const fa_score_range *of, fa_score_range plain)
+static fa_score_range of_sum(const fa_score_ir *ir, int node, const fa_score_range *of, const fa_score_box *box, fa_score_range plain)
 {
-    sum s = { .n = 0 };
-    sum_add(&s, ir, node, 1, 0);
-    fa_score_range r = range(s.more, s.more);
+    fa_score_sum s = { .n = 0 };
+    fa_score_sum_add(&s, ir, node, 1, box->told);
+    fa_score_range r = range((double)s.more, (double)s.more);
     for (int k = 0; k < s.n; k++) {
         fa_score_range x = of[s.leaf[k]];
-        if (s.times[k] == 0)
+        double times = (double)s.times[k];
+        if (times == 0)
             continue;
-        r.lo += s.times[k] * (s.times[k] > 0 ? x.lo : x.hi);
-        r.hi += s.times[k] * (s.times[k] > 0 ? x.hi : x.lo);
+        r.lo += times * (times > 0 ? x.lo : x.hi);
+        r.hi += times * (times > 0 ? x.hi : x.lo);
     }
     return s.full ? plain : range(fmax(r.lo, plain.lo), fmin(r.hi, plain.hi));
 }
@@ -151,6 +114,8 @@ static fa_score_range of_mod(fa_score_range x, fa_score_range y)
 static fa_score_range of_bits(fa_score_op op, fa_score_range x, fa_score_range y)
 {
     double most = 1;
+    if (x.lo == x.hi && y.lo == y.hi && !x.nan && !y.nan)
+        return range(fa_score_apply(op, x.lo, y.lo, 0), fa_score_apply(op, x.lo, y.lo, 0));
     if (op == FA_SCORE_SHR && x.lo >= 0 && y.lo >= 0)
         return range(fa_score_apply(op, x.lo, y.hi, 0), fa_score_apply(op, x.hi, y.lo, 0));
     if (op == FA_SCORE_BAND && (x.lo >= 0 || y.lo >= 0))
@@ -162,16 +127,16 @@ static fa_score_range of_bits(fa_score_op op, fa_score_range x, fa_score_range y
     return range(INT32_MIN, INT32_MAX);
 }
 
-static fa_score_range of_whole(const fa_score_ir *ir, int node, const fa_score_range *of)
+static fa_score_range of_whole(const fa_score_ir *ir, int node, const fa_score_range *of, const fa_score_box *box)
 {
     const fa_score_node *a = &ir->node[node];
     fa_score_range x = of[a->arg[0]], y = a->n > 1 ? of[a->arg[1]] : x;
     switch (a->op) {
     case FA_SCORE_ADD:
     case FA_SCORE_SUB:
-        return of_sum(ir, node, of, a->op == FA_SCORE_ADD ? range(x.lo + y.lo, x.hi + y.hi) : range(x.lo - y.hi, x.hi - y.lo));
+        return of_sum(ir, node, of, box, a->op == FA_SCORE_ADD ? range(x.lo + y.lo, x.hi + y.hi) : range(x.lo - y.hi, x.hi - y.lo));
     case FA_SCORE_NEG:
-        return of_sum(ir, node, of, range(-x.hi, -x.lo));
+        return of_sum(ir, node, of, box, range(-x.hi, -x.lo));
     case FA_SCORE_MUL:
         return corners(FA_SCORE_MUL, x, y);
     case FA_SCORE_IDIV:
@@ -266,7 +231,7 @@ static fa_score_range of_fraction(const fa_score_node *a, const fa_score_range *
 static fa_score_range of_extremum(fa_score_op op, fa_score_range x, fa_score_range y)
 {
     fa_score_range r = op == FA_SCORE_MIN ? range(fmin(x.lo, y.lo), fmin(x.hi, y.hi)) : range(fmax(x.lo, y.lo), fmax(x.hi, y.hi));
-    return x.nan || y.nan ? hull(x, y) : r; /* whichever of the two is left */
+    return x.nan || y.nan ? fa_score_range_hull(x, y) : r; /* whichever of the two is left */
 }
 
 static fa_score_range of_abs(fa_score_range x)
@@ -323,8 +288,7 @@ static fa_score_range of_leaf(const fa_score_node *a, const fa_score_box *box)
     }
 }
 
-/* What an element may be of its type alone. */
-static fa_score_range of_element(const fa_score_operand *o)
+fa_score_range fa_score_range_of_element(const fa_score_operand *o)
 {
     switch (o->element) {
     case FA_SCORE_ELEMENT_I32:
@@ -347,7 +311,7 @@ fa_score_range fa_score_range_of(const fa_score_ir *ir, int node, const fa_score
     case FA_SCORE_LOOKUP:
         for (int k = 0; k < a->n; k++)
             index[k] = of[a->arg[k]];
-        return box->look ? box->look(box->user, a->operand, index) : of_element(&ir->operand[a->operand]);
+        return box->look ? box->look(box->user, a->operand, index) : fa_score_range_of_element(&ir->operand[a->operand]);
     case FA_SCORE_SELECT:
         switch (fa_score_range_verdict(&of[a->arg[0]])) {
         case FA_SCORE_ALWAYS:
@@ -357,7 +321,7 @@ fa_score_range fa_score_range_of(const fa_score_ir *ir, int node, const fa_score
         case FA_SCORE_DEPENDS:
             break;
         }
-        return hull(of[a->arg[1]], of[a->arg[2]]);
+        return fa_score_range_hull(of[a->arg[1]], of[a->arg[2]]);
     case FA_SCORE_MIN:
     case FA_SCORE_MAX:
         return of_extremum(a->op, of[a->arg[0]], of[a->arg[1]]);
@@ -368,7 +332,7 @@ fa_score_range fa_score_range_of(const fa_score_ir *ir, int node, const fa_score
     }
     if (!a->n)
         return of_leaf(a, box);
-    return a->type == FA_SCORE_BOOL ? of_truth(a, of) : a->type == FA_SCORE_I32 ? of_whole(ir, node, of) : of_fraction(a, of);
+    return a->type == FA_SCORE_BOOL ? of_truth(a, of) : a->type == FA_SCORE_I32 ? of_whole(ir, node, of, box) : of_fraction(a, of);
 }
 
 void fa_score_ranges(const fa_score_ir *ir, const fa_score_box *box, fa_score_range *of)

@@ -12,6 +12,7 @@ typedef struct fa_score_box {
     /* The elements of an array at indices out of these ranges; NULL: anything that its type holds. */
     fa_score_range (*look)(void *user, int operand, const fa_score_range *index);
     void *user;
+    const uint8_t *told; /* by node, not 0 where its range does not come of its arguments': sums do not look into it; NULL: no such */
 } fa_score_box;
 
 /* All that any launch may have. Scalars: of the program. */
@@ -22,6 +23,12 @@ fa_score_range fa_score_range_of(const fa_score_ir *ir, int node, const fa_score
 
 /* Of every node, 0 to ir->n - 1. */
 void fa_score_ranges(const fa_score_ir *ir, const fa_score_box *box, fa_score_range *of);
+
+/* As wide as fp32 may compute it: a few roundings outward. */
+fa_score_range fa_score_range_rounded(fa_score_range r);
+fa_score_range fa_score_range_hull(fa_score_range x, fa_score_range y);
+/* All that an array's element may be, of its type alone. */
+fa_score_range fa_score_range_of_element(const fa_score_operand *o);
 
 /* Whether a mask, or any truth, holds: always, never, or it depends. */
 typedef enum fa_score_verdict { FA_SCORE_NEVER, FA_SCORE_ALWAYS, FA_SCORE_DEPENDS } fa_score_verdict;

@@ -4,9 +4,10 @@
 
 fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
 prepare, tune, explain, candidates: what can be known of a problem, or done beforehand; pin, unpin: a config that you name; fagen.wisdom:
-what tunings found, carried between machines. score: what becomes of scores, in a few lines of Lua. Context, simulator: devices. fagen.flash_attn: the names of the
-flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention. fagen.integrations.transformers: an attention
-implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
+what tunings found, carried between machines. score: what becomes of scores, in a few lines of Lua. Context, simulator: devices.
+fagen.flash_attn: the names of the flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention; fagen.flex: its flex_attention,
+with functions of Python. fagen.integrations.transformers: an attention implementation for its models. Importing fagen needs neither a GPU
+nor NVRTC nor any other package.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileEr
                      InvalidArgument, NoDriver, NoFit, NoKernel, NoNvrtc, OutOfMemory, TemplateError, Unsupported, VerificationFailed)
 
 if TYPE_CHECKING:
-    from . import flash_attn, sdpa
+    from . import flash_attn, flex, sdpa
 __version__ = version()
 __all__ = [
     "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported",
@@ -39,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """fagen.flash_attn and fagen.sdpa, which need PyTorch, are imported when they are asked for."""
-    if name in ("flash_attn", "sdpa"):
+    """fagen.flash_attn, fagen.flex and fagen.sdpa, which need PyTorch, are imported when they are asked for."""
+    if name in ("flash_attn", "flex", "sdpa"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,7 @@ from typing import Literal, Optional, Sequence, Tuple, TypedDict, TypeVar, Union
 
 from typing_extensions import Unpack
 
-from . import flash_attn as flash_attn, sdpa as sdpa, wisdom as wisdom
+from . import flash_attn as flash_attn, flex as flex, sdpa as sdpa, wisdom as wisdom
 from ._candidates import (Candidate as Candidate, Choice as Choice, candidates as candidates, choice as choice, pin as pin,
                           unpin as unpin)
 from ._context import Context as Context, context as context, simulator as simulator, use as use
@@ -43,7 +43,7 @@ class _Forward(_Mask, total=False):
     batch_invariant: bool
     softcap: float
     alibi_slopes: object
-    attn_mask: None
+    attn_mask: object
     sinks: object
     score: Optional[Score]
 

@@ -1,8 +1,7 @@
 """fagen.attention: dense batches of any library's tensors."""
 from __future__ import annotations
 
-import sys
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 from . import _abi, _dense, _stage
 from . import _shapes as shapes
@@ -10,17 +9,11 @@ from ._dropout import RNG, probability, state
 from ._mask import Mask, Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
-from ._view import View, empty_like, fresh, is_torch, view
+from ._view import View, empty_like, fresh, is_jax, is_torch, view
 from ._context import Context, context, simulator_named
-from .errors import InvalidArgument, Unsupported, invalid
+from .errors import InvalidArgument, invalid
 
 _plans = Plans()
-
-
-def is_jax(x: Any) -> bool:
-    """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(x, jax.Array)
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
@@ -50,29 +43,33 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         all. Which are dropped follows from rng and from batch, head, query and key alone.
     rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
         generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
-    score: a score program, fagen.score("...") with its operands; docs/scores.md. Forward alone: Unsupported where a gradient is wanted, with
-        JAX and under torch.compile.
+    score: a score program, fagen.score("...") with its operands; docs/scores.md. With JAX its numbers are static.
     softcap: scores become softcap * tanh(scores / softcap); 0: none. alibi_slopes [hq] or [b, hq]: slope * |i + off - j| is subtracted
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
-    attn_mask: not computed; Unsupported where it is set.
+    attn_mask: up to [b, hq, sq, sk], from the right; dimensions of length 1 are for all. Of bool: True where the query sees the key, beside
+        causal and window; of float32, float16 or bfloat16: added to scores, after softcap. Read in place, expanded dimensions once.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
 
     The first call of a kind compiles its kernel, a few tenths of a second; later ones, in later processes too, find it.
     Raises fagen.FagenError: InvalidArgument, Unsupported, NoDriver, NoNvrtc, CaptureError and so on.
-    Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
+    Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; by PyTorch's also of operands of a program that are
+        numbers with a fraction, among them alibi_slopes and sinks; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
-        from . import _score
-        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
-        if program is not None:
-            if is_jax(q):
-                raise Unsupported("score programs, softcap, alibi_slopes and sinks are not computed with JAX by this version; accepted: None")
-            return _score.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
-                                rng=rng, stream=stream, device=device)
+        from . import _keywords, _score
+        score = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
+        if score is not None and not is_jax(q):
+            options: Dict[str, Any] = dict(causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
+                                           lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
+                                           rng=rng, stream=stream, device=device)
+            if is_torch(q):
+                from . import torch as of_torch
+                if of_torch.sees():
+                    return of_torch.attention_score(score, q, k, v, **options)
+            return _score.dense(score, q, k, v, deterministic=deterministic, **options)
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
@@ -83,7 +80,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, batch_invariant=batch_invariant,
-                                dropout_p=dropout_p, rng=rng, device=device)
+                                dropout_p=dropout_p, rng=rng, score=score, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     if deterministic is not False or batch_invariant is not False:
         shapes.flag("deterministic", deterministic)

@@ -5,13 +5,13 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from . import _abi, _dense, _stage, _varlen
 from . import _shapes as shapes
-from ._attention import context_of, dtype_name, is_jax, stream_of
+from ._attention import context_of, dtype_name, stream_of
 from ._dense import log_sums
 from ._dropout import RNG, probability, state
 from ._mask import Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, view
+from ._view import View, empty_like, is_jax, is_torch, view
 from ._context import Context
 from .errors import InvalidArgument, invalid
 

@@ -16,7 +16,7 @@ from .errors import FileError, InternalError
 FORWARD, BACKWARD = "fagen_attention", "fagen_attention_backward"  # targets
 DROPOUT, DROPOUT_BACKWARD = "fagen_attention_dropout", "fagen_attention_dropout_backward"
 HOST_SLOT = 64  # of the simulated chip; CUDA devices have their ordinals
-FUNCTIONS = ("fa_launch", "fa_workspace_size", "fa_workspace_init", "fa_alloc", "fa_free", "fa_copy", "fa_last_error")
+FUNCTIONS = ("fa_launch", "fa_workspace_size", "fa_workspace_init", "fa_alloc", "fa_free", "fa_copy", "fa_last_error", "fa_score_create")
 SYMBOLS = {FORWARD: "fagen_jax_attention", BACKWARD: "fagen_jax_backward", DROPOUT: "fagen_jax_dropout",
            DROPOUT_BACKWARD: "fagen_jax_dropout_backward"}
 SUFFIXES = {"CUDA": "", "cpu": "_host"}  # of symbols, by platform of JAX
@@ -59,6 +59,11 @@ def bind(slot: int, ctx: Context) -> None:
             if library.fagen_jax_context_set(slot, ctx.handle):
                 raise InternalError(f"slot is {slot}; accepted: 0 to {HOST_SLOT}")
             _bound[slot] = ctx
+
+
+def any_context() -> Context:
+    """One that is bound: a score program is the same in each."""
+    return next(iter(_bound.values()))
 
 
 def bind_devices() -> None:

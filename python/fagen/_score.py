@@ -9,15 +9,16 @@ from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tu
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._context import Context
+from ._mask import Mask, mask_of, scale_of
 from ._library import check, lib
 from ._plan import LSE, O, Plan, Plans
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, view
-from .errors import InvalidArgument, Unsupported, invalid
+from ._view import View, empty_like, is_torch, traced, view
+from .errors import Unsupported, invalid
 
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
           _abi.FA_OPERAND_I64: "int64", _abi.FA_OPERAND_U8: "uint8", _abi.FA_OPERAND_BITS: "int32"}
-WORDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+TRUTHS = ("bool", "bool8")  # as libraries call them
 _plans = Plans()
 
 
@@ -46,7 +47,8 @@ class Score:
             raise invalid("text", repr(text), "a score program, as docs/scores.md has it")
         self.text = text
         self.operands: Dict[str, Any] = operands or {}
-        self._made: "weakref.WeakKeyDictionary[Context, Made]" = weakref.WeakKeyDictionary() if of is None else of._made
+        self._root = self if of is None else of._root
+        self._objects: Optional["weakref.WeakKeyDictionary[Context, Made]"] = None
 
     def __call__(self, **operands: Any) -> "Score":
         return Score(self.text, {**self.operands, **operands}, self)
@@ -56,14 +58,17 @@ class Score:
 
     def made(self, context: Context) -> Made:
         """The object of a context. It lives as long as that."""
-        found = self._made.get(context)
+        root = self._root
+        if root._objects is None:
+            root._objects = weakref.WeakKeyDictionary()
+        found = root._objects.get(context)
         if found is None:
             address, info = C.c_void_p(), _abi.ScoreOperandInfo(size=C.sizeof(_abi.ScoreOperandInfo))
             check(lib.fa_score_create(context.handle, self.text.encode(), C.byref(address)))
             listed: List[Operand] = []
             while lib.fa_score_operand_at(context.handle, address, len(listed), C.byref(info)) == 0:
                 listed.append(Operand(info.name.decode(), info.kind, info.shape.decode(), info.value))
-            found = self._made[context] = Made(address.value or 0, tuple(listed))
+            found = root._objects[context] = Made(address.value or 0, tuple(listed))
         return found
 
 
@@ -72,46 +77,17 @@ def score(text: str) -> Score:
     return Score(text)
 
 
-def asked(program: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, causal: bool) -> Optional[Score]:
-    """The program of a call's keywords; None: scores are as they are. Raises for what is not computed."""
-    shapes.unused({"attn_mask": attn_mask}, [None], shapes.SCORES)
-    named = (softcap is not None and softcap != 0) or alibi_slopes is not None or sinks is not None
-    if program is not None and not isinstance(program, Score):
-        raise invalid("score", repr(program), "what fagen.score() made, or None")
-    if program is not None and named:
-        raise InvalidArgument("score is set beside softcap, alibi_slopes or sinks; accepted: a program that has them all, or those alone")
-    return program if program is not None else of_keywords(softcap, alibi_slopes, sinks, causal) if named else None
+_known: Dict[str, Score] = {}
+KNOWN = 4096  # programs of keywords and of functions that are kept
 
 
-_known: Dict[Hashable, Score] = {}
-
-
-def of_keywords(softcap: Any, slopes: Any, sinks: Any, causal: bool) -> Score:
-    """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance."""
-    operands: Dict[str, Any] = {}
-    head, value = [], "s"
-    if softcap:
-        head.append('cap = scalar(50, "float", 1e-6, 1e30)')
-        value, operands["cap"] = "cap * tanh(s / cap)", softcap
-    if slopes is not None:
-        x = view("alibi_slopes", slopes)
-        if len(x.shape) not in (1, 2) or x.dtype not in WORDS:
-            raise invalid("alibi_slopes", f"{x.dtype} {tuple(x.shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
-        head.append(f'slope = {WORDS[x.dtype]} "{"hq" if len(x.shape) == 1 else "b hq"}"')
-        value += f" {'+' if causal else '-'} {'slope[h]' if len(x.shape) == 1 else 'slope[b][h]'} * "
-        value += "(j - i - off)" if causal else "abs(j - i - off)"
-        operands["slope"] = slopes
-    body = f"function score(s, b, h, i, j) return {value} end\n" if value != "s" else ""
-    if sinks is not None:
-        x = view("sinks", sinks)
-        if len(x.shape) != 1 or x.dtype not in WORDS:
-            raise invalid("sinks", f"{x.dtype} {tuple(x.shape)}", "[hq] of float32, float16 or bfloat16")
-        head.append(f'sinks = {WORDS[x.dtype]} "hq"')
-        body += "function sink(b, h, i) return sinks[h] end\n"
-        operands["sinks"] = sinks
-    text = "\n".join(head) + "\n" + body
-    found = _known.get(text) or _known.setdefault(text, Score(text))
-    return found(**operands)
+def shared(text: str) -> Score:
+    """The one program of a text that fagen itself wrote; while a program is traced one of its own."""
+    if traced():
+        return Score(text)
+    if len(_known) >= KNOWN:
+        _known.clear()
+    return _known.get(text) or _known.setdefault(text, Score(text))
 
 
 # ---- operands ----
@@ -132,9 +108,10 @@ def extents(shape: str, lengths: Dict[str, int]) -> Tuple[Optional[int], ...]:
 
 
 def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optional[int]) -> Tuple[View, _abi.ScoreValue]:
-    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index."""
-    v, wanted = view(o.name, x, stream), extents(o.shape, lengths)
+    """A tensor, whose dimensions of length 1, and those it has not in front, read the same for each index. Truths are bytes."""
+    v, wanted = x if isinstance(x, View) else view(o.name, x, stream), extents(o.shape, lengths)
     kind = DTYPES[o.kind]
+    v = v._replace(dtype=kind) if kind == "uint8" and v.dtype in TRUTHS else v
     if v.dtype != kind:
         raise invalid(f"{o.name}.dtype", v.dtype, kind)
     shapes.same(o.name, v, "device", q.device, "q")
@@ -152,7 +129,7 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
         steps[k] = 0 if at < 0 or given[at] == 1 else v.strides[at]
         value.extent[k] = given[at] if n is None else n
         value.stride[k] = steps[k]
-    if not any(steps) and any((n or 0) > 1 for n in words):
+    if not any(steps) and any((given[k - front] if n is None else n) > 1 for k, n in enumerate(words)):
         raise invalid(f"{o.name}.shape", tuple(given), "more than one element: a scalar of the program is one number for all")
     return v, value
 
@@ -182,19 +159,19 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
 
 # ---- a call ----
 
-def refuse(program: Score, **inputs: Any) -> None:
-    """Raises for what has no gradient yet, and where PyTorch would have to see through the call."""
-    tensors = {**inputs, **program.operands}
+def wants_gradient(program: Score, **inputs: Any) -> bool:
+    """Whether PyTorch is to have a gradient of the call."""
+    tensors = {name: x.keep if isinstance(x, View) else x for name, x in {**inputs, **program.operands}.items()}
     if not any(is_torch(x) for x in tensors.values()):
-        return
+        return False
     import torch
-    for name, x in tensors.items():
-        if is_torch(x) and x.requires_grad and torch.is_grad_enabled():
-            raise Unsupported(f"{name}.requires_grad is True: gradients of score programs are not computed by this version; accepted: "
-                              "torch.no_grad(), or detached tensors")
-    if torch.compiler.is_compiling():
-        raise Unsupported("score programs are not traced by torch.compile in this version; accepted: torch.compiler.disable around the "
-                          "call")
+    from ._score_gradients import is_wanted
+    if not is_wanted(program, **inputs):
+        return False
+    for name, x in inputs.items():
+        if not is_torch(x):
+            raise invalid(name, f"a {type(x).__module__}.{type(x).__name__}", "a torch.Tensor where a gradient is wanted")
+    return True
 
 
 def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
@@ -208,12 +185,14 @@ def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
 
 
 def launch(context: Context, program: Score, key: Hashable, arguments: Any, tensors: Sequence[Tuple[int, View]], q: View,
-           lengths: Dict[str, int], stream: int) -> None:
-    """A launch with fa_args of arguments(), which a plan keeps: tensors are (word of fa_args, view)."""
+           lengths: Dict[str, int], stream: int, written: Sequence[int] = (O, LSE), gradients: Optional[Dict[str, Any]] = None) -> None:
+    """A launch with fa_args of arguments(), which a plan keeps: tensors are (word of fa_args, view), of which those of `written` come back
+    from a simulated chip. gradients: packed tensors to write to, by operand."""
     made = program.made(context)
     given, views = values(made, program.operands, q, lengths, stream)
     like = tuple(None if v is None else (v.shape, v.strides) for v in views)
-    key = (key, made.address, like, tuple((w, x[1:6]) for w, x in tensors))
+    back = [None if not gradients or o.name not in gradients else view(o.name, gradients[o.name], stream) for o in made.operands]
+    key = (key, made.address, like, tuple((w, x[1:6]) for w, x in tensors), tuple(x is None for x in back))
     plan: Optional[Plan] = _plans.find(key)
     if plan is None:
         args = arguments()
@@ -227,8 +206,14 @@ def launch(context: Context, program: Score, key: Hashable, arguments: Any, tens
             plan.made[i].scalar = given[i].scalar
             if v is not None:
                 plan.made[i].ptr = _staged(context, v, there) if plan.host else v.address
+        for i, g in enumerate(back):
+            if g is not None:
+                plan.made[i].grad_ptr = _staged(context, g, there) if plan.host else g.address
         if plan.host:
-            _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+            _stage.launch(plan, [Staged(w, x, w in written) for w, x in tensors])
+            for i, g in enumerate(back):
+                if g is not None and 0 not in g.shape:
+                    check(lib.fa_copy(context.handle, g.address, plan.made[i].grad_ptr, _stage.span(g)[1], _abi.FA_FROM_DEVICE))
             return
         for w, x in tensors:
             plan.words[w] = x.address
@@ -253,18 +238,29 @@ def _staged(context: Context, v: View, there: List[int]) -> int:
 
 def dense(program: Score, q: Any, k: Any, v: Any, *, causal: bool, window: Any, diagonal: Any, scale: Any, return_lse: bool, out: Any,
           lse: Any, out_dtype: Any, tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int],
-          device: Any) -> Any:
+          device: Any, deterministic: bool = False) -> Any:
     """fagen.attention with a program."""
+    shapes.flag("deterministic", deterministic)
+    if wants_gradient(program, q=q, k=k, v=v):
+        from . import _score_gradients
+        stream_of_torch(q, stream)
+        return _score_gradients.dense(program, q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                      out=out, lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant,
+                                      dropout_p=dropout_p, rng=rng, stream=None, device=device, deterministic=deterministic)
+    return attend(program, q, k, v, mask_of(causal, window, diagonal), scale_of(scale), return_lse, out, lse, out_dtype, tf32,
+                  batch_invariant, dropout_p, rng, stream_of_torch(q, stream), device)
+
+
+def attend(program: Score, q: Any, k: Any, v: Any, mask: Mask, factor: float, return_lse: bool, out: Any, lse: Any, out_dtype: Any,
+           tf32: bool, batch_invariant: bool, dropout_p: float, rng: Any, stream: Optional[int], device: Any) -> Any:
+    """The call itself: out, or (out, lse) of new tensors or those given."""
     from . import _dense
     from ._attention import context_of, output, stream_of
     from ._dropout import RNG, probability, state
-    from ._mask import mask_of, scale_of
-    refuse(program, q=q, k=k, v=v)
-    stream = stream_of_torch(q, stream)
     inputs = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     at, ctx = stream_of(inputs, stream), context_of(inputs[0], device)
     _dense.checked(*inputs)
-    mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
+    p = probability(dropout_p)
     random = state(rng, p, inputs[0], stream)
     (b, sq, hq, _), (_, sk, hkv, dv) = inputs[0].shape, inputs[2].shape
     out, result = output(q, inputs[0], out, (b, sq, hq, dv), out_dtype, stream)
@@ -296,10 +292,16 @@ def varlen(program: Score, batch: Any, q: Any, out: Any, result: View, sums: Opt
         args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
         return args
 
+    launch(ctx, program, (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, invariant), arguments, words, batch.q, lengths_of(batch),
+           stream)
+
+
+def lengths_of(batch: Any) -> Dict[str, int]:
+    """What shapes of operands are made of."""
+    from . import _varlen
     b, packed_q, packed_k = _varlen.sequences(batch), len(batch.q.shape) == 3, len(batch.k.shape) == 3
-    lengths = {"b": b, "hq": batch.q.shape[-2], "hkv": batch.k.shape[-2], "sq": batch.sq, "sk": batch.sk,
-               "tq": batch.q.shape[0] if packed_q else b * batch.sq, "tk": batch.k.shape[0] if packed_k else b * batch.sk}
-    launch(ctx, program, (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, invariant), arguments, words, batch.q, lengths, stream)
+    return {"b": b, "hq": batch.q.shape[-2], "hkv": batch.k.shape[-2], "sq": batch.sq, "sk": batch.sk,
+            "tq": batch.q.shape[0] if packed_q else b * batch.sq, "tk": batch.k.shape[0] if packed_k else b * batch.sk}
 
 
 def _words(inputs: Sequence[View], result: View, sums: Optional[View], rng: Optional[View], rng_word: int) -> List[Tuple[int, View]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from . import _abi, _score, _stage
+from . import _abi, _keywords, _score, _stage
 from . import _shapes as shapes
 from ._attention import context_of, output, stream_of
 from ._dense import log_sums, lse_strides
@@ -61,9 +61,23 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
     program = None
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
-        program = _score.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+        if program is not None and is_torch(q):
+            from . import torch as of_torch
+            if of_torch.sees():
+                return of_torch.varlen_attention_score(program, q, k, v, arrays=options, max_seqlen_q=max_seqlen_q,
+                                                       max_seqlen_k=max_seqlen_k, causal=causal, window=window, diagonal=diagonal,
+                                                       scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
+                                                       batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream,
+                                                       device=device)
         if program is not None:
-            _score.refuse(program, q=q, k=k, v=v)
+            if _score.wants_gradient(program, q=q, k=k, v=v):
+                from . import _score_gradients
+                _score.stream_of_torch(q, stream)
+                return _score_gradients.varlen(program, q, k, v, lengths=options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
+                                               causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
+                                               lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic,
+                                               batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, device=device)
             stream = _score.stream_of_torch(q, stream)
     if program is None and is_torch(q):
         from . import torch as of_torch

@@ -51,6 +51,18 @@ def is_torch(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_jax(x: Any) -> bool:
+    """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def traced() -> bool:
+    """Whether PyTorch traces a program, or a mode sees what is called: tensors may have no memory then."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack())
+
+
 def _of_torch(name: str, x: Any, stream: Optional[int]) -> View:
     if not _torch_types:
         torch = torch_module()
@@ -136,6 +148,16 @@ def _reader(x: Any) -> Optional[Callable[[str, Any, Optional[int]], View]]:
     if isinstance(getattr(x, "__cuda_array_interface__", None), dict) and not callable(getattr(x, "__dlpack_device__", None)):
         return _of_cuda
     return _of_dlpack if callable(getattr(x, "__dlpack_device__", None)) else None
+
+
+def layout_of(name: str, x: Any) -> Layout:
+    """Shape, strides and type of a tensor, whose memory may not be there yet while PyTorch traces a program."""
+    if traced() and is_torch(x):
+        return tuple(x.shape), tuple(x.stride()), str(x.dtype).replace("torch.", "")
+    if is_jax(x):
+        return tuple(x.shape), packed(x.shape), x.dtype.name
+    v = view(name, x)
+    return v.shape, v.strides, v.dtype
 
 
 _readers: Dict[type, Callable[[str, Any, Optional[int]], View]] = {}

@@ -2,8 +2,7 @@
 
     from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
 
-What fagen does not compute (new keys and rotary embedding inside the kernel; gradients beside softcap or ALiBi, which are score programs)
-raises fagen.Unsupported. Gradients are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same
+What fagen does not compute (new keys and rotary embedding inside the kernel) raises fagen.Unsupported. Gradients are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same
 bits each time.
 The last query sees the last key where causal, as there since version 2.1. LSE is the natural logarithm, float32. Where return_attn_probs
 asks for it, the third of the results is None: no matrix of probabilities is made. Which weights dropout drops follows from PyTorch's

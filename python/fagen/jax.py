@@ -6,7 +6,7 @@ stand under jit, grad, vmap and shard_map, where each device computes its shard.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
 import numpy as np
@@ -17,19 +17,21 @@ from ._attention import dtype_name
 from ._context import Context, context, simulator_named
 from ._dropout import probability
 from ._mask import Mask, Window, mask_of, scale_of
+from ._score import Score, values
 from ._view import View, packed
-from .errors import GradientUnsupported, InvalidArgument, invalid
+from .errors import GradientUnsupported, InvalidArgument, Unsupported, invalid
 
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False, out_dtype: Any = None,
               tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0,
-              rng: Optional[jax.Array] = None, device: Union[None, str, Context] = None) -> Any:
+              rng: Optional[jax.Array] = None, score: Optional[Score] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for JAX: q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]; out [b, sq, hq, dv], or (out, lse [b, hq, sq]).
 
     Options are as there, and static: they are traced into the program. device: on the CPU, "sim:sm_90a" or "sim:sm_80", unless
     fagen.simulator() or FAGEN_DEVICE names the chip; else None. rng, with dropout_p: a key of jax.random, or uint32 [4], seed and offset,
-    low halves first. Equal keys drop the same weights, on several devices and under vmap too."""
+    low halves first. Equal keys drop the same weights, on several devices and under vmap too. score: a program, whose tensors are traced,
+    and whose numbers are static; no gradients beside it."""
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     p = probability(dropout_p)
     views = [_view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
@@ -43,9 +45,33 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False,
     shapes.output_dtype("out_dtype", name, views[0].dtype)
     bind(device)
     static = Static(mask, factor, name, tf32, deterministic, bool(return_lse), p, batch_invariant)
+    if score is not None:
+        given, own = _operands(score, q, k)
+        return _scored((q, k, v, *((state(rng, p),) if p or rng is not None else ()), *given), static, own)
     if p or rng is not None:
         return _dropped(q, k, v, state(rng, p), static)
     return _call(q, k, v, static)
+
+
+class Program(NamedTuple):
+    """A score program as a call has it: for each operand whether it is a tensor, extents and strides, and its number."""
+    text: str
+    layout: Tuple[int, ...]
+    scalars: Tuple[float, ...]
+
+
+def _operands(score: Score, q: jax.Array, k: jax.Array) -> Tuple[List[jax.Array], Program]:
+    """The tensors of a program, in the order of its text. Raises InvalidArgument."""
+    if not isinstance(score, Score):
+        raise invalid("score", repr(score), "what fagen.score() made, or None")
+    made = score.made(_jax_ffi.any_context())
+    (b, sq, hq, _), (_, sk, hkv, _) = q.shape, k.shape
+    views = {name: _view(name, x) if hasattr(x, "shape") and x.shape != () else x for name, x in score.operands.items()}
+    lengths = {"b": b, "hq": hq, "hkv": hkv, "sq": sq, "sk": sk, "tq": b * sq, "tk": b * sk}
+    rows, found = values(made, views, _view("q", q), lengths, None)
+    layout = tuple(n for row, x in zip(rows, found) for n in (int(x is not None), *row.extent, *row.stride))
+    tensors = [jax.numpy.asarray(score.operands[o.name]) for o in made.operands if o.shape]
+    return tensors, Program(score.text, layout, tuple(row.scalar for row in rows[:len(found)]))
 
 
 def state(rng: Any, dropout_p: float) -> jax.Array:
@@ -122,11 +148,13 @@ class Static(NamedTuple):
     batch_invariant: bool = False
 
 
-def _ffi(target: str, results: Sequence[Tuple[Tuple[int, ...], str]], operands: Sequence[Any], static: Static, **more: Any) -> Any:
+def _ffi(target: str, results: Sequence[Tuple[Tuple[int, ...], str]], operands: Sequence[Any], static: Static,
+         program: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
     varying = frozenset().union(*(getattr(jax.typeof(x), "vma", frozenset()) for x in operands))
     made = [_struct(shape, dtype, varying) for shape, dtype in results]
     numbers = {name: np.int32(n) for name, n in {**static.mask._asdict(), **more}.items()}
-    if static.dropout:  # one by one under vmap, each by its own seed
+    numbers.update(program or {})
+    if static.dropout or program:  # one by one under vmap, each by its own seed and with its own operands
         call = jax.ffi.ffi_call(target, made, vmap_method="sequential")
         return tuple(call(*operands, scale=np.float32(static.scale), dropout=np.float32(static.dropout), **numbers))
     return tuple(jax.ffi.ffi_call(target, made, vmap_method="broadcast_all")(*operands, scale=np.float32(static.scale), **numbers))
@@ -136,11 +164,28 @@ def _struct(shape: Tuple[int, ...], dtype: str, varying: frozenset) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype, vma=varying) if varying else jax.ShapeDtypeStruct(shape, dtype)
 
 
-def _launch(q: Any, k: Any, v: Any, static: Static, want: bool, *rng: Any) -> Any:
+def _launch(q: Any, k: Any, v: Any, static: Static, want: bool, *rest: Any, **program: Any) -> Any:
+    """rest: rng, with dropout, then the tensors of a score program."""
     (b, sq, hq, _), dv = q.shape, v.shape[3]
     results = [((b, sq, hq, dv), static.dtype)] + ([((b, hq, sq), "float32")] if want else [])
-    return _ffi(_jax_ffi.DROPOUT if rng else _jax_ffi.FORWARD, results, (q, k, v, *rng), static, tf32=static.tf32,
+    return _ffi(_jax_ffi.DROPOUT if static.dropout else _jax_ffi.FORWARD, results, (q, k, v, *rest), static, program, tf32=static.tf32,
                 batch_invariant=static.batch_invariant)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def _scored(operands: Tuple[Any, ...], static: Static, program: Program) -> Any:
+    """(q, k, v, with dropout rng, the tensors of the program)."""
+    own = {"program": program.text, "layout": np.array(program.layout, np.int64), "scalars": np.array(program.scalars, np.float64)}
+    found = _launch(*operands[:3], static, static.want, *operands[3:], **own)
+    return found if static.want else found[0]
+
+
+def _no_gradient(*_: Any) -> Any:
+    raise Unsupported("a gradient beside a score program was asked for; accepted by this version: jax.lax.stop_gradient of what it is "
+                      "taken of")
+
+
+_scored.defvjp(_no_gradient, _no_gradient)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))

@@ -6,6 +6,7 @@ import numpy as np
 from typing_extensions import Unpack
 
 from ._context import Context
+from ._score import Score
 
 Array = jax.Array
 Window = Union[None, int, Tuple[Optional[int], Optional[int]]]
@@ -25,6 +26,7 @@ class _Forward(_Mask, total=False):
     out_dtype: DType
     tf32: bool
     batch_invariant: bool
+    score: Optional[Score]
 
 class _Backward(_Mask, total=False):
     grad_lse: Optional[Array]

@@ -3,18 +3,19 @@
     with fagen.sdpa.patched():          # models that call scaled_dot_product_attention run on fagen
         model(x)
 
-A call that fagen does not compute (attn_mask) raises fagen.Unsupported, or goes to PyTorch's own function where the caller says so.
+A call that fagen does not compute (gradients beside an attn_mask) raises fagen.Unsupported, or goes to PyTorch's own function where the
+caller says so.
 """
 from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 import torch
 
-from . import _shapes as shapes
 from . import torch as _torch
+from ._attention import attention
 from ._context import Context
 from .errors import InvalidArgument, Unsupported, invalid
 
@@ -28,16 +29,22 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     """query [..., hq, sq, d], key [..., hkv, sk, d], value [..., hkv, sk, dv]; out [..., hq, sq, dv].
 
     As PyTorch's: dimensions before s and d are optional and broadcast, is_causal is top-left (query i sees the keys j <= i), heads of
-    keys are fewer where enable_gqa says so. Nothing is copied where there are four dimensions. Raises Unsupported for an attn_mask, and as
-    fagen.attention does. Gradients are autograd's."""
-    shapes.not_computed(0.0, attn_mask=attn_mask)
-    _torch._tensors(query=query, key=key, value=value)
+    keys are fewer where enable_gqa says so. attn_mask broadcasts to [..., hq, sq, sk]; of bool: True where the query sees the key; else it
+    is added to scores; not beside is_causal. Nothing is copied where there are four dimensions. Raises as fagen.attention does. Gradients
+    are autograd's; none beside an attn_mask."""
+    _torch._tensors(query=query, key=key, value=value, attn_mask=attn_mask)
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.dim() < 2:
             raise invalid(f"{name}.shape", tuple(x.shape), "2 dimensions or more, [..., s, d]")
     front = _front(query, key, value, enable_gqa)
     q, k, v = (_rows(x, front) for x in (query, key, value))
-    out = _torch.attention(q, k, v, causal=is_causal, diagonal="top-left", scale=scale, dropout_p=dropout_p, device=device)
+    options: Dict[str, Any] = {"causal": is_causal, "diagonal": "top-left", "scale": scale, "dropout_p": dropout_p, "device": device}
+    if attn_mask is None:
+        out = _torch.attention(q, k, v, **options)
+    else:
+        if is_causal:
+            raise InvalidArgument("attn_mask is set beside is_causal; accepted: one of them")
+        out = attention(q, k, v, attn_mask=_mask(attn_mask, front, query), **options)
     out = out.transpose(1, 2)
     return out if query.dim() == 4 else out.reshape((*front, *((out.shape[1],) if query.dim() > 2 else ()), *out.shape[2:]))
 
@@ -61,6 +68,17 @@ def _rows(x: torch.Tensor, front: torch.Size) -> torch.Tensor:
     if x.shape[:-3] != front:
         x = x.expand(*front, *x.shape[-3:])
     return (x if x.dim() == 4 else x.reshape(-1, *x.shape[-3:])).transpose(1, 2)
+
+
+def _mask(mask: torch.Tensor, front: torch.Size, query: torch.Tensor) -> torch.Tensor:
+    """[..., sq, sk] as up to four dimensions; copied where it has more, and differs among them."""
+    if query.dim() == 2 and mask.dim() == 3 and mask.shape[0] == 1:
+        mask = mask[0]
+    while mask.dim() > 3 and len(front) != 1 and mask.shape[0] == 1:
+        mask = mask[0]
+    if len(front) == 1 or mask.dim() <= 3:
+        return mask
+    return mask.expand(*front, *mask.shape[-3:]).reshape(-1, *mask.shape[-3:])
 
 
 def install(otherwise: str = "raise", *, device: Union[None, str, Context] = None) -> None:

@@ -14,7 +14,7 @@ from ._attention import dtype_name
 from ._context import Context
 from ._dropout import probability
 from ._mask import ALL, Mask, Window, mask_of, scale_of, text_of, words_of
-from ._torch_ops import dense, dispatch, functions, no_gradient, symbols, transforms  # defines torch.ops.fagen
+from ._torch_ops import dense, dispatch, functions, no_gradient, scores, symbols, transforms  # defines torch.ops.fagen
 from ._varlen import ARRAYS
 from .errors import InvalidArgument, Unsupported, invalid
 
@@ -228,6 +228,44 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
     symbols.call("varlen_attention_out")(q.resolve_neg(), k.resolve_neg(), v.resolve_neg(), *arrays, *maxima, out, lse, factor, numbers,
                                            options)
     return (out, lse) if return_lse else out
+
+
+def sees() -> bool:
+    """Whether a call with a score program goes by an operator: a program is traced, or a mode, autocast or a transform is to see it."""
+    return _compiling() or not _plain()
+
+
+def _operands(program: Any, drop: Any, out: Any, lse: Any, stream: Any) -> Tuple[Any, ...]:
+    _no_stream(stream)
+    if out is not None or lse is not None:
+        raise Unsupported("out or lse is set beside a score program in a call that PyTorch traces, or under autocast; accepted there: None")
+    return (*scores.arguments_of(program), *((None, 0.0) if drop is None else drop))
+
+
+def attention_score(program: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool, window: Window,
+                    diagonal: Union[str, int], scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, tf32: bool,
+                    batch_invariant: bool, dropout_p: Any, rng: Any, stream: Any, device: Any) -> Any:
+    """fagen.attention with a score program, as an operator."""
+    _tensors(q=q, k=k, v=v)
+    numbers, options = _options(causal, window, diagonal, out_dtype, tf32, device, False, invariant=batch_invariant)
+    (q, factor), drop = _scaled(q, scale), _drop(_probability(dropout_p), rng, q)
+    found = symbols.call("attention_score")(q, k, v, *_operands(program, drop, out, lse, stream), factor, numbers, options)
+    return found if return_lse else found[0]
+
+
+def varlen_attention_score(program: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, arrays: Any, max_seqlen_q: Any,
+                           max_seqlen_k: Any, causal: bool, window: Window, diagonal: Union[str, int], scale: Any, return_lse: bool,
+                           out: Any, lse: Any, out_dtype: Any, tf32: bool, batch_invariant: bool, dropout_p: Any, rng: Any, stream: Any,
+                           device: Any) -> Any:
+    """fagen.varlen_attention with a score program, as an operator. arrays: by ARRAYS."""
+    _tensors(q=q, k=k, v=v, **arrays)
+    numbers, options = _options(causal, window, diagonal, out_dtype, tf32, device, False, invariant=batch_invariant)
+    (q, factor), drop = _scaled(q, scale), _drop(_probability(dropout_p), rng, q)
+    maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, arrays["cu_seqlens_q"], None),
+              _most("max_seqlen_k", max_seqlen_k, "k", k, arrays["cu_seqlens_k"], arrays["page_table"]))
+    found = symbols.call("varlen_attention_score")(q, k, v, *(arrays[name] for name in ARRAYS), *maxima,
+                                                   *_operands(program, drop, out, lse, stream), factor, numbers, options)
+    return found if return_lse else found[0]
 
 
 def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table: Any) -> Any:

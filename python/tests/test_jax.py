@@ -132,6 +132,80 @@ def test_a_second_derivative_is_refused(chip):
         jax.grad(lambda q: jax.grad(lambda q: loss(q, *F32[1:]))(q).sum())(F32[0])
 
 
+SCALE = 1 / np.sqrt(32)
+SLOPES, SINKS, SEEN, BIAS = half(6, 4, dtype="float32"), half(7, 4, dtype="float32"), half(8, 2, 1, 24, 33) > -0.5, half(9, 4, 24, 33)
+
+
+def changed(change, seen=None, sinks=None):
+    """(out, lse) in fp64 of F32, with the scores [b, hq, sq, sk] changed."""
+    q, k, v = (np.asarray(x, np.float64) for x in F32)
+    k, v = k.repeat(2, 2), v.repeat(2, 2)
+    s = change(np.einsum("bihd,bjhd->bhij", q, k) * SCALE)
+    e = np.exp(s if seen is None else np.where(seen, s, -np.inf))
+    z = e.sum(-1, keepdims=True) + (0 if sinks is None else np.exp(sinks.astype(np.float64))[:, None, None])
+    return np.einsum("bhij,bjhd->bihd", e / z, v), np.log(z)[..., 0]
+
+
+def test_programs(chip):
+    """Under jit and vmap, and with dropout: tensors are traced, of any type and any broadcast."""
+    f = jax.jit(lambda q, k, v, mask, sinks: fagen.attention(q, k, v, attn_mask=mask, sinks=sinks, softcap=2.0, return_lse=True))
+    wanted = changed(lambda s: 2 * np.tanh(s / 2), SEEN, SINKS)
+    for _ in range(2):
+        out, lse = f(*F32, SEEN, SINKS)
+        close(out, wanted[0], 2e-3)
+        close(lse, wanted[1], 2e-3)
+    program = fagen.score("t = bf16 'hq sq sk'; c = scalar(1)\nfunction score(s, b, h, i, j) return s * c + t[h][i][j] end")
+    bias = jnp.asarray(BIAS, jnp.bfloat16)
+    g = functools.partial(fagen.attention, score=program(t=bias, c=0.5))
+    wanted = changed(lambda s: s / 2 + np.asarray(bias, np.float64))[0]
+    close(g(*F32), wanted, 1e-5)
+    close(g(*F32, causal=True, diagonal=40), wanted, 1e-5)  # another kernel
+    many = jax.jit(jax.vmap(lambda q, t: fagen.attention(q, *F32[1:], score=program(t=t, c=0.5))))(jnp.stack([F32[0] + 1, F32[0]]),
+                                                                                                  jnp.stack([bias, bias]))
+    close(many[1], wanted, 1e-5)
+    rng = jax.random.key(3)
+    dropped = fagen.attention(*F32, score=program(t=bias * 0), dropout_p=0.5, rng=rng)
+    close(dropped, fagen.attention(*F32, dropout_p=0.5, rng=rng), 1e-6)
+    seen = jnp.asarray(SEEN[:1, 0, :1])
+    close(fagen.attention(*F32, attn_mask=seen), changed(lambda s: s, SEEN[:1, :1, :1])[0], 1e-5)
+    assert _jax_ffi.bind(_jax_ffi.HOST_SLOT, chip) is None
+    close(g(*F32), wanted, 1e-5)
+
+
+def test_programs_in_another_context(chip):
+    program = fagen.score("function score(s, b, h, i, j) return s * 2 end")
+    f = jax.jit(lambda *x: fagen.attention(*x, score=program))
+    wanted = changed(lambda s: s * 2)[0]
+    close(f(*F32), wanted, 1e-5)
+    with fagen.Context("sim:sm_80") as other:
+        _jax_ffi.bind(_jax_ffi.HOST_SLOT, other)  # the program was traced for the first
+        close(f(*F32), wanted, 1e-5)
+        _jax_ffi.bind(_jax_ffi.HOST_SLOT, chip)
+    close(f(*F32), wanted, 1e-5)
+
+
+TABLE = fagen.score("t = f32 'hq sk'; c = scalar(1, 'float', 0.5, 4)\nfunction score(s, b, h, i, j) return s * c + t[h][j] end")
+PROGRAMS = [
+    (lambda: fagen.attention(*F32, score=TABLE), "t is None"),
+    (lambda: fagen.attention(*F32, score=TABLE(t=SLOPES)), "t.shape is (4,)"),
+    (lambda: fagen.attention(*F32, score=TABLE(t=BIAS[:, 0])), "t.dtype is float16"),
+    (lambda: jax.jit(lambda c: fagen.attention(*F32, softcap=2.0, sinks=SINKS * c, attn_mask=SEEN[:, :, 1:]))(2.0),
+     "attn_mask.shape is (2, 1, 23, 33)"),
+    (lambda: fagen.attention(*F32, score=TABLE(t=jnp.zeros((4, 33)), c=8.0)), "scalar is 8 (c)"),
+    (lambda: fagen.attention(*F32, score="text"), "score is 'text'"),
+    (lambda: jax.jit(lambda c: fagen.attention(*F32, score=TABLE(t=jnp.zeros((4, 33)), c=c)))(2.0), "accepted: a number"),
+    (lambda: jax.grad(lambda q: fagen.attention(q, *F32[1:], softcap=2.0).sum())(F32[0]), "a gradient beside a score program"),
+    (lambda: jax.grad(lambda t: fagen.attention(*F32, score=TABLE(t=t)).sum())(jnp.zeros((4, 33))), "a gradient beside a score program"),
+]
+
+
+@pytest.mark.parametrize("call, words", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_programs_refused(chip, call, words):
+    with pytest.raises(Exception) as told:  # XLA's own error where the launch refuses
+        jax.block_until_ready(call())
+    assert words in str(told.value) and "accepted" in str(told.value)
+
+
 REFUSED = [
     (lambda: fagen.attention(Q, K[..., :32], V), "k.shape is (2, 33, 2, 32)"),
     (lambda: fagen.attention(Q, K, V.astype(jnp.float32)), "v.dtype is float32"),
@@ -170,14 +244,18 @@ def test_the_declarations_are_those_of_xla(tmp_path):
             "metadata_extension": ("Metadata_Extension", {"metadata": "metadata"}),
             "stream_get_args": ("Stream_Get_Args", {"execution": "ctx", "stream": "stream"}),
             "error_create_args": ("Error_Create_Args", {"message": "message", "code": "errc"}),
-            "scalar": ("Scalar", {"dtype": "dtype", "value": "value"}), "text": ("ByteSpan", {"at": "ptr", "size": "len"})}
+            "scalar": ("Scalar", {"dtype": "dtype", "value": "value"}),
+            "array": ("Array", {"dtype": "dtype", "size": "size", "data": "data"}),
+            "text": ("ByteSpan", {"at": "ptr", "size": "len"})}
     text = '#include "xla/ffi/api/c_api.h"\n#include "xla_ffi.h"\n'
     for mine, (theirs, fields) in rows.items():
         for a, b in fields.items():
             text += f'_Static_assert(offsetof(xla_{mine}, {a}) == offsetof(struct XLA_FFI_{theirs}, {b}), "{mine}.{a}");\n'
     for mine, theirs in (("XLA_METADATA", "Extension_Metadata"), ("XLA_SCALAR", "AttrType_SCALAR"),
                          ("XLA_EXECUTE", "ExecutionStage_EXECUTE"), ("XLA_F16", "DataType_F16"), ("XLA_F32", "DataType_F32"),
-                         ("XLA_BF16", "DataType_BF16"), ("XLA_S32", "DataType_S32"),
+                         ("XLA_BF16", "DataType_BF16"), ("XLA_S32", "DataType_S32"), ("XLA_ARRAY", "AttrType_ARRAY"),
+                         ("XLA_STRING", "AttrType_STRING"), ("XLA_PRED", "DataType_PRED"), ("XLA_S64", "DataType_S64"),
+                         ("XLA_U8", "DataType_U8"), ("XLA_U32", "DataType_U32"), ("XLA_F64", "DataType_F64"),
                          ("XLA_INVALID_ARGUMENT", "Error_Code_INVALID_ARGUMENT"), ("XLA_UNIMPLEMENTED", "Error_Code_UNIMPLEMENTED")):
         text += f'_Static_assert((int){mine} == (int)XLA_FFI_{theirs}, "{mine}");\n'
     (tmp_path / "check.c").write_text(text)

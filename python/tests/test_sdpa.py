@@ -40,6 +40,36 @@ def test_dimensions_in_front(chip, shapes):
     close(fagen.sdpa.scaled_dot_product_attention(*x, is_causal=True), own(*x, is_causal=True))
 
 
+SEEN, ADDED = normal(6, 2, 4, 24, 33) > -0.5, normal(7, 24, 33)
+
+
+@pytest.mark.parametrize("mask", [SEEN, SEEN[:1, :1], SEEN[:, :1, :1], SEEN[0, 0, 0], SEEN[:, :1, :1].expand(2, 4, 24, 33), ADDED,
+                                  ADDED[None, None].bfloat16().float(), torch.where(SEEN[:, :1], 0.0, -torch.inf),
+                                  torch.tensor([[True]]), torch.tensor(2.5)],
+                         ids=["all", "pairs", "keys of a sequence", "keys", "expanded", "a bias", "a bias of 4", "-inf", "one", "a number"])
+def test_masks(chip, mask):
+    theirs = mask if mask.dim() > 1 else mask.expand(24, 33)
+    close(fagen.sdpa.scaled_dot_product_attention(Q, K, V, mask), own(Q, K, V, theirs))
+    wide = normal(8, 3, 2, 4, 24, 32), normal(9, 2, 4, 33, 32), normal(10, 2, 4, 33, 16)
+    close(fagen.sdpa.scaled_dot_product_attention(*wide, mask), own(*wide, theirs))
+
+
+def test_masks_of_other_dimensions(chip):
+    for x, mask in (((Q[0], K[0], V[0]), SEEN[0]), ((Q[0], K[0], V[0]), ADDED), ((Q[0, 0], K[0, 0], V[0, 0]), SEEN[0, 0]),
+                    ((Q[:, None], K[:, None], V[:, None]), SEEN[:, None]), ((Q[0], K[0], V[0]), SEEN[:1, 0])):
+        close(fagen.sdpa.scaled_dot_product_attention(*x, mask), own(*x, mask))
+    with pytest.raises(fagen.InvalidArgument, match="attn_mask is set beside is_causal"):
+        fagen.sdpa.scaled_dot_product_attention(Q, K, V, ADDED, is_causal=True)
+    rows = torch.zeros(24, 33)
+    rows[1], rows[2] = -torch.inf, torch.finfo(torch.float32).min  # no key is seen; all weigh the same
+    out = fagen.sdpa.scaled_dot_product_attention(Q, K, V, rows)
+    close(out[:, :, 3:], own(Q, K, V)[:, :, 3:])
+    assert not out[:, :, 1].any()
+    close(out[:, :, 2], V.mean(2))
+    hidden = fagen.sdpa.scaled_dot_product_attention(Q, K, V, torch.zeros(24, 33, dtype=torch.bool))
+    assert not hidden.any()
+
+
 def test_gradients(chip):
     def of(f):
         x = [y.clone().requires_grad_() for y in (Q, K, V)]
@@ -58,12 +88,12 @@ def test_in_its_place(chip):
         close(layer(x), wanted)
         with fagen.sdpa.patched("torch"):
             pass
-        with pytest.raises(fagen.Unsupported, match="attn_mask is a torch.Tensor"):
-            F.scaled_dot_product_attention(Q, K, V, torch.zeros(24, 33))
+        with pytest.raises(fagen.Unsupported, match="query.requires_grad is True|q.requires_grad is True"):
+            F.scaled_dot_product_attention(Q.clone().requires_grad_(), K, V, torch.zeros(24, 33))
     assert F.scaled_dot_product_attention is own and launched is chip
     fagen.sdpa.install("torch")
     try:
-        close(F.scaled_dot_product_attention(Q, K, V, torch.zeros(24, 33)), own(Q, K, V))
+        close(F.scaled_dot_product_attention(Q.clone().requires_grad_(), K, V, torch.zeros(24, 33)), own(Q, K, V))
         with pytest.raises(fagen.InvalidArgument):
             F.scaled_dot_product_attention(Q, K[..., :16], V)
     finally:

@@ -100,6 +100,8 @@ F, F_OUT, F_LSE = [x.float()[:1, :9, :, :16] for x in (Q, K, V)], normal(5, 1, 9
 ROWS = [x[0] for x in F]
 BOUNDS = torch.tensor([0, 4, 9], dtype=INT)
 STATE = torch.tensor([5, 7])
+SLOPES, SEEN = torch.tensor([0.5, 0.25, 0.125, 1.0]), normal(6, 2, 1, 9, 9) > -0.5
+SCORES = "cap = scalar(1); slope = f32 'hq'; function score(s, b, h, i, j) return cap * tanh(s) + slope[h] * (j - i) end"
 OPERATORS = [
     ("attention", (Q, K, V, 0.0, (), "causal")),
     ("attention_lse", (Q, K, V, 0.5, (3, -2), "window=?,0;offset=?")),
@@ -114,6 +116,9 @@ OPERATORS = [
     ("attention_dropout_backward", (F_OUT, *F, F_OUT, F_LSE, None, STATE, 0.2, 0.0, (), "causal")),
     ("varlen_attention_dropout_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, STATE, 0.2, 0.0, (),
                                            "")),
+    ("attention_score", (Q, K, V, [torch.tensor(2.0), SLOPES], SCORES, "cap,slope", STATE, 0.2, 0.0, (), "causal")),
+    ("varlen_attention_score", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, [torch.tensor(2.0), SLOPES], SCORES, "cap,slope", STATE,
+                                0.2, 0.0, (), "")),
     ("merge", (normal(1, 3, 2, 8, 4, 64, dtype=torch.float32), normal(2, 3, 2, 4, 8, dtype=torch.float32), "out=float16")),
     ("merge_lse", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), "")),
     ("merge_out", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), normal(1, 2, 8, 4, 64), None, "")),
@@ -149,6 +154,7 @@ def test_compile(chip):
     assert short.equal(block(Q[:, :7], K, V)[0])
 
 
+PROGRAM = fagen.score(SCORES)
 PACKED = dict(cu_seqlens_q=BOUNDS, cu_seqlens_k=BOUNDS, max_seqlen_q=5)
 NINE = torch.tensor([5, 9], dtype=INT)
 # Of a function of q, k, v and a number n, which is 2 at least: each argument that may be a number that the compiler does not fix.
@@ -180,6 +186,16 @@ CONSTANT = [
                                                               dropout_p=n / 20, rng=STATE)[1]),
     ("gradients and lengths", lambda q, k, v, n: fagen.varlen_attention_backward(q, q, k, v, q, F_LSE.expand(2, -1, -1), seqlens_k=NINE,
                                                                                  scale=n / 7, causal=True, diagonal=n)[1]),
+    ("softcap", lambda q, k, v, n: fagen.attention(q, k, v, softcap=n / 7, sinks=SLOPES, causal=True)),
+    ("a mask", lambda q, k, v, n: fagen.attention(q, k, v, attn_mask=SEEN, scale=n / 7, window=(n, 2))),
+    ("a bias", lambda q, k, v, n: fagen.attention(q, k, v, attn_mask=SEEN.expand(2, 4, 9, 9) * 0.5 * n, return_lse=True)[1]),
+    ("a program", lambda q, k, v, n: fagen.attention(q, k, v, score=PROGRAM(cap=n / 3, slope=SLOPES * n), dropout_p=n / 20, rng=STATE)),
+    ("a program and lengths", lambda q, k, v, n: fagen.varlen_attention(q, k, v, seqlens_k=NINE, score=PROGRAM(cap=n, slope=SLOPES))),
+    ("alibi and lengths", lambda q, k, v, n: fagen.varlen_attention(q.half(), k.half(), v.half(), seqlens_k=NINE, softcap=n / 7, scale=n,
+                                                                    alibi_slopes=SLOPES, return_lse=True)[1]),
+    ("a mask of sdpa", lambda q, k, v, n: fagen.sdpa.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), SEEN,
+                                                                                  scale=n / 7, enable_gqa=True)),
+    ("softcap of flash_attn", lambda q, k, v, n: fagen.flash_attn.flash_attn_func(q, k, v, softcap=n / 7, alibi_slopes=SLOPES)),
     ("a cache", lambda q, k, v, n: fagen.flash_attn.flash_attn_with_kvcache(q[:, :1], k, v, cache_seqlens=n, num_splits=n, window_size=n)),
 ]
 
@@ -327,3 +343,23 @@ def test_the_cpu_needs_a_simulated_chip():
     right(fagen.attention(Q, K, V, device=CHIP))
     with fagen.Context(CHIP) as own:
         right(fagen.attention(Q, K, V, device=own))
+
+
+def test_programs_under_autocast_and_where_gradients_are_wanted(chip):
+    x = [t[:, :9].float() for t in (Q, K, V)]
+    with torch.autocast("cpu", torch.bfloat16):
+        out = fagen.attention(*x, softcap=2.0)
+    assert out.dtype == torch.bfloat16 and out.equal(fagen.attention(*(t.bfloat16() for t in x), softcap=2.0))
+    learns = [t.clone().requires_grad_() for t in x]
+    torch._dynamo.reset()
+    for call in (lambda q, k, v: fagen.attention(q, k, v, softcap=2.0),
+                 lambda q, k, v: fagen.varlen_attention(q, k, v, seqlens_k=NINE, softcap=2.0)):
+        compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+        with pytest.raises(fagen.Unsupported, match="q.requires_grad is True: gradients of score programs are not computed"):
+            call(*learns)
+        with pytest.raises(Exception, match="q.requires_grad is True: gradients of score programs are not computed"):
+            compiled(*learns)
+        with torch.no_grad():
+            assert compiled(*learns).equal(call(*x))
+    with pytest.raises(Exception, match="out or lse is set beside a score program in a call that PyTorch traces"):
+        torch.compile(lambda q, k, v: fagen.attention(q, k, v, softcap=2.0, out=torch.empty_like(q)), fullgraph=True, backend="eager")(*x)

@@ -18,6 +18,11 @@ FAMILIES = {
         layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
     "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(
         vocab_size=100, n_positions=128, n_embd=64, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2, pad_token_id=0)),
+    "gemma2": lambda: transformers.Gemma2ForCausalLM(transformers.Gemma2Config(
+        **SMALL, num_hidden_layers=2, head_dim=16, sliding_window=8, attn_logit_softcapping=2.0, query_pre_attn_scalar=2)),
+    "gpt_oss": lambda: transformers.GptOssForCausalLM(transformers.GptOssConfig(
+        **SMALL, num_hidden_layers=2, head_dim=16, sliding_window=8, num_local_experts=2, num_experts_per_tok=1,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0})),
 }
 IDS = torch.randint(3, 100, (2, 20), generator=torch.Generator().manual_seed(1))
 PADDING = {"none": (slice(0, 0), slice(0, 0)), "left": (0, slice(0, 5)), "right": (0, slice(-5, None))}
@@ -33,7 +38,11 @@ def mask_of(side):
 def model(request):
     ours.register()
     torch.manual_seed(0)
-    return FAMILIES[request.param]().eval()
+    found = FAMILIES[request.param]().eval()
+    for name, x in found.named_parameters():
+        if name.endswith("sinks"):
+            torch.nn.init.normal_(x)
+    return found
 
 
 def each(model, call):
@@ -83,22 +92,88 @@ def test_training(chip, side):
         assert (wanted - have).abs().max() <= 1e-4 * max(1, wanted.abs().max())
 
 
+@pytest.mark.parametrize("sides", [("none", "none"), ("left", "right"), ("right", "left")])
+def test_position_bias(chip, sides):
+    """T5: a table of buckets is added to scores, in the encoder and in the decoder, prompts and with a cache."""
+    ours.register()
+    torch.manual_seed(0)
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(
+        vocab_size=100, d_model=64, d_kv=16, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)).eval()
+    for x in model.modules():
+        if getattr(x, "has_relative_attention_bias", False):
+            torch.nn.init.normal_(x.relative_attention_bias.weight)
+    given, shown = (mask_of(side) for side in sides)
+    wanted, found = each(model, lambda: model(IDS, attention_mask=given, decoder_input_ids=IDS, decoder_attention_mask=shown).logits)
+    assert not found.isnan().any() and (wanted - found)[shown.bool()].abs().max() < 1e-4 * wanted.abs().max()
+    options = dict(max_new_tokens=4, do_sample=False, output_logits=True, return_dict_in_generate=True, attention_mask=given)
+    wanted, found = each(model, lambda: model.generate(IDS, **options))
+    assert wanted.sequences.equal(found.sequences)
+    assert all((a - b).abs().max() < 1e-4 * a.abs().max() for a, b in zip(wanted.logits, found.logits))
+
+
+def own_mask():
+    """Of each query and key: causal, and some keys are hidden."""
+    return (torch.rand(2, 1, 20, 20, generator=torch.Generator().manual_seed(2)) > 0.3).tril() | torch.eye(20, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gpt_oss"])
+def test_masks_of_one_s_own(chip, family):
+    ours.register()
+    torch.manual_seed(0)
+    model, mask = FAMILIES[family]().eval(), own_mask()
+    added = torch.where(mask, 0.0, torch.finfo(torch.float32).min)
+    with torch.no_grad():
+        model.set_attn_implementation("eager")
+        wanted = model(IDS, attention_mask=added).logits
+        model.set_attn_implementation(ours.NAME)
+        for given in (mask, added, mask.expand(2, 4, 20, 20), added[:, :1]):
+            assert (model(IDS, attention_mask=given).logits - wanted).abs().max() < 1e-5
+    holes = torch.ones_like(IDS)
+    holes[0, 3:5] = 0
+    wanted, found = each(model, lambda: model(IDS, attention_mask=holes, use_cache=False).logits)
+    assert (wanted - found)[holes.bool()].abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("family", ["gemma2", "gpt_oss"])
+def test_compiled(chip, family):
+    ours.register()
+    torch.manual_seed(0)
+    model = FAMILIES[family]().eval()
+    model.set_attn_implementation(ours.NAME)
+    for options in ({}, {"attention_mask": mask_of("left")}, {"attention_mask": own_mask()}):
+        torch._dynamo.reset()
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        with torch.no_grad():
+            assert compiled(IDS, use_cache=False, **options).logits.equal(model(IDS, use_cache=False, **options).logits)
+
+
+def test_any_mask_function_is_a_matrix():
+    from transformers import masking_utils as theirs
+    chunked = theirs.chunked_causal_mask_function(6, torch.tensor([0, 2]))
+    prefix = theirs.or_masks(theirs.causal_mask_function, lambda b, h, i, j: j < 3)
+    for function, mask in ((chunked, None), (chunked, mask_of("left").bool()), (prefix, None)):
+        options = dict(batch_size=2, q_length=20, kv_length=20, mask_function=function, attention_mask=mask)
+        found = ours.attention_mask(**options)
+        assert found.dtype == torch.bool and found.equal(theirs.sdpa_mask(**options, allow_is_causal_skip=False))
+
+
 def test_what_is_not_computed_says_so(chip):
     ours.register()
-    gemma = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(**SMALL, num_hidden_layers=1, head_dim=16)).eval()
+    gemma = FAMILIES["gemma2"]()
     gemma.set_attn_implementation(ours.NAME)
-    with torch.no_grad(), pytest.raises(fagen.Unsupported, match="softcap is 50.0; accepted by this version: None"):
+    with pytest.raises(fagen.Unsupported, match="q.requires_grad is True: gradients of score programs are not computed"):
         gemma(IDS)
     llama = FAMILIES["llama"]()
     llama.set_attn_implementation(ours.NAME)
     llama.eval()
-    holes = torch.ones_like(IDS)
-    holes[0, 3:5] = 0
-    with torch.no_grad(), pytest.raises(fagen.Unsupported, match="attention_mask has holes"):
-        llama(IDS, attention_mask=holes)
-    for dtype, shape in ((torch.bool, (2, 1, 20, 20)), (torch.float32, (2, 1, 20, 20))):
-        with torch.no_grad(), pytest.raises(fagen.Unsupported, match="accepted: None, or 2 dimensions"):
-            llama(IDS, attention_mask=torch.ones(shape, dtype=dtype))
+    with torch.no_grad(), pytest.raises(fagen.Unsupported, match="attention_mask is torch.int64 .* accepted: of 4 dimensions truths"):
+        llama(IDS, attention_mask=own_mask().long())
+    wrong = r"attention_mask.shape is \(2, 1, 19, 20\); accepted: \(2, 4, 20, 20\)"
+    with torch.no_grad(), pytest.raises(fagen.InvalidArgument, match=wrong):
+        llama(IDS, attention_mask=own_mask()[:, :, 1:])
+    rows = dict(cu_seq_lens_q=torch.tensor([0, 20, 40]), cu_seq_lens_k=torch.tensor([0, 20, 40]), max_length_q=20, max_length_k=20)
+    with torch.no_grad(), pytest.raises(fagen.Unsupported, match="attention_mask is set beside cu_seq_lens_q; accepted: one of them"):
+        llama(IDS, attention_mask=own_mask(), **rows)
     with torch.no_grad(), pytest.raises(fagen.Unsupported, match="^relative_bias is 1.5; .* not known whether it changes the result"):
         llama(IDS, relative_bias=1.5)
     with torch.no_grad(), pytest.raises(fagen.InvalidArgument, match="^cu_seq_lens_k and max_length_k is None; accepted: all of"):

@@ -23,7 +23,8 @@ def tree_of(file):
 
 
 # The modules whose names users have, as type checkers read them; of the private ones what fagen's own stub takes.
-PUBLIC = ["__init__.pyi", "torch.pyi", "jax.pyi", "flash_attn.pyi", "sdpa.py", "wisdom.py", "errors.py", "integrations/transformers.py"]
+PUBLIC = ["__init__.pyi", "torch.pyi", "jax.pyi", "flash_attn.pyi", "flex.pyi", "sdpa.py", "wisdom.py", "errors.py",
+          "integrations/transformers.py"]
 IMPORTS = [node for node in tree_of("__init__.pyi").body if isinstance(node, ast.ImportFrom)]
 PRIVATE, TAKEN = [f"{node.module}.py" for node in IMPORTS if str(node.module)[0] == "_"], {a.name for node in IMPORTS for a in node.names}
 
@@ -85,10 +86,10 @@ FLASH = {f"flash_attn_{name}" for name in ("func", "kvpacked_func", "qkvpacked_f
 
 
 @pytest.mark.parametrize("module, wanted", [("fagen", ALL), ("fagen.torch", ALL), ("fagen.jax", DENSE | {"bind", "state"}),
-                                            ("fagen.flash_attn", FLASH)])
+                                            ("fagen.flash_attn", FLASH), ("fagen.flex", {"program", "flex_attention"})])
 def test_types_have_the_arguments_of_the_functions(module, wanted):
     if "." in module:
-        pytest.importorskip({"fagen.flash_attn": "torch"}.get(module, module.split(".")[1]))
+        pytest.importorskip({"fagen.flash_attn": "torch", "fagen.flex": "torch"}.get(module, module.split(".")[1]))
     of = importlib.import_module(module)
     found, names = typed("__init__.pyi" if of is fagen else module.split(".")[1] + ".pyi")
     assert set(found) == wanted
@@ -191,6 +192,22 @@ p: torch.Tensor = fa.flash_attn_with_kvcache(q, q, q, return_softmax_lse=True)  
 fa.flash_attn_varlen_func(q, q, q, n, n, "3", 3)  # error
 """
 
+TYPED_FLEX = """
+from typing import Tuple
+import torch
+import fagen
+from fagen.flex import flex_attention, program
+q = torch.zeros(2, 2, 2, 8)
+def alibi(score: torch.Tensor, b: torch.Tensor, h: torch.Tensor, q_idx: torch.Tensor, kv_idx: torch.Tensor) -> torch.Tensor:
+    return score + q[0, 0, 0][h] * (kv_idx - q_idx)
+a: torch.Tensor = flex_attention(q, q, q, alibi, scale=0.1, enable_gqa=True)
+b: Tuple[torch.Tensor, torch.Tensor] = flex_attention(q, q, q, score_mod=alibi, return_lse=True, device="sim:sm_90a")
+c: torch.Tensor = fagen.attention(q, q, q, score=program(score_mod=alibi, B=2, tanh="approximate"))
+flex_attention(q, q, q, alibi, maskmod=None)  # error
+d: torch.Tensor = flex_attention(q, q, q, alibi, return_lse=True)  # error
+program(score_mod=3)  # error
+"""
+
 TYPED_TRANSFORMERS = """
 from typing import Optional
 import torch
@@ -231,7 +248,7 @@ def mypy(tmp_path_factory):
 
 
 @pytest.mark.parametrize("module, programs", [("fagen", [TYPED_FAGEN]), ("numpy", [TYPED]), ("jax", [TYPED_JAX]),
-                                              ("torch", [TYPED_TORCH, TYPED_FLASH, TYPED_TRANSFORMERS])])
+                                              ("torch", [TYPED_TORCH, TYPED_FLASH, TYPED_FLEX, TYPED_TRANSFORMERS])])
 def test_mypy_of_every_public_function(tmp_path, mypy, module, programs):
     """Exactly the lines that say so are errors. No expression is Any, but in numpy's own types."""
     pytest.importorskip(module)

@@ -158,10 +158,6 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     if (!(*op)->n)
         return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute", a->op, (*op)->name);
     fa_status st = check_flags(a, *op);
-    if (st == FA_OK && a->op == FA_BACKWARD && a->score)
-        st = fa_fail(
-            FA_UNSUPPORTED,
-            "args: score is set: gradients of score programs, which this version does not compute; accepted with op=backward: NULL");
     return st == FA_OK ? check_unread(a, *op) : st;
 }
 
@@ -215,8 +211,10 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.grad_dtype = a->grad_dtype;
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
-    if (score)
+    if (score) {
         fa_score_known_name(&q, score->program);
+        q.score_grads = fa_score_values_grads(a, score);
+    }
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");

@@ -14,6 +14,12 @@ static const fa_operand rows[FA_SCORE_OPERANDS_MAX] = {
     { .name = "score_values[0]" }, { .name = "score_values[1]" }, { .name = "score_values[2]" }, { .name = "score_values[3]" },
     { .name = "score_values[4]" }, { .name = "score_values[5]" }, { .name = "score_values[6]" }, { .name = "score_values[7]" },
 };
+#define GRADIENT(i)                                             \
+    {                                                           \
+        .name = "score_values[" #i "].grad_ptr", .output = true \
+    }
+static const fa_operand gradients[FA_SCORE_OPERANDS_MAX] = { GRADIENT(0), GRADIENT(1), GRADIENT(2), GRADIENT(3),
+                                                             GRADIENT(4), GRADIENT(5), GRADIENT(6), GRADIENT(7) };
 
 /* One operand that is looked at. */
 typedef struct look {
@@ -215,19 +221,59 @@ static uint64_t anywhere(const fa_args *a)
     return (uint64_t)(uintptr_t)a->q.ptr & ~(uint64_t)7;
 }
 
-static fa_status check_rest(const look *l)
+static fa_status check_rest(const look *l, bool backward)
 {
     if (l->given->reserved)
         return wrong_number(l, "reserved", l->given->reserved, "0");
-    if (l->given->grad_ptr)
+    if (l->given->grad_ptr && !backward)
         return wrong(l, "grad_ptr", "set", "NULL, but for gradients");
+    if (l->given->grad_ptr && l->operand->type != FA_SCORE_F32)
+        return wrong(l, "grad_ptr", "set", "NULL, as the operand has no gradient: gradients are of numbers with a fraction");
     for (int k = 0; k < FA_SCORE_RANK_MAX; k++)
-        if (l->given->grad_stride[k])
-            return wrong(l, "grad_stride", "set", "0, but for gradients");
+        if (l->given->grad_stride[k] && (!l->given->grad_ptr || k >= l->operand->rank))
+            return wrong(l, "grad_stride", "set", l->given->grad_ptr ? "0, as the operand has no such index" : "0 without grad_ptr");
     return FA_OK;
 }
 
-fa_status fa_score_values_check(fa_score_given out[FA_SCORE_OPERANDS_MAX], fa_span span[FA_SCORE_OPERANDS_MAX], int *arrays,
+/* Elements of the gradient, each of its own. */
+static fa_status check_gradient(fa_score_given *out, fa_span *s, const look *l, bool tensors)
+{
+    fa_score_value of = *l->given;
+    look grad = { &of, l->operand, l->i };
+    bool packed = true;
+    char member[24];
+    *s = (fa_span){ .operand = &gradients[l->i], .bytes = 4, .size = { 1, 1, 1, 1 }, .some = true };
+    s->row = s->run = s->high = s->bytes;
+    of.ptr = of.grad_ptr;
+    memcpy(of.stride, of.grad_stride, sizeof of.stride);
+    for (int k = 0; k < FA_SCORE_RANK_MAX; k++)
+        packed = packed && !of.stride[k];
+    for (int k = 0; !packed && k < l->operand->rank; k++) {
+        snprintf(member, sizeof member, "grad_stride[%d]", k);
+        if (!of.stride[k] && of.extent[k] > 1)
+            return wrong(l, member, "0", "a stride for each index, or 0 in all for packed: each element has a gradient of its own");
+    }
+    fa_status st = check_strides(s, &grad);
+    if (st == FA_OK && of.grad_ptr && (uintptr_t)of.grad_ptr & 3)
+        st = wrong(l, "grad_ptr", "set", "a multiple of 4 bytes");
+    if (st == FA_OK && tensors)
+        st = place(s, &grad);
+    out->grad = (uint64_t)(uintptr_t)of.grad_ptr;
+    memcpy(out->grad_stride, s->stride, sizeof out->grad_stride);
+    return st;
+}
+
+int32_t fa_score_values_grads(const fa_args *args, const fa_score *score)
+{
+    int32_t bits = 0;
+    for (int i = 0; args->op == FA_BACKWARD && i < score->program->ir.operands; i++) {
+        const fa_score_value *v = value_at(args, i);
+        bits |= v && v->grad_ptr && score->operand[i].type == FA_SCORE_F32 ? 1 << i : 0;
+    }
+    return bits;
+}
+
+fa_status fa_score_values_check(fa_score_given out[FA_SCORE_OPERANDS_MAX], fa_span span[2 * FA_SCORE_OPERANDS_MAX], int *arrays,
                                 const fa_args *args, const fa_score *score, const int64_t lengths[FA_SCORE_LENGTHS], bool tensors)
 {
     fa_status st = FA_OK;
@@ -236,7 +282,7 @@ fa_status fa_score_values_check(fa_score_given out[FA_SCORE_OPERANDS_MAX], fa_sp
         look l = { value_at(args, i), &score->operand[i], i };
         out[i] = (fa_score_given){ .address = 0 };
         if (l.given)
-            st = check_rest(&l);
+            st = check_rest(&l, args->op == FA_BACKWARD);
         if (st == FA_OK && l.operand->scalar)
             st = check_scalar(&out[i], &l);
         else if (st == FA_OK) {
@@ -245,6 +291,8 @@ fa_status fa_score_values_check(fa_score_given out[FA_SCORE_OPERANDS_MAX], fa_sp
                 out[i].address = anywhere(args);
             ++*arrays;
         }
+        if (st == FA_OK && l.given && l.given->grad_ptr)
+            st = check_gradient(&out[i], &span[(*arrays)++], &l, tensors);
     }
     return st;
 }

@@ -4,8 +4,8 @@
 #include "gen/operation.h"
 #include "gen/score/limits.h"
 
-/* Of a call: the operands of its operation, its workspace after them, then arrays of its score program. */
-#define FA_SPANS_MAX (FA_OPERANDS_MAX + 1 + FA_SCORE_OPERANDS_MAX)
+/* Of a call: the operands of its operation, its workspace after them, then arrays of its score program, and gradients of its operands. */
+#define FA_SPANS_MAX (FA_OPERANDS_MAX + 1 + 2 * FA_SCORE_OPERANDS_MAX)
 
 typedef struct fa_span {
     const fa_operand *operand;

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STARTS_MAX 192 /* of all families together */
-#define HALF_FAME 3.0  /* doublings after which a winner's fame, and what was measured of it, count for half */
-#define MOST_OFF 4.0   /* a measurement that differs more from the model corrects no more than that */
+#define STARTS_MAX 192  /* of all families together */
+#define HALF_FAME 3.0   /* doublings after which a winner's fame, and what was measured of it, count for half */
+#define WEIGHED_MOST 12 /* candidates, at the ends of a bucket too */
+#define MOST_OFF 4.0    /* a measurement that differs more from the model corrects no more than that */
 
 /* How far the model errs between two configs of a class. Of it a winner is dearer at most before it gives way, where it won. */
 static double error_of(const fa_problem *p)
@@ -196,6 +197,42 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
     return st;
 }
 
+/* A config may be fast for the shape that stands for the bucket alone, which fills its last tile or wave: of the cheapest, those are first
+ * that are cheap over the bucket. The cheapest keeps its price; beside it another's is in the mean over the shape and the ends. */
+static fa_status weigh_ends(const choosing *c)
+{
+    fa_problem at[2];
+    fa_choice *o = c->out;
+    size_t n = o->n < WEIGHED_MOST ? o->n : WEIGHED_MOST;
+    fa_cost first[2] = { { .seconds = 0 }, { .seconds = 0 } };
+    if (o->decided || n < 2 || !fa_problem_ends(c->point, &at[0], &at[1]))
+        return FA_OK;
+    for (size_t i = 0; i < n; i++) {
+        fa_choosable *x = &o->row[i];
+        double times = 1;
+        for (size_t k = 0; k < 2; k++) {
+            fa_cost cost;
+            fa_status st = model(c, &at[k], &x->config, NULL, &cost);
+            if (st == FA_NOMEM)
+                return st;
+            if (i == 0)
+                first[k] = cost;
+            bool known = st == FA_OK && cost.seconds > 0 && first[k].seconds > 0 && x->model > 0 && o->row[0].model > 0;
+            times += known ? cost.seconds / first[k].seconds / (x->model / o->row[0].model) : 1;
+        }
+        x->price *= times / 3;
+        x->model *= times / 3;
+    }
+    for (size_t i = 1; i < o->n; i++) {
+        fa_choosable x = o->row[i];
+        size_t k = i;
+        for (; k && cheaper(&x, &o->row[k - 1]); k--)
+            o->row[k] = o->row[k - 1];
+        o->row[k] = x;
+    }
+    return FA_OK;
+}
+
 /* Where bits are promised that do not depend on how many SMs a chip has, nor do prices: they are those of the table's row. */
 static fa_arch arch_of_prices(const fa_arch *a, const fa_problem *p)
 {
@@ -221,6 +258,8 @@ fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_
         st = start ? add_starts(&c, base, start) : fa_fail(FA_NOMEM, "no memory for the starts of families");
         free(start);
     }
+    if (st == FA_OK)
+        st = weigh_ends(&c);
     if (st == FA_OK && !out->n)
         return fa_fail(FA_NO_FIT, "none of the candidates fits");
     return fa_message_settle(&before, st);

@@ -66,7 +66,7 @@ static void say_why(const fa_choosing *c, const fa_choosable *x, const fa_source
         return;
     }
     fa_problem at = f->problem;
-    at.score_id0 = at.score_id1 = at.score_id2 = at.score_id3 = 0; /* of the problem that is asked about, or of none */
+    at.score_id0 = at.score_id1 = at.score_id2 = at.score_id3 = at.score_grads = 0; /* of the problem that is asked about, or of none */
     fa_problem_print(line, sizeof line, &at);
     if (x->kind == FA_FACT_SHIPPED) {
         snprintf(out->why, sizeof out->why, "shipped winner of %s at %.120s%.40s; not measured here", f->chip, line, price);

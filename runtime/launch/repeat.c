@@ -8,7 +8,7 @@
 #define WORDS (sizeof(fa_args) / 8)
 #define HOST_BYTES 2048 /* of what all host lists of a call lead to; a call with more is no repeat */
 _Static_assert(sizeof(fa_args) % 8 == 0, "arguments are compared by words");
-_Static_assert(offsetof(fa_args, workspace) % 8 == 0 && FA_SPANS_MAX <= 64, "a word, and a bit of a word, for each address");
+_Static_assert(offsetof(fa_args, workspace) % 8 == 0 && FA_OPERANDS_MAX < 64, "a word, and a bit of a word, for each address");
 
 typedef struct last {
     fa_repeat repeat;

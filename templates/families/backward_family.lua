@@ -3,7 +3,7 @@
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 
-local backward = { features = "lengths+deterministic+dropout+lse-strides" }
+local backward = { features = "lengths+deterministic+dropout+lse-strides+score" }
 
 -- Lanes of a warp that share a row of O, and elements that one instruction loads.
 function backward.delta(l, p)
@@ -21,6 +21,12 @@ function backward.delta_step(l)
   return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_pad or l.delta_rows) }
 end
 
+-- Whether a family computes gradients of the problem's score program.
+function backward.differentiates(p)
+  if not p.score or p.score.differentiable then return true end
+  return false, "the derivative of the score program's function score has more than 1024 operations"
+end
+
 backward.delta_buffer = "delta fp32 b hq sq"
 -- With l.pairs: beside each D the row's LSE in base 2, as a pair, +inf where it is -inf.
 backward.pairs_buffer = "delta fp32 b hq sq 2"
@@ -29,9 +35,67 @@ function backward.delta_work(p)
   return { bytes = math.max(1, p.b * p.sq * p.hq * (2 * p.dv * p.o_bytes + 4)) }
 end
 
+-- Gradients of the operands of a score program, pairs/grad_operands.cu: the steps behind those of a family; of what its kernels take the
+-- buffers; and what they cost.
+local function reads_of(p) return p.score and p.score.reads end
+
+local function with_operands(p, steps)
+  local reads, tile = reads_of(p), 4608 * 4
+  if not reads then return steps end
+  local function step(entry, smem) steps[#steps + 1] = { entry = entry, threads = 256, smem = smem, grid = "sms 8" } end
+  if reads.planes.row > 0 then step("fa_operand_rows", tile) end
+  if reads.planes.key > 0 then step("fa_operand_keys", tile) end
+  if reads.planes.band > 0 then step("fa_operand_bands", tile + 64 * 65 * 4) end
+  for _, read in ipairs(reads.list) do
+    if read.by == "pair" then step("fa_operand_pairs" .. read.operand, tile) end
+  end
+  if reads.folds then step("fa_operand_fold", 0) end
+  return steps
+end
+
+local function with_sums(p, buffers)
+  local reads = reads_of(p)
+  if not reads then return buffers end
+  local planes = reads.planes
+  if planes.row > 0 then buffers = ("%s, sums_row fp32 %d b hq sq"):format(buffers, planes.row) end
+  if planes.key > 0 then buffers = ("%s, sums_key fp32 %d b hq sk"):format(buffers, planes.key) end
+  if planes.band > 0 then
+    buffers = ("%s, sums_behind fp32 %d b hq sq, sums_ahead fp32 %d b hq sk"):format(buffers, planes.band, planes.band)
+  end
+  return buffers
+end
+
+local function sums_of(p)
+  local reads = reads_of(p)
+  if not reads then return "" end
+  local planes = reads.planes
+  return "score_grads " .. (planes.row > 0 and "sums_row " or "") .. (planes.key > 0 and "sums_key " or "")
+    .. (planes.band > 0 and "sums_behind sums_ahead " or "")
+end
+
+local function with_work(p, work)
+  local reads = reads_of(p)
+  if not reads then return work end
+  local pairs, matrix = p.b * p.hq * p.sq * p.sk, p.bytes == 2 and p.o == p.dtype
+  local function add(times, bytes)
+    work[#work + 1] = { rows = 64, cols = 64, matrix_flops = 2 * (p.d + p.dv) * times, unit = matrix and "mma16" or "ffma", exps = 1,
+      issue = 64 * 64 // 32 * (matrix and (p.d + p.dv) // 8 + 60 or p.d + p.dv + 40) * times,
+      smem_bytes = 64 * 64 * (p.d + p.dv) // 2 * times, latency = 2500, bytes = math.max(1, bytes) }
+  end
+  if reads.planes.row > 0 then add(1, 4 * p.b * p.hq * p.sq * reads.planes.row) end
+  if reads.planes.key > 0 then add(1, 4 * p.b * p.hq * p.sk * reads.planes.key) end
+  if reads.planes.band > 0 then add(2, 4 * p.b * p.hq * (p.sq + p.sk) * reads.planes.band) end
+  for _, read in ipairs(reads.list) do
+    if read.by == "pair" then add(1, 4 * pairs) end
+  end
+  if reads.folds then work[#work + 1] = { bytes = math.max(1, 4 * p.b * p.hq * (p.sq + p.sk)) } end
+  return work
+end
+
 -- buffers: names of what the kernels share in the workspace.
 function backward.params(p, buffers)
   local values = values_of(p)
+  buffers = buffers .. " " .. sums_of(p)
   return "q k v o lse grad_o grad_lse grad_q grad_k grad_v " .. buffers .. " " .. values.rows .. values.scores .. "tiles accumulate "
     .. values.seen
 end
@@ -45,6 +109,15 @@ function backward.workspace(rows, spills)
     if bytes <= 8 << 30 then return true end
     return false, "dS of one query head takes " .. bytes .. " bytes of workspace; accepted: up to " .. (8 << 30) .. " (8 GiB)"
   end, search = true }
+end
+
+-- A family with what gradients of operands need besides.
+function backward.family(family)
+  local steps, workspace, work = family.steps, family.workspace, family.work
+  family.steps = function(p, c, a, l) return with_operands(p, steps(p, c, a, l)) end
+  family.workspace = function(p, c, a, l) return with_sums(p, type(workspace) == "string" and workspace or workspace(p, c, a, l)) end
+  family.work = function(p, c, a, l) return with_work(p, work(p, c, a, l)) end
+  return family
 end
 
 return backward

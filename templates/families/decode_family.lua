@@ -2,6 +2,7 @@
 -- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
 -- only where a tile of rows ends.
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
@@ -142,12 +143,14 @@ function decode.workspace(p, c, a, l)
     2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
 
--- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part.
-local REREAD = 0.15
+-- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part. From random shapes on
+-- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price.
+local REREAD = 0.42
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
--- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence, where they are not p.sq. boxed: products are wgmma's.
+-- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence,
+-- where they are not p.sq. boxed: products are wgmma's.
 function decode.stream(p, c, a, iteration, sq, boxed)
   sq = sq or p.sq
   local rows = sq * (p.hq // p.hkv)
@@ -168,7 +171,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * p.dv * 4
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
-  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 3000 or 9000) end
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 5200 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
   return { first, { bytes = math.max(1, tiles * partial) } }
@@ -216,7 +219,7 @@ function decode.family(t)
   t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work
-  return t
+  return masked(t)
 end
 
 return decode

@@ -80,6 +80,7 @@ constexpr bool PAIRS_V = false;
 //|   include "mma/products.cu"
 //| end
 
+//| pr.mask_iterations()
 //| include "tiles/decode_loader.cu"
 
 //| include "work/decode_merge.cu"
@@ -120,13 +121,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
 //| if l.pdl then
 //|   if not p.has_lengths then
+//|     if not pr.has_mask then
   prefetch(p, split);
+//|     end
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
 //| end
 //| if p.has_lengths then
   const Split split = split_of_launch(p, [&](const Split &seeming) {
-//|   if l.pdl and not p.has_batch_invariant then
+//|   if l.pdl and not p.has_batch_invariant and not pr.has_mask then
     prefetch(p, seeming);
 //|   end
   });
@@ -149,6 +152,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
     rows.begin(p, sequence, tile);
+//| if pr.scans then
+    MaskIterations classes;
+    auto look = [&](int iteration) { return class_of(p, sequence, tile, tile.first_block + iteration * GROUPS + group); };
+//| end
 //| if p.has_batch_invariant then
 //|   if c.combine == c.named.combine.last_block then
     const int home = walk.whole_tile() ? 0 : split.home_of(walk);
@@ -168,8 +175,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       cp_async_commit();
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
       const int block = tile.first_block + iteration * GROUPS + group;
+//| if pr.scans then
+      const int is = classes.at(iteration, look);
+      if (is != 0) rows.attend(p, sequence, tile, block, is == 1, k_tile, v_tile);
+//| else
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
+//| end
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }

@@ -85,6 +85,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
   dots<CHUNKS>(s, smem + SMEM_Q, smem + SMEM_K, x, y);
   dots<CHUNKS_V>(dp, smem + SMEM_GRAD_O, smem + SMEM_V, x, y);
 //| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq + head)")
+//| indented(2, pr.begin_score, "head")
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const int row = row0 + y + 16 * i;
@@ -95,10 +96,12 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
-      const bool visible = $(pr.seen("key", "lo", "hi"));
-      $(pr.p_type) e = visible ? $(pr.probability("s[i][j]", "p.scale", "finite_lse(lse)", "LOG2E")) : 0.f;
+      const bool visible = $(pr.seen("key", "lo", "hi"))$(pr.and_sees("head", "row", "key"));
+//| local score = pr.score_of_pair("s[i][j]", "head", "row", "key")
+//| indented(6, pr.begin_pair, "s[i][j]", "head", "row", "key")
+      $(pr.p_type) e = visible ? $(pr.probability(score, pr.unit, "finite_lse(lse)", "LOG2E")) : 0.f;
 //| indented(6, pr.dropping, "const bool kept = " .. pr.keeps("number", "row", "key") .. ";")
-      const float ds = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
+      const float ds = visible ? $(pr.dscore(pr.bent("e"), pr.kept("dp[i][j]"), "delta")) : 0.f;
 //| indented(6, pr.dropping, "if (!kept) e = 0.f;  // dV has the scale of what is kept at its end")
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));
@@ -263,3 +266,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       store_row<D>(p, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh, 4 * (x + 16 * j), dq[i][j], $(pr.grad_scale));
   }
 }
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

@@ -3,8 +3,9 @@
 -- 256 threads as 16 x 16: thread (x, y) holds rows y, y + 16, ... and keys x, x + 16, ... of S and dP; of dQ, dK and dV every 16th float4.
 
 local backward = include "families/backward_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
-return {
+return backward.family({
   doc = "gradients of attention in exact fp32 on the FMA units: keys and queries owned by blocks, no atomics",
   operation = "backward",
   features = backward.features,
@@ -25,7 +26,7 @@ return {
 
   supports = function(p, a)
     if p.dtype ~= "fp32" then return false, p.dtype .. " runs on the matrix units" end
-    return true
+    return backward.differentiates(p)
   end,
 
   constraints = {
@@ -48,6 +49,7 @@ return {
     l.bytes = l.p + c.br * c.bc * 4
     local ri, cj = c.br // 16, c.bc // 16
     l.regs = math.max(2 * ri * cj + 4 * (ri + 2 * cj), 4 * (l.dj + l.vj + 2)) + 4 * math.max(cj * (l.dj + l.vj), ri * l.dj) + 40
+      + program_cost(p).regs_back
     return backward.delta(l, p)
   end,
 
@@ -63,14 +65,14 @@ return {
   params = function(p, c, a, l) return backward.params(p, "delta") end,
 
   work = function(p, c, a, l)
-    local elements = c.br * c.bc // 32
+    local elements, program = c.br * c.bc // 32, program_cost(p)
     local ri, cj = c.br // 16, c.bc // 16
     local dots = 8 * (l.chunks + l.chunks_v) * (ri + cj)  -- 16-byte loads of all warps for S and dP
     local visible = p.b * p.hq * seen_share(p)
     local function table_of(products, loads, bytes)
       return {
-        rows = c.br, cols = c.bc, matrix_flops = 2 * products, unit = "ffma", exps = 1,
-        issue = elements * (products + (p.has_dropout and 66 or 16)) + loads,
+        rows = c.br, cols = c.bc, matrix_flops = 2 * products, unit = "ffma", exps = 1 + program.exps_back,
+        issue = math.floor(elements * (products + (p.has_dropout and 66 or 16) + program.issue_back)) + loads,
         smem_bytes = loads * 256, latency = 1500, bytes = math.max(1, bytes),
       }
     end
@@ -83,4 +85,4 @@ return {
         visible * p.sk * row_kv * ((p.sq + c.br - 1) // c.br) + 2 * p.b * p.hq * p.sq * row),
     }
   end,
-}
+})

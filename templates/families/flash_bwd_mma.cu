@@ -123,11 +123,13 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
   }
 }
 
-//| local hides = pr.right or c.dq == 1
+//| local hides = pr.right or c.dq == 1 or pr.has_score
 //| if hides then
 //| pr.whole()
 
-//|   if c.dq == 1 then
+//|   if pr.has_score then
+// Pairs that the mask hides, and those of $(c.dq == 1 and "keys and " or "")queries after the last, become 0. key, row: the warp's first.
+//|   elseif c.dq == 1 then
 // Pairs that the mask hides, and keys after the last, become 0. key, row: the warp's first.
 //|   else
 // Pairs that the mask hides become 0. key, row: the warp's first.
@@ -140,6 +142,26 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 
 //| pr.meet()
 
+//| local bends = pr.bends and ", float (&bends)[KB][NB_ROWS][4]" or ""
+//| if pr.of_pairs then
+// S^T becomes P^T; key, row: the warp's first. What becomes of keys after the last key is not stored.
+__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4]$(bends), const Params &p, const Pairs (&pairs)[NB_ROWS],
+                                              const ScoreTile &scored, int key, int row) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+//|   indented(2, pr.probabilities, "mma_keys", "s", "bends", "true")
+}
+//|   if pr.bends then
+// P^T becomes what dP^T - D is multiplied by, in the place of the derivatives.
+__device__ __forceinline__ void bend(float (&bends)[KB][NB_ROWS][4], const float (&s)[KB][NB_ROWS][4]) {
+#pragma unroll
+  for (int m = 0; m < KB; m++)
+#pragma unroll
+    for (int n = 0; n < NB_ROWS; n++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) bends[m][n][e] = bent(s[m][n][e], bends[m][n][e]);
+}
+//|   end
+//| else
 // S^T becomes P^T. Rows after the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys after the last key is not
 // stored.
 __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Pairs (&pairs)[NB_ROWS]) {
@@ -150,6 +172,7 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 #pragma unroll
       for (int e = 0; e < 4; e++) s[m][n][e] = $(pr.probability("s[m][n][e]", "p.scale_log2", "pairs[n].lse[e % 2]"));
 }
+//| end
 
 // dP^T becomes dS^T. P^T: a function of the place.
 template <class P>
@@ -261,6 +284,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
+//| indented(2, pr.begin_scores, c.dq == 1 and "first_head" or "kv_head * p.group")
   // Calls body(cut, q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. cut: whether some pairs
   // may be hidden; where no other warp is waited for, what is seen whole has a text of its own, without branches. After the barrier at its
   // head a tile has arrived, and no warp reads the one before.
@@ -298,7 +322,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       load_next();
 //| end
       row += BR;
+//| if pr.of_pairs then
+      if (row > row_hi) {
+        row = row_lo, head++;
+//|   indented(8, pr.next_scores, "head < heads")
+      }
+//| else
       if (row > row_hi) row = row_lo, head++;
+//| end
     }
     __syncthreads();  // the tiles of K and V are free for what is stored
   };
@@ -310,6 +341,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
   const long long to_v = sequence.grad_v() + (key0 + warp_key) * p.grad_v_ss + kv_head * p.grad_v_sh;
+//| local scores = (pr.bends and "s, bends" or "s") .. ", p, pairs" .. (pr.of_pairs and ", scored, key0 + warp_key, from" or "")
 //| if c.twins == 1 then
   const u32 p_from = smem + SMEM_P + pair * (KB * NB_ROWS * 512) + threadIdx.x % 32 * 16;
   if (threadIdx.x < THREADS / 2) {
@@ -320,16 +352,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       Pairs pairs[NB_ROWS];
       dot_rows(s, k_rows, q, at);
       load_pairs(pairs, pairs_at);
-      probabilities(s, p, pairs);
+//|   if pr.bends then
+      float bends[KB][NB_ROWS][4];
+//|   end
+      probabilities($(scores));
 //|   if hides then
       if (cut) hide(s, sequence, key0 + warp_key, from);
 //|   end
+//|   if pr.bends then
+      bend(bends, s);
+//|   end
+//|   local w = pr.bends and "bends" or "s"
 #pragma unroll
       for (int m = 0; m < KB; m++)
 #pragma unroll
         for (int n = 0; n < NB_ROWS; n++)
-          store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
-                                                                    __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
+          store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint($(w)[m][n][0]), __float_as_uint($(w)[m][n][1]),
+                                                                    __float_as_uint($(w)[m][n][2]), __float_as_uint($(w)[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the other warp
 //|   indented(6, pr.dropping, "drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);")
       add_rows(dv, s, grad_o, at_v);
@@ -381,14 +420,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     Pairs pairs[NB_ROWS];
     load_pairs(pairs, pairs_at);
     dot_rows(s, k_rows, q, at);
-    probabilities(s, p, pairs);
+//|   if pr.bends then
+    float bends[KB][NB_ROWS][4];
+//|   end
+    probabilities($(scores));
 //|   if hides then
     if constexpr (cut.value) hide(s, sequence, key0 + warp_key, from);
 //|   end
+//|   if pr.bends then
+    bend(bends, s);
+//|   end
+//|   local w = pr.bends and "bends" or "s"
     dot_rows(ds, v_rows, grad_o, at_v);
 //|   indented(4, pr.dropping, "const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);",
 //|     "drop(ds, kept, " .. pr.keep_scale .. ");")
-    grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
+    grad_scores(ds, pairs, [&](int m, int n) { return make_float4($(w)[m][n][0], $(w)[m][n][1], $(w)[m][n][2], $(w)[m][n][3]); });
 //|   indented(4, pr.dropping, "drop(s, kept, 1.f);")
 //|   if c.dq == 1 then
     u32 weights[NB_ROWS / 2][KB][4];
@@ -415,3 +461,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 }
 
 //| include(c.dq == 1 and "mma/grad_q_spill.cu" or "mma/grad_q_recompute.cu")
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

@@ -6,6 +6,7 @@
 -- workspace holds.
 
 local backward = include "families/backward_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local round_up = include "families/round_up.lua"
 
@@ -20,7 +21,14 @@ local function one_or_two(rows, warps, what)
   return false, ("%s: %d rows for %d warps, not 16 or 32 of each"):format(what, rows, warps)
 end
 
-return {
+-- The numbers of work(): instructions for 32 scores, clocks and shares. beside_wgmma: fitted to 905 timings of random shapes on an H100,
+-- where flash_bwd_wgmma was raced beside. elsewhere: to earlier ones, by themselves.
+local fitted = {
+  elsewhere = { issue = 6, smem = 1.1, copy = 700, part = 300, tile = 5000, q_latency = 1500, q_tile = 4000, efficiency = 1 },
+  beside_wgmma = { issue = 7.8, smem = 0.98, copy = 940, part = 46, tile = 3960, q_latency = 490, q_tile = 5440, efficiency = 0.81 },
+}
+
+return backward.family({
   doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics, dS recomputed or through memory",
   operation = "backward",
   features = backward.features,
@@ -64,7 +72,7 @@ return {
   supports = function(p, a)
     if p.bytes ~= 2 then return false, p.dtype .. " has no 16-bit operands" end
     if p.o ~= p.dtype then return false, "O in " .. p.o end
-    return true
+    return backward.differentiates(p)
   end,
 
   constraints = {
@@ -114,6 +122,11 @@ return {
     l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + (c.twins == 1 and 52 or c.br_part >= 64 and 84 or 60)
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     if p.has_dropout then l.regs_kv = l.regs_kv + l.kb * ((c.br_part + 63) // 64) + 8 end
+    if p.score and p.score.has_score then
+      local bends = p.score.bends and 4 or 0
+      l.regs_kv = l.regs_kv + p.score.regs_back + bends * l.kb * (c.br_part // 8)
+      l.regs_q = l.regs_q + (l.spill and 0 or p.score.regs_back + bends * l.qb * (c.q_bc // 8))
+    end
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)
   end,
@@ -137,8 +150,9 @@ return {
 
   work = function(p, c, a, l)
     local chunks, chunks_v = l.chunks, l.chunks_v
+    local fit = a.has_wgmma and fitted.beside_wgmma or fitted.elsewhere
     local visible = p.b * p.hq * seen_share(p)
-    local row = 2 * (p.d + p.dv)
+    local row, program = 2 * (p.d + p.dv), program_cost(p)
     -- widths: 8-column blocks of a 16-row block's products with one row of operands.
     local function table_of(rows, cols, own, owners, n, parts, widths, copies, bytes)
       local pairs = rows * cols // 256
@@ -146,9 +160,11 @@ return {
       -- product.
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
-        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
-        issue = pairs * widths + rows * cols // 32 * (p.has_dropout and 23 or 6) + fragments // 512 + copies // 512 + c.warps * 60,
-        smem_bytes = (fragments + copies) * 1.1, latency = 700 // c.stages + 300 * parts, tile_latency = 5000, bytes = math.max(1, bytes),
+        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1 + program.exps_back, efficiency = fit.efficiency,
+        issue = pairs * widths + math.floor(rows * cols // 32 * ((p.has_dropout and 23 or fit.issue) + program.issue_back))
+          + fragments // 512 + copies // 512 + c.warps * 60,
+        smem_bytes = (fragments + copies) * fit.smem, latency = fit.copy // c.stages + fit.part * parts, tile_latency = fit.tile,
+        bytes = math.max(1, bytes),
       }
     end
     local owners = c.warps // (1 + c.twins)
@@ -168,7 +184,7 @@ return {
       local q = {
         rows = c.q_br, cols = c.q_bc, matrix_flops = 16 * chunks, unit = "mma16", exps = 0,
         issue = c.q_br * c.q_bc // 256 * (chunks + 6) + (c.warps * c.q_bc * chunks * 16 + l.q_stage) // 512 + c.warps * 40,
-        smem_bytes = (c.warps * c.q_bc * chunks * 16 + l.q_stage) * 1.1, latency = 1500, tile_latency = 4000,
+        smem_bytes = (c.warps * c.q_bc * chunks * 16 + l.q_stage) * 1.1, latency = fit.q_latency, tile_latency = fit.q_tile,
         bytes = math.max(1, tiles * bytes + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
         regs = l.regs_q,
       }
@@ -179,4 +195,4 @@ return {
     q.regs = l.regs_q
     return { backward.delta_work(p), kv, q }
   end,
-}
+})

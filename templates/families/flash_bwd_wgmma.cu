@@ -76,3 +76,7 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| end
 //| include(l.sums and "wgmma/grad_hopper_convert.cu" or "wgmma/grad_hopper_q.cu")
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

@@ -9,6 +9,7 @@
 
 local backward = include "families/backward_family.lua"
 local hopper = include "families/hopper_family.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local round_up = include "families/round_up.lua"
 
@@ -67,10 +68,28 @@ end
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
 local function feeder_of(p, c)
-  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 <= 232 and 40 or FEEDER
+  local tight = matrices(p, c) + 36 + program_cost(p).regs_back > 232
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and not tight and 40 or FEEDER
 end
 
-return {
+-- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
+-- the heads of its group one by one, leave each other behind, for each has more queries to go through than the next: half the heads are at
+-- work. Heads come in groups of eight (tile_at() in work/order.cu) but for the last; without a mask, one by one. share: fitted to timings
+-- on an H100.
+local function again(p, c, a, l, row)
+  local share, last = 0.79, 512
+  local masked = seen_share(p) < 0.75
+  local group = p.hq // p.hkv
+  local heads = l.spread and math.min(c.spread, group) or group
+  local units = p.b * p.hkv * ((group + heads - 1) // heads)
+  local tiles = (p.sk + c.bc - 1) // c.bc
+  local most = math.max(last // tiles, 1)
+  local at_work = math.min(units, masked and (units > most and math.min(most, 8) or units) or (a.sm_count + tiles - 1) // tiles)
+  local bytes = at_work * (masked and (heads + 1) / 2 or 1) * p.sq * (row + (l.sums and 4 * p.d or 0))
+  return 1 + share * math.max(0, 1 - a.l2_bytes / bytes)
+end
+
+return backward.family({
   doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
   features = backward.features,
@@ -126,7 +145,7 @@ return {
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.o ~= p.dtype then return false, "O in " .. p.o end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
-    return true
+    return backward.differentiates(p)
   end,
 
   constraints = {
@@ -141,9 +160,10 @@ return {
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
-      local need = matrices(p, c) + 28
+      local others = 28 + program_cost(p).regs_back
+      local need = matrices(p, c) + others
       if need <= most then return true end
-      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
+      return false, "gradients, S and dP with " .. others .. " others take " .. need .. " > " .. most .. " registers"
     end, upto = "dq", about = "registers" },
     { "turns", function(p, c)
       if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
@@ -208,7 +228,7 @@ return {
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
     -- Whether there are registers for dQ beside dP.
-    l.apart = l.consumer - matrices(p, c) >= l.dq + 36
+    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + program_cost(p).regs_back
     return backward.delta(l, p)
   end,
 
@@ -257,36 +277,39 @@ return {
     local visible = p.b * p.hq * seen_share(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
-    -- What a copy takes beyond the time of the blocks before it. By timings on an H200, d = 64: four buffers of Q and dO in the place
-    -- of two take 292 to 357 TFLOP/s. d = 128: three in the place of two, 461 to 528.
-    local latency = ({ [2] = 900, [3] = 500 })[c.stages] or 350
+    -- What a copy takes beyond the time of the blocks before it. Fitted, as the numbers below, to 1,769 timings of random shapes on an
+    -- H100.
+    local latency = ({ [2] = 940, [3] = 408 })[c.stages] or 319
     local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)
     -- Q and dO come again for every tile of keys, K for every tile of queries, out of the L2, which was no limit on an H200.
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
-      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
-      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 150,
+      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_cost(p).issue_back))
+        + l.groups * 97,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
-      smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 8 or 0),
-      latency = latency, tile_latency = l.persistent and 4500 or 5500,
+      smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
+        + scores * (c.twins == 1 and 7.5 or 0),
+      latency = latency, tile_latency = l.persistent and 10000 or 10800,
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
       regs = l.kv_regs,
     }
     local q = {
       rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
-      smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 600 // c.q_stages, tile_latency = 4000,
+      smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 1070 // c.q_stages,
       bytes = math.max(1, visible * p.sq * p.sk * 2 + 2 * p.d * (p.b * p.hkv * p.sk + p.b * p.hq * p.sq)),
       regs = l.q_regs,
     }
     if l.sums then
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d
-      kv.issue = kv.issue + 200
-      if not l.apart then kv.latency = kv.latency + 200 end  -- dP waits for dQ
+      kv.issue = kv.issue + 100
+      if not l.apart then kv.latency = kv.latency + 260 end  -- dP waits for dQ
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
-      kv.bytes = math.max(1, once + 2 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
+      kv.bytes = math.max(1, once + 5.7 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
+    kv.bytes = kv.bytes * again(p, c, a, l, row)
     if not l.spread then return { backward.delta_work(p), kv, q } end
     -- Parts of dK and dV are written and read again.
     local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
@@ -294,4 +317,4 @@ return {
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
     return { backward.delta_work(p), kv, fold, q }
   end,
-}
+})

@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 
   const Tile where = tile_of(p, $(wk.block));
   const Sequence sequence = sequence_of(p, where.batch);
-  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+  const Range range = $(pr.range_of("where.head", "where.row", "min(where.row + BR, row_count(p, sequence)) - 1"));
   const float *const q = (const float *)p.q + sequence.q();
   const char *const k = (const char *)((const float *)p.k + sequence.k() + where.kv_head * p.k_sh);
   const char *const v = (const char *)((const float *)p.v + sequence.v() + where.kv_head * p.v_sh);
@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 
 //| indented(2, pr.begin_dropout)
 //| indented(2, pr.begin_score, "where.head")
-  int block = range.block_hi;
+//| indented(2, pr.begin_walk, "range", "where.head", "where.row", "min(where.row + BR, row_count(p, sequence)) - 1", 1)
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
     if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
@@ -146,12 +146,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
       }
       cp_async_wait<0>();
       __syncthreads();  // V has arrived, K is free
-      load_k(block - 1);
+      load_k($(pr.later(1, "block - 1")));
       cp_async_commit();
 
 #pragma unroll
       for (int i = 0; i < RI; i++) {
-//| if pr.has_score then
+//| if pr.of_pairs then
 //|   indented(8, pr.apply, "ffma", "s", "MASKED")
 //| end
         if constexpr (MASKED) {
@@ -218,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
-    if (is_far(state[i].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
-//| if pr.right then
+    if (is_far(state[i].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)$(pr.and_seen("state[i].m"))) far |= 1u << i;
+//| if pr.cuts_right then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int j = 0; j < VJ; j++)

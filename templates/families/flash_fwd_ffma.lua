@@ -1,10 +1,11 @@
 -- flash_fwd_ffma: flash attention forward in exact fp32 on the FMA units, for sm_80 and later.
 -- Half a warp (16 lanes) shares RI rows: lane x holds columns x, x + 16, ... of S and every 16th float4 of O.
 
+local masked = include "families/masked_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 
-return {
+return masked {
   doc = "flash attention forward in exact fp32 on the FMA units",
   features = "batch-invariant+dropout+score",
   tile = { "br", "bc" },

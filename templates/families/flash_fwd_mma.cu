@@ -97,11 +97,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
 //| if l.parts then
-  const Range range = part_of(key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1), where);
+  const Range range = part_of($(pr.range_of("where.head", "where.row", "min(where.row + BR, row_count(p, sequence)) - 1")), where);
 //| else
-  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+  const Range range = $(pr.range_of("where.head", "where.row", "min(where.row + BR, row_count(p, sequence)) - 1"));
 //| end
 
+//| local far = math.max(c.stages_k, c.stages_v - 1) + (p.has_pages and 1 or 0)
+//| if pr.scans then
+//|   indented(2, pr.begin_score, "where.head")
+//|   indented(2, pr.begin_walk, "range", "where.head", "where.row", "min(where.row + BR, row_count(p, sequence)) - 1", far)
+//| end
   const element *const q = (const element *)p.q + sequence.q();
 //| if p.has_pages then
   const char *const k = (const char *)((const element *)p.k + where.kv_head * p.k_sh);
@@ -116,28 +121,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 
 //| if p.has_pages then
   // The pages of the blocks that are loaded next, found while the ones before are.
-  BlockPages k_pages = look_up(p, table, range.block_hi, range.key_lo, range.key_hi), v_pages = k_pages;
+  BlockPages k_pages = look_up(p, table, $(pr.later(0, "range.block_hi")), range.key_lo, range.key_hi), v_pages = k_pages;
 
 //| end
-  auto load_k = [&](int block, int stage) {
+//| local next = p.has_pages and pr.scans and ", int next" or ""
+  auto load_k = [&](int block, int stage$(next)) {
     if (block < range.block_lo) return;
     const int key = block * BC;
 //| if p.has_pages then
     load_pages<CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k_pages, k, k_page, k_stride, p.pages,
                                                         range.key_lo - key, range.key_hi - key);
-    k_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+    k_pages = look_up(p, table, $(pr.scans and "next" or "block - 1"), range.key_lo, range.key_hi);
 //| else
     load_tile<BC, CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k + key * k_stride, k_stride,
                                                            range.key_lo - key, range.key_hi - key);
 //| end
   };
-  auto load_v = [&](int block, int stage) {
+  auto load_v = [&](int block, int stage$(next)) {
     if (block < range.block_lo) return;
     const int key = block * BC;
 //| if p.has_pages then
     load_pages<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v_pages, v, v_page, v_stride, p.pages,
                                                              range.key_lo - key, range.key_hi - key);
-    v_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+    v_pages = look_up(p, table, $(pr.scans and "next" or "block - 1"), range.key_lo, range.key_hi);
 //| else
     load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
                                                                 range.key_lo - key, range.key_hi - key);
@@ -154,8 +160,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   }
 
 //| indented(2, pr.begin_dropout)
-//| indented(2, pr.begin_score, "where.head")
-  int block = range.block_hi;
+//| if not pr.scans then
+//|   indented(2, pr.begin_score, "where.head")
+//|   indented(2, pr.begin_walk, "range")
+//| end
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
     if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
@@ -174,25 +182,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     // still be under way.
 //| local SK, SV = c.stages_k, c.stages_v
 //| local wait_k, wait_v
-//| local function before(i) return i == 0 and "block" or "block - " .. i end
+//| local function before(i) return pr.later(i, i == 0 and "block" or "block - " .. i) end
+//| local function after(i) return p.has_pages and pr.scans and ", " .. pr.later(i + 1) or "" end
 //| if c.order == 2 then
 //|   wait_k = SK - 2
 //|   for i = 0, SK - 2 do
-    load_k($(before(i)), $(i));
-    load_v($(before(i)), $(i));
+    load_k($(before(i)), $(i)$(after(i)));
+    load_v($(before(i)), $(i)$(after(i)));
     cp_async_commit();
 //|   end
 //| else
 //|   wait_k, wait_v = 2 * (SK - 1), 2 * (SV - 1)
 //|   for i = -math.max(SK, SV - 1), -1 do
 //|     if i + SV - 1 >= 0 then
-    load_v($(before(i + SV - 1)), $(i + SV - 1));
+    load_v($(before(i + SV - 1)), $(i + SV - 1)$(after(i + SV - 1)));
 //|     end
 //|     if i > -math.max(SK, SV - 1) then
     cp_async_commit();
 //|     end
 //|     if i + SK >= 0 then
-    load_k($(before(i + SK)), $(i + SK));
+    load_k($(before(i + SK)), $(i + SK)$(after(i + SK)));
     cp_async_commit();
 //|     end
 //|   end
@@ -219,11 +228,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       cp_async_wait<$(wait_k)>();
       __syncthreads();
 //| if c.order == 2 then
-      load_k(block - (STAGES_K - 1), stage_k == 0 ? STAGES_K - 1 : stage_k - 1);
-      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      load_k($(pr.later(SK - 1, "block - (STAGES_K - 1)")), stage_k == 0 ? STAGES_K - 1 : stage_k - 1$(after(SK - 1)));
+      load_v($(pr.later(SV - 1, "block - (STAGES_V - 1)")), stage_v == 0 ? STAGES_V - 1 : stage_v - 1$(after(SV - 1)));
       cp_async_commit();
 //| else
-      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      load_v($(pr.later(SV - 1, "block - (STAGES_V - 1)")), stage_v == 0 ? STAGES_V - 1 : stage_v - 1$(after(SV - 1)));
       cp_async_commit();
 //| end
       float s[MB][NB][4];
@@ -231,14 +240,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| if c.order == 0 then
       cp_async_wait<$(wait_v)>();
       __syncthreads();  // V has arrived, K is free
-      load_k(block - STAGES_K, stage_k);
+      load_k($(pr.later(SK, "block - STAGES_K")), stage_k$(after(SK)));
       cp_async_commit();
 //| end
 //| indented(6, pr.scoring, "apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);")
 //| if p.align >= 4 then
-      if constexpr (MASKED) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+      if constexpr (MASKED) apply_mask(s, p, sequence$(pr.ends_argument), where.row + warp_row, block, at);
 //| else
-      if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
+      if (masked) apply_mask(s, p, sequence$(pr.ends_argument), where.row + warp_row, block, at);
 //| end
       softmax(s, o, state, $(pr.unit_log2));
 //| indented(6, pr.dropping, "drop(s, p, dropout, where, where.row + warp_row, block, at);")
@@ -247,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| if c.order == 1 then
       cp_async_wait<$(wait_v)>();
       __syncthreads();  // V has arrived, K is free
-      load_k(block - STAGES_K, stage_k);
+      load_k($(pr.later(SK, "block - STAGES_K")), stage_k$(after(SK)));
       cp_async_commit();
 //| end
       accumulate(o, probabilities, v_tiles + stage_v * V_TILE, at);
@@ -261,7 +270,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| if p.align >= 4 then
 //|   pr.walk("range", "step")
 //| else
+//|   if pr.scans then
+//|     pr.scan("step(code & 1);")
+//|   else
     for (; block >= range.block_lo; block--) step($(pr.is_cut("range")));
+//|   end
 //| end
     cp_async_wait<0>();
   }

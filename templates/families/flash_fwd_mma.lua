@@ -1,6 +1,7 @@
 -- flash_fwd_mma: flash attention forward with mma.sync, ldmatrix and cp.async, for sm_80 and later.
 -- Each warp owns 16 or 32 rows of a tile of B_r rows and walks the keys in blocks of B_c (FlashAttention-2, Dao 2023).
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -13,7 +14,7 @@ local edges = include "pairs/edges.lua"
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
-return {
+return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
@@ -175,12 +176,13 @@ return {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (n_mma + elements * ((beside and 4 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+      issue = (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
         + c.warps * (40 + 30 * mb)) * more,
-      smem_bytes = (fragments + copies) * (beside and 1.45 or 1.2) * more,
+      smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
-      tile_latency = 5200,
-      efficiency = beside and 0.7 or 0.83,
+      tile_latency = beside and 2650 or 5200,
+      hbm_speed = beside and 0.94 or 1,
+      efficiency = beside and 0.77 or 0.83,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

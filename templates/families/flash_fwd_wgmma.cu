@@ -33,7 +33,7 @@ constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 //| if l.consumer > l.regs then
-constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+constexpr int PRODUCER_REGISTERS = $(l.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
 //| end
 //| if c.rescale > 0 then
 // Lazy rescaling: a row's m may be below the true maximum by LAG in log2 units. Probabilities then reach 2^LAG, and O and l, which share
@@ -51,6 +51,9 @@ constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if pr.scans then
+constexpr int SMEM_CODES = $(l.codes);
+//| end
 //| if l.joined then
 // Buffers of K and V hold groups of eight rows, whose boxes of columns lie side by side or, where there is no such map, rows of box after
 // box: bytes from a group to the next, and from a box to the next.
@@ -84,6 +87,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "tiles/softmax.cu"
 
 //| include "wgmma/hopper_barriers.cu"
+//| pr.codes()
 //| include "work/hopper_scheduler.cu"
 
 //| if p.has_lengths then
@@ -94,7 +98,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "wgmma/hopper_products.cu"
 
-//| if pr.reads_ahead then
+//| if pr.staged then
+//|   include "wgmma/hopper_staged.cu"
+
+//| elseif pr.reads_ahead then
 //|   include "wgmma/hopper_ahead.cu"
 
 //| end
@@ -133,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * WGS + " .. (p.has_lengths and 3 or 2))
+//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged) and 3 or 2))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -143,6 +150,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
 //|     end
 //|   end
+//| end
+//| if pr.staged then
+#pragma unroll
+    for (int i = 0; i < STAGES_SCORE; i++) mbarrier_init(score_full(smem, i), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, i), 4 * WGS);
 //| end
     fence_barrier_init();
   }
@@ -155,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.consumer > l.regs then
     registers_give<PRODUCER_REGISTERS>();
 //| end
-//| if p.has_pages then
+//| if p.has_pages or pr.scans then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
@@ -172,6 +183,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|   end
 //| else
     if (warp == 2) grid_over();
+//| end
+//| if pr.staged then
+    if (warp == 3) produce_scores(p, smem);
 //| end
   } else {
 //| if l.consumer > l.regs then

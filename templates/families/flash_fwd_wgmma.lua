@@ -2,6 +2,7 @@
 -- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
 -- kernels for the second schedule).
 
+local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -10,23 +11,34 @@ local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
+local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
-local function registers(a, c)
+-- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
+-- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks.
+local function feeder_of(p, c)
+  if not edges.scans(p) then return c.feeder end
+  return c.feeder + ((edges.tables(p) or ""):find("mask_pairs") and 48 or 32)
+end
+local function registers(a, c, p)
   local wgs = c.br // 64
   local threads = 128 * (wgs + 1)
   local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
   local pool = launch * (wgs + 1) -- in units of 128
-  local consumer = math.max(launch, math.min(240, (pool - c.feeder) // wgs // 8 * 8))
+  local consumer = math.max(launch, math.min(240, (pool - feeder_of(p, c)) // wgs // 8 * 8))
   return launch, consumer
 end
 
 -- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
 -- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
 -- spilled would have found room without.
-local function matrices(p, c)
+-- Where these lie in shared memory they take none. packed: rows of several heads, of which they never do.
+local function matrices(p, c, packed)
   local program = program_cost(p)
+  if not packed and staged.wanted(p) then
+    return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
+  end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_ahead + lookups
@@ -59,25 +71,34 @@ local function departures(last)
   end, upto = unusual[last][1], search = true }
 end
 
--- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.
-local function buffers(p, c)
+-- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
+local function buffers(p, c, packed)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v }
   l.k = c.q_bufs * c.br * boxes * row
   l.v = l.k + c.stages_k * c.bc * boxes * row
   l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
+  if not packed and staged.wanted(p) then -- arrays of a score program
+    l.staged = staged.places(p, c)
+    l.staged.at = l.bytes
+    l.bytes = l.bytes + l.staged.stages * l.staged.bytes
+  end
   return l
 end
 
 -- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
 local function places(p, c)
-  local l = buffers(p, c)
+  local l = buffers(p, c, c.parts)
   l.wgs = c.br // 64
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
   if p.has_lengths then barriers = barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs) end
+  if l.staged then
+    l.staged.barriers = barriers
+    barriers = barriers + 2 * l.staged.stages
+  end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if c.parts then
@@ -90,8 +111,12 @@ local function places(p, c)
     l.counts = l.parts
   end
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
-  l.slot = l.ranges + ((edges.right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if edges.scans(p) then -- which block of keys each buffer of K holds
+    l.codes = l.bytes
+    l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
+  end
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
     l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
@@ -102,34 +127,104 @@ end
 -- What a block may take, where `ctas` share an SM.
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
--- How fast the copies of K and V feed the products, measured on an H100 at d = 136 to 248. Boxes of 16 and 32 columns take rows of 32 and
--- 64 bytes. Rows that begin between two sectors of the L2 take one sector more of each box's, but for blocks of a cluster, which share
--- them.
+-- Columns of so many that lie within whole sectors of the L2, of 32 bytes.
+local function in_sectors(p) return p.d % 16 == 0 and p.dv % 16 == 0 end
+
+-- How fast products take operands of narrow boxes, of rows of 32 and 64 bytes. Lengths: and of rows that begin between two sectors.
 local function feed_rate(p, c)
+  if not p.has_lengths then
+    local box = c.box == 16 and 0.82 or c.box == 32 and 0.98 or 1
+    return in_sectors(p) and box or box * (c.cluster > 1 and 0.9 or c.box == 32 and 0.8 or 1)
+  end
   local box = c.box == 16 and 0.55 or c.box == 32 and 0.89 or 1
-  if p.d % 16 == 0 and p.dv % 16 == 0 then return box end
-  return box * (c.cluster > 1 and 0.97 or c.box == 32 and 0.66 or 0.82)
+  return in_sectors(p) and box or box * (c.box == 32 and 0.66 or 0.82)
+end
+
+-- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes
+-- are short requests: on an H100 an SM was seen to take 1.3 sectors of 32 bytes in a clock by boxes of 64 columns, 1.15 by 32, one by 16.
+-- Rows that begin between two sectors take one more of each box's, but for blocks of a cluster, which share them.
+local function l2_speed(p, c, of_boxes)
+  if p.has_lengths then return of_boxes end
+  local filled = (p.d + p.dv) / (round_up(p.d, c.box) + round_up(p.dv, c.box))
+  local narrow = c.box == 16 and 0.45 or c.box == 32 and 0.68 or 1
+  return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
+end
+
+-- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
+-- One buffer of V keeps fewer of them under way.
+local function hbm_speed(p, c)
+  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+  return c.stages_v == 1 and 1 or 0.86
 end
 
 -- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
--- shows, of one warpgroup, and how much less of four. narrow: clocks for narrow boxes.
--- Dense: fitted to 8,170 timings of 362 random shapes on an H100. Lengths: to timings on an H200. The dense numbers took tiles of 128 rows
--- there where tiles of 64 are up to twice as fast.
+-- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
+-- one buffer of V. per_tile: clocks of a tile without persistent blocks. felt: see gen/work.h. narrow: clocks for narrow boxes.
+-- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
+-- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {
-    issue = 6.2, per_group = 490, latency = 400, tile = 210, alone = 1930, pair = 4400, first_bytes = 16,
-    shown = 0.285, shown_lone = 0.06, hidden_by_four = 0.2, l2_speed = 1.6, narrow = 0,
+    issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
+    shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
+    felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
-    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, first_bytes = 32,
-    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, l2_speed = 2, narrow = 640,
+    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
+    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
+    felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 
-return {
+-- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
+-- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
+-- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+-- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
+local function accumulators(packed)
+  return function(p, c, a)
+    local _launch, consumer = registers(a, c, p)
+    local others = 26
+    local masked = edges.cuts_right(p) or p.has_lengths
+    if masked and p.dv > 128 then others = 30 end
+    if edges.cuts_left(p) then others = 32 end
+    if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
+    if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
+    if edges.cuts_left(p) and p.has_lengths then others = 38 end
+    local need = matrices(p, c, packed) + others
+    if need <= consumer then return true end
+    return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
+  end
+end
+
+local function fits(packed)
+  return function(p, c, a)
+    local need, most = buffers(p, c, packed).bytes, shared_memory(a, c)
+    if need <= most then return true end
+    return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
+  end
+end
+
+local function convert(packed)
+  return function(p, c, a)
+    if c.convert == c.named.convert.early then return true end
+    if c.schedule == c.named.schedule.pingpong_exp then
+      return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+    end
+    -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
+    local _launch, consumer = registers(a, c, p)
+    local need = matrices(p, c, packed) + 30
+    if not edges.cuts_right(p) or need <= consumer then return true end
+    return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
+      " registers"
+  end
+end
+
+return masked {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  -- Constraints of families whose tiles have rows of several heads, in the place of those of the same name.
+  packed = { accumulators = accumulators(true), buffers = fits(true), convert = convert(true) },
+
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
 
@@ -165,7 +260,7 @@ return {
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
-    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.right(p) and not p.has_lengths -- see feed_rate()
+    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster)
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
@@ -177,7 +272,7 @@ return {
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
                          { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
-      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 })
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
@@ -212,41 +307,28 @@ return {
       return false, "how many tiles there are is known on the device alone"
     end, upto = "grid" },
     { "feeder", function(p, c, a)
-      if edges.left(p) and c.feeder < 32 then
+      if edges.cuts_left(p) and c.feeder < 32 then
         return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers"
       end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
       if p.has_lengths and c.feeder < 32 then
         return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
       end
-      local _launch, consumer = registers(a, c)
+      if staged.wanted(p) and not c.pack and c.feeder < 32 then
+        return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
+      end
+      local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
-          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
           if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
         end
       end
       return true
     end, upto = "feeder" },
-    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
-    -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
-    -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
-    -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
-    { "accumulators", function(p, c, a)
-      local _launch, consumer = registers(a, c)
-      local others = 26
-      local masked = edges.right(p) or p.has_lengths
-      if masked and p.dv > 128 then others = 30 end
-      if edges.left(p) then others = 32 end
-      if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
-      if edges.left(p) and (c.br == 64 or p.dv > 224) then others = 36 end
-      if edges.left(p) and p.has_lengths then others = 38 end
-      local need = matrices(p, c) + others
-      if need <= consumer then return true end
-      return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "bc", about = "registers" },
+    { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
-      local launch, need = registers(a, c), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },
@@ -257,32 +339,17 @@ return {
       if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
         return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
       end
-      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.left(p))) then return true end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.cuts_left(p))) then return true end
       return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
-    { "buffers", function(p, c, a)
-      local need, most = buffers(p, c).bytes, shared_memory(a, c)
-      if need <= most then return true end
-      return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
-    end, upto = "q_bufs", about = "shared memory" },
+    { "buffers", fits(false), upto = "q_bufs", about = "shared memory" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
-    { "convert", function(p, c, a)
-      if c.convert == c.named.convert.early then return true end
-      if c.schedule == c.named.schedule.pingpong_exp then
-        return false, "turns at the exponentials are for P that becomes 16-bit on the way"
-      end
-      -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
-      local _launch, consumer = registers(a, c)
-      local need = matrices(p, c) + 30
-      if not edges.right(p) or need <= consumer then return true end
-      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
-        " registers"
-    end, upto = "convert" },
+    { "convert", convert(false), upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
@@ -291,10 +358,15 @@ return {
       if c.ahead == 0 or c.grid > 0 and c.q_bufs == 2 then return true end
       return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
     end, upto = "ahead" },
+    { "scan", function(p, c)
+      if not edges.scans(p) or c.grid ~= c.named.grid.per_tile and c.cluster == 1 then return true end
+      return false, "the tile scheduler finds whether the score program's mask leaves a block of a tile"
+    end, upto = "cluster" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if staged.wanted(p) then return false, "arrays of a score program come by another way than K and V" end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
@@ -314,10 +386,10 @@ return {
   layout = function(p, c, a)
     local l = places(p, c)
     l.tma = true
-    l.masked = edges.right(p)
+    l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
     l.persistent = c.grid > 0
     -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
-    l.published = l.persistent and (l.masked or p.has_lengths)
+    l.published = l.persistent and (edges.cuts_right(p) or p.has_lengths)
     -- The first scores of a tile are issued beside the last P V of the tile before.
     l.ahead = c.ahead == 1
     -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
@@ -331,7 +403,7 @@ return {
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
-    l.skip_late = edges.left(p) and not l.ahead and c.schedule == 0
+    l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       -- One box brings all columns of a run where they fill the boxes of a row.
@@ -340,7 +412,8 @@ return {
     end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
-    l.regs, l.consumer = registers(a, c)
+    l.regs, l.consumer = registers(a, c, p)
+    l.feeder = feeder_of(p, c)
     return l
   end,
 
@@ -379,21 +452,23 @@ return {
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
-    issue = issue + math.floor(elements * program_cost(p).issue_ahead)
+    local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
+    if l.staged then program_issue, program_exps = staged.cost(p) end
+    issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    if c.stages_v == 1 then latency = latency + 470 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
     if c.cluster > 1 then latency = latency + 100 end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and fit.pair or fit.alone)
+    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or c.ctas > 1 and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Its first block of K and of V, which nothing hides.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // fit.first_bytes
+    tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
@@ -402,16 +477,19 @@ return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
-      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_cost(p).exps,
+      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_exps,
       issue = issue * more,
       efficiency = feed_rate(p, c),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
-      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone
-        or fit.shown + ({ [0] = l.wgs > 2 and 0.03 or 0, 0.01, 0.06 })[c.schedule] - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
-      l2_speed = fit.l2_speed,
+      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
+        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns, fit.exp_turns })[c.schedule]
+        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
+      felt = fit.felt,
+      l2_speed = l2_speed(p, c, fit.l2_speed),
+      hbm_speed = hbm_speed(p, c),
       regs = l.regs,
     }
   end,

@@ -2,6 +2,7 @@
 -- kernel of split keys the others. Each sequence's own length says which kernel takes it, on the device, so that none is computed in
 -- tiles of mostly empty rows, and none depends on its neighbours.
 
+local masked = include "families/masked_family.lua"
 local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a sequence are split
 
 -- The config of the kernel of split keys, which is not tuned but chosen by the size of a key. named: of the values of its tunables.
@@ -18,6 +19,7 @@ end
 
 -- prompt, few: the families of whole tiles and of split keys.
 return function(doc, prompt, few)
+  prompt, few = prompt.bare or prompt, few.bare or few
   local named = {}
   for _, t in ipairs(few.tunables) do
     named[t[1]] = {}
@@ -51,7 +53,7 @@ return function(doc, prompt, few)
     return kernel.holds, kernel.why
   end }
 
-  return {
+  return masked {
     doc = doc,
     rank = prompt.rank,
     features = "lengths+pages+batch-invariant+lse-strides+score",

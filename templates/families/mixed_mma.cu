@@ -1,3 +1,4 @@
+//| local edges = include "pairs/edges.lua"
 // fagen $(version), attention of batches of prompts and single tokens on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -13,3 +14,17 @@ namespace prompts {
 namespace few_rows {
 //| include "families/decode_kernel.cu"
 }  // namespace few_rows
+//| if edges.tables(p) then
+//|   c, l = {}, {}
+
+// Of all of them: the kernel before.
+namespace tables {
+//|   include "machine/prelude.cu"
+
+//|   include "pairs/sequence.cu"
+
+//|   include("pairs/pairs.lua").of(p, l).program()
+
+//|   include "pairs/mask_kernel.cu"
+}  // namespace tables
+//| end

@@ -66,7 +66,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
       if (row < sq && col < sk)
-        s[(long long)row * p.sk + col] = $(pr.sees("row", "col")) ? $(pr.score("sum[i][j]", "t.head", "row", "col")) : -infinity();
+//| local sees = pr.sees("row", "col") .. pr.and_sees("t.head", "row", "col")
+        s[(long long)row * p.sk + col] = $(sees) ? $(pr.score("sum[i][j]", "t.head", "row", "col")) : -infinity();
     }
 }
 
@@ -77,10 +78,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= sequence.sq()) return;
   float *const s = (float *)p.scores + t.scores + (long long)row * p.sk;
-  const int lo = $(pr.first_key("row")), hi = $(pr.last_key("row"));
+//| if pr.has_mask then indented(2, pr.begin_score, "t.head") end
+  $(pr.has_mask and "int" or "const int") lo = $(pr.first_key("row")), hi = $(pr.last_key("row"));
   float m = -infinity(), l = 0.f;
   for (int j = lo + lane; j <= hi; j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
+//| if pr.has_mask then
+  if (m == -infinity()) hi = lo - 1;  // no key that counts
+//| end
 //| if pr.has_sink then
   const float z = sink_of(p, sequence, t.head, row);
   m = fmaxf(m, z);
@@ -91,7 +96,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const float inverse = 1.f / l;
 //| indented(2, pr.begin_dropout, "(int)(t.batch * p.hq + t.head)")
   for (int j = lane; j < sequence.sk(); j += 32)
-    s[j] = $(pr.seen("j", "lo", "hi")) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
+//| local seen = pr.seen("j", "lo", "hi") .. pr.and_sees("t.head", "row", "j")
+    s[j] = $(seen) ? $(pr.exp("s[j]", "m")) * inverse$(pr.weight("number", "row", "j")) : UNSEEN;
 //| local keyless = pr.has_sink and "z" or "-infinity()"
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = hi < lo ? $(keyless) : $(pr.lse("m", "l"));
 }
@@ -104,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
   const int sq = sequence.sq();
   const element *const v = (const element *)p.v + sequence.v() + t.kv_head * p.v_sh;
   const float *const s = (const float *)p.scores + t.scores;
-  const Range range = key_range(p, sequence, t.row, min(t.row + TILE, sq) - 1);
+  const Range range = $(pr.range_of("t.head", "t.row", "min(t.row + TILE, sq) - 1"));
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   for (int c0 = 0; c0 < DV; c0 += TILE) {
     float sum[4][4] = {};

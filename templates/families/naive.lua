@@ -1,10 +1,12 @@
 -- naive: attention in three passes through memory, the baseline of the literature and the oracle of the tuner: S = scale Q K^T
 -- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
 
+local edges = include "pairs/edges.lua"
+local masked = include "families/masked_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 
-return {
+return masked {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
   features = "dropout+score",
   default = false,
@@ -33,7 +35,7 @@ return {
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
     local values = values_of(p)
-    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. values.program .. values.seen
+    return "q k v o lse scores " .. values.rows .. "scale hq group sq sk " .. (edges.tables(p) and "b " or "") .. values.program .. values.seen
   end,
 
   work = function(p, c, a, l)

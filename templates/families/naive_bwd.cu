@@ -77,6 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
           [&](int key, int i) { return seen(key0 + key) ? to_float(v[(key0 + key) * p.v_ss + i]) : 0.f; });
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
 //| indented(2, pr.begin_dropout)
+//| indented(2, pr.begin_score, "head")
   for (int i = 0; i < 4; i++) {
     const int row = row0 + 4 * y + i;
     if (row >= sq) continue;
@@ -84,11 +85,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
     for (int j = 0; j < 4; j++) {
       const int key = key0 + 4 * x + j;
       if (key >= sk) continue;
-      const bool visible = $(pr.sees("row", "key")) && lse != -infinity();
-      const float e = visible ? $(pr.probability_e(pr.score("s[i][j]"), "finite_lse(lse)")) : 0.f;
+      const bool visible = $(pr.sees("row", "key")) && lse != -infinity()$(pr.and_sees("head", "row", "key"));
+//| local score = pr.score_of_pair("s[i][j]", "head", "row", "key")
+//| indented(6, pr.begin_pair, "s[i][j]", "head", "row", "key")
+      const float e = visible ? $(pr.probability_e(score .. " * " .. pr.unit, "finite_lse(lse)")) : 0.f;
 //| indented(6, pr.dropping, "const bool kept = " .. pr.keeps("(int)(batch * p.hq + head)", "row", "key") .. ";")
       ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = $(pr.kept("e"));
-      ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? $(pr.dscore("e", pr.kept("dp[i][j]"), "delta")) : 0.f;
+      ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? $(pr.dscore(pr.bent("e"), pr.kept("dp[i][j]"), "delta")) : 0.f;
     }
   }
 }
@@ -151,3 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_co
       }
   }
 }
+//| if p.score and p.score.reads then
+
+//|   include "pairs/grad_operands.cu"
+//| end

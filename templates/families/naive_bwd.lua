@@ -3,7 +3,7 @@
 
 local backward = include "families/backward_family.lua"
 
-return {
+return backward.family({
   doc = "gradients of attention in passes, P and dS through memory, fp32 arithmetic",
   operation = "backward",
   features = backward.features,
@@ -14,7 +14,7 @@ return {
     { "tile", { 64 }, "rows and columns of a tile of a product" },
   },
 
-  supports = function(p, a) return true end,
+  supports = function(p, a) return backward.differentiates(p) end,
 
   constraints = {},
 
@@ -42,4 +42,4 @@ return {
     end
     return { backward.delta_work(p), product(p.d + p.dv, 8 * pairs), product(p.d, 4 * pairs), product(p.d + p.dv, 8 * pairs) }
   end,
-}
+})

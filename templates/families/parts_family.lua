@@ -1,8 +1,10 @@
 -- Long keys beside few tiles: a family of whole tiles whose rows are queries of all heads of a group, and whose tiles are cut into as
 -- many parts of their keys as the chip has room for (split_parts.cu, split_tile.cu).
 
+local masked = include "families/masked_family.lua"
 local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
+local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads that one tile of the fewest rows holds
@@ -18,6 +20,8 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 -- tunings on an H100, by 3 to 14 % for dv of 144 to 240 and 1 to 3 % for 256, with about so many values of V in a buffer. Where tiles of a
 -- head share keys in the L2 two were, and above so many columns 80 keys were 4 to 11 % faster than 64.
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
+-- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
+local ONE_V_OF_64 = 28672
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -47,6 +51,7 @@ end
 -- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, features)
   local tunables, constraints = {}, {}
+  whole = whole.bare or whole
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; " ..
@@ -54,6 +59,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do
+    local packed = whole.packed and whole.packed[t[1]]
+    if packed then t = { t[1], packed, upto = t.upto, about = t.about, search = t.search } end
     if not dropped[t[1]] then constraints[#constraints + 1] = t end
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
@@ -62,7 +69,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     -- Of 90 compiled with lengths, these alone spilled.
-    if c.feeder and p.has_lengths and edges.left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
+    if c.feeder and p.has_lengths and edges.cuts_left(p) and p.dv > 240 and c.br > 64 and c.bc > 64 then
       return false, "rows of several heads in a window beside " .. c.bc .. " keys and O of " .. p.dv .. " columns take too many registers"
     end
     return true
@@ -109,7 +116,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     return l
   end
 
-  return {
+  return masked {
     doc = doc,
     rank = whole.rank,
     tile = whole.tile,
@@ -152,12 +159,15 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
           if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
         end
-        local spills = edges.left(p) and p.dv > 240 -- eight bytes of 256 columns
-        if p.dv > WIDEST_COLUMNS and not spills then add_wider(WIDEST_KEYS, 2, "second_kernel") end
-        if rows > WIDE_ROWS then return end
-        local most = (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
-        for _, bc in ipairs({ most, most - 16 }) do
-          for _, combine in ipairs({ "second_kernel", "last_warp" }) do add_wider(bc, 1, combine) end
+        local spills = edges.cuts_left(p) and p.dv > 240 -- eight bytes of 256 columns
+        if p.dv > WIDEST_COLUMNS and not spills and at.br == WIDE_ROWS then add_wider(WIDEST_KEYS, 2, "second_kernel") end
+        if rows > 2 * WIDE_ROWS then return end
+        local most = at.br < WIDE_ROWS and ONE_V_OF_64 // (round_up(p.dv, 64) * 16) * 16
+          or (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
+        for _, bc in ipairs(at.br < WIDE_ROWS and { most } or { most, most - 16 }) do
+          for _, combine in ipairs(rows > WIDE_ROWS and { "second_kernel" } or { "second_kernel", "last_warp" }) do
+            add_wider(bc, 1, combine)
+          end
         end
       end
       for _, at in ipairs(whole.start(p, a)) do
@@ -170,7 +180,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
             add(at, with)
-            if at.br == WIDE_ROWS and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
+            local one = at.br == 64 and at.bc == 64 and at.ctas == 1 and rows > WIDE_ROWS
+            if (at.br == WIDE_ROWS or one) and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
           else
             add(at, { pack = 1 })
           end
@@ -214,12 +225,12 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     work = function(p, c, a, l)
       local first = whole.work(p, c, a, l, not l.walks) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
-      first.issue, first.efficiency = first.issue * 107 // 100, (first.efficiency or 1) * 0.94
+      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = first.latency - 770
+        first.latency = math.max(0, first.latency - 630)
       end
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
@@ -234,11 +245,11 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         end
       end
       first.cuts = parts
-      if parts > 1 then first.tile_latency = first.tile_latency + 4300 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
+      if parts > 1 then first.tile_latency = first.tile_latency + 5280 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = 4600 + (parts > 1 and 850 * ((parts + 7) // 8) or 0) } }
+                        latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
     end,
   }
 end

@@ -181,9 +181,9 @@ struct WarpRows {
                                          u32 v_tile) {
     float s[BR][SCORES];
     scores(s, k_tile);
-//| if pr.has_score then
-//|   indented(4, pr.begin_score, "tile.head")
-//|   indented(4, pr.apply, "dots", "s", "true")
+//| indented(4, pr.begin_score, "tile.head")
+//| if pr.of_pairs then
+//|   indented(4, pr.apply, "dots", "s", "true", "masked")
 //| end
     if (masked) {
 //| indented(6, pr.hide, "dots", "s", "-infinity()")

@@ -30,7 +30,7 @@ struct WarpRows {
     scores(s, q, k_tile, at);
 //| indented(4, pr.begin_score, "tile.head")
 //| indented(4, pr.scoring_by, "!masked", "s, p, scored, tile.row + row, block, at")
-    if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);
+    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);
     softmax(s, o, state, $(pr.unit_log2));
     u32 probabilities[MB][P_STEPS][4];
     to_fragments(probabilities, s);

@@ -28,6 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     }
   }
 //| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq) + head")
+//| indented(2, pr.begin_score, "head")
   int next = range.block_lo, next_stage = 0;
   auto load_next = [&] {
     if (next <= range.block_hi) {
@@ -60,13 +61,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
 //| indented(4, pr.dropping, "drop(ds, dropout, number, row0 + warp_row, block * BC, " .. pr.keep_scale .. ");")
     const bool masked = $(pr.is_cut("range"));
+//| local probability = pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")
+//| if pr.of_pairs then
+//|   probability = pr.bends and "bent(s[m][n][e], bends[m][n][e])" or "s[m][n][e]"
+//|   if pr.bends then
+    float bends[QB][NB_KEYS][4];
+//|   end
+//|   indented(4, pr.probabilities, "mma_queries", "s", "bends", "true")
+//| end
 #pragma unroll
     for (int m = 0; m < QB; m++)
 #pragma unroll
       for (int n = 0; n < NB_KEYS; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-          ds[m][n][e] = grad_score($(pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")), ds[m][n][e], delta[m][e / 2]);
+          ds[m][n][e] = grad_score($(probability), ds[m][n][e], delta[m][e / 2]);
     if (masked) {
 //|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }

@@ -1,6 +1,6 @@
 //| needs "c.lag?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| if pr.has_score then
+//| if pr.of_pairs then
 // Products become scores. row: the warp's first. CUT: keys past the last may be among them.
 template <bool CUT>
 __device__ __forceinline__ void apply_score(float (&s)[MB][NB][4], const Params &p, const ScoreTile &scored, int row, int block,
@@ -10,7 +10,7 @@ __device__ __forceinline__ void apply_score(float (&s)[MB][NB][4], const Params 
 
 //| end
 // Scores of keys that their query does not see become -inf. row: the warp's first.
-__device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
+__device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence$(pr.ends_type), int row, int block,
                                            const Lane &at) {
 //| indented(2, pr.hide, "mma", "s", "-infinity()")
 }

@@ -8,7 +8,22 @@ function edges.left(p) return p.mask == "window" end
 -- A later row sees all that an earlier one does, and more: tiles of rows become longer, tiles of keys shorter.
 function edges.grow(p) return edges.right(p) and not edges.left(p) end
 
+-- The same of blocks of keys: a score program's mask may cut them at both sides.
+local function has_mask(p) return p.score and p.score.has_mask or false end
+function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
+function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
+
+-- A mask may need tables of its operands, buffers of the workspace: their text, nil where there are none.
+local function tables(p) return has_mask(p) and p.score.tables or nil end
+local function lacks_tables(p) return tables(p) and p.has_no_workspace end
+function edges.tables(p) return not lacks_tables(p) and tables(p) or nil end
+-- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
+function edges.bounds(p) return has_mask(p) and not lacks_tables(p) end
+function edges.ends(p) return edges.bounds(p) and p.score.exact or false end
+function edges.scans(p) return edges.bounds(p) and not p.score.exact or false end
+
 function edges.of(pr, p)
+  pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)
   pr.right, pr.left, pr.grow = edges.right(p), edges.left(p), edges.grow(p)
 end
 

@@ -5,7 +5,7 @@
 // Whether four columns of a row of O hold what is not finite.
 __device__ __forceinline__ bool not_finite(float4 x) { return !(fmaf(x.x, 0.f, fmaf(x.y, 0.f, fmaf(x.z, 0.f, x.w * 0.f))) == 0.f); }
 
-//| if p.mask ~= "none" then
+//| if pr.right and not pr.has_mask then
 // As reached(), of four columns from `col` on.
 __device__ __forceinline__ bool columns_reached(const Params &p, const Sequence &sequence, int head, int query, int col) {
   const int kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
@@ -32,6 +32,7 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 //| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = first_key(sequence, query); key <= hi; key++) {
+//| indented(4, pr.pass_hidden, "head", "query", "key")
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll 4
@@ -55,7 +56,9 @@ __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence
   if (col >= DV) return sum;
   if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 //| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, " .. pr.unit_log2 .. ")"
-//| if p.mask ~= "none" then
+//| if pr.has_mask then
+  if ($(far)$(pr.and_seen("sum.m")) || not_finite(sum.o)) {
+//| elseif pr.right then
   if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {
 //| else
   if ($(far)) {

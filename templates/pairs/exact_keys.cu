@@ -48,7 +48,7 @@ __device__ __forceinline__ float element_of(const element *row, int col) { retur
 __device__ __forceinline__ bool sees_keys(const Sequence &sequence, int query) {
   return first_key(sequence, query) <= last_key(sequence, query);
 }
-//| if p.mask ~= "none" then
+//| if pr.cuts_right then
 
 // Of the keys beside those that a row sees some lie in blocks that are walked for it: those that rows less than this away see.
 constexpr int REACH = BR + BC;

@@ -23,6 +23,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 //| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
+//| indented(4, pr.pass_hidden, "head", "query", "key")
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll
@@ -45,7 +46,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
   return row;
 }
-//| if p.mask ~= "none" then
+//| if pr.right and not pr.has_mask then
 
 // Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
@@ -76,7 +77,7 @@ __device__ __forceinline__ void store_again(const Params &p, const Sequence &seq
       if ((int)threadIdx.x % 32 + 32 * n < DV) put((int)threadIdx.x % 32 + 32 * n, 0.f);
     return;
   }
-//| if p.mask ~= "none" then
+//| if pr.right and not pr.has_mask then
   if (!far && !reached(p, sequence, head, query)) return;
 //| end
   const RowState row = exact_row(p, sequence, head, query, put);

@@ -13,12 +13,23 @@
 //|   function pr.unseen(key, first, last) return ("%s > %s || %s < %s"):format(key, last, key, first) end
 //|   function pr.sees(query, key) return pr.seen(key, pr.first_key(query), pr.last_key(query)) end
 //|
-//|   -- Of one element: where the condition holds it becomes value.
+//|   -- Of one element: where the condition holds it becomes value, or what x, a function, prints.
 //|   local function set(of, x, value, condition)
+//|     if type(x) == "function" then return x(of, condition) end
 //|     if of.pair then
 const int $(of.pair);
 //|     end
 if ($(condition)) $(x)$(of.at) = $(value);
+//|   end
+//|   pr.set = set
+//|
+//|   -- Of a row, where a score program's mask has ends of its own: the first and last key that both leave. Rows past the last query see
+//|   -- what it sees.
+//|   local function ends_of(of)
+//|     pr.own_row(of.score.row)
+const int within = min(query, sequence.sq() - 1);
+const MaskEnds ends = mask_ends(p, scored, head, within);
+const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_key("within")), ends.hi);
 //|   end
 //|
 //|   -- The four ways to tell hidden pairs, by what threads know before they walk over the elements of a row.
@@ -27,6 +38,12 @@ if ($(condition)) $(x)$(of.at) = $(value);
 //|   -- The first and last key that a row's query sees, within the block.
 //|   function told.keys(of, x, value)
 //|     loops(of.outer, true, function()
+//|       if pr.ends then
+//|         ends_of(of)
+const int lo = from - block * BC, hi = upto - block * BC;
+//|         loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
+//|         return
+//|       end
 const int $(of.row);
 const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.query)) - block * BC;
 //|       loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
@@ -37,18 +54,23 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 //|   function told.bits(of, x, value)
 const int first = block * BC + 2 * t;
 //|     loops(of.outer, true, function()
-//|       if p.has_lengths then
+//|       if pr.ends then
+//|         ends_of(of)
+const int below_hi = columns_below(upto + 1 - first), below_lo = columns_below(from - first);
+//|       elseif p.has_lengths then
 // Rows past the last query see what it sees: of keys that only they would see nothing is known.
 const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
 //|       end
+//|       if not pr.ends then
 const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
-//|       if pr.left then
+//|       end
+//|       if pr.left and not pr.ends then
 const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       end
 //|       loops(of.words, true, function()
-//|         local front = pr.left and " & ~bits_below(below_lo - 32 * word)" or ""
+//|         local front = (pr.left or pr.ends) and " & ~bits_below(below_lo - 32 * word)" or ""
 const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|         loops(of.inner, true, function() set(of, x, value, "i < NS && !(seen >> bit & 1)") end)
 //|       end)
@@ -68,6 +90,10 @@ const int hi = sequence.diag_hi() - (key - row), lo = $(pr.left and "sequence.di
 const int last = sequence.sk() - 1 - key;
 //|       table.insert(hidden, of.key .. " > last")
 //|     end
+//|     if pr.has_score then
+const int rows = sequence.sq() - row;  // whatever the program makes of queries after the last
+//|       table.insert(hidden, of.query .. " >= rows")
+//|     end
 //|     loops(of.inner, true, function() set(of, x, value, table.concat(hidden, " || ")) end)
 //|   end
 //|
@@ -83,6 +109,10 @@ const int hi = sequence.diag_hi() - (key - row);
 const int lo = sequence.diag_lo() - (key - row);
 //|       hidden = of.query .. " < first || " .. of.query .. " > end"
 //|     end
+//|     if pr.has_score then
+const int rows = sequence.sq() - row - 2 * t;  // whatever the program makes of queries after the last
+//|       hidden = hidden .. (" || %s >= rows"):format(of.query)
+//|     end
 //|     loops(of.outer, true, function()
 const int $(of.row);
 //|       if pr.right then
@@ -96,5 +126,14 @@ const int end = $(of.key) - lo - 2 * t;  // the last of them
 //|   end
 //|
 //|   -- What x holds of hidden pairs becomes value: -infinity() of scores, 0.f of P and dS.
-//|   function pr.hide(layout, x, value, past) told[layouts[layout].told](layouts[layout], x, value, past) end
+//|   function pr.hide(layout, x, value, past)
+//|     told[layouts[layout].told](layouts[layout], x, value, past)
+//|   end
+//|   -- The same of P as an operand of 16-bit elements, which becomes 0.
+//|   function pr.hide_operand(layout, operand)
+//|     told[layouts[layout].told](layouts[layout], function(of, condition)
+const int $(of.pair);
+if ($(condition)) $(operand)[x / 2] &= x % 2 ? 0xffffu : 0xffff0000u;
+//|     end)
+//|   end
 //| end

@@ -23,6 +23,7 @@
 --   key, column    an element's key is their sum: key is the same for a thread, column a number once loops are unrolled
 --   distance       key - query of an element, from that of the warp's first row and the block's first key on, but for lanes; and t
 --   word           of arrays that are read ahead, two keys to a word, of which `e` is the key
+--   lse            of a row, in a kernel of the backward pass: its LSE in base 2
 --   shift          of a row, what its exponents are relative to, where scores become those at once
 --
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
@@ -78,6 +79,11 @@ layouts.mma_queries = {
     number = "number", query = "row + m * 16 + g", key = "key + n * 8 + 2 * t + e",
     at = layouts.mma.quad.at,
   },
+  score = {
+    loops = { "int n = 0; n < NB_KEYS; n++", "int e = 0; e < 2; e++", "int m = 0; m < QB; m++", "int h = 0; h < 2; h++" },
+    row = "row0 + warp_row + m * 16 + h * 8 + g", key = "block * BC + 2 * t", column = "n * 8 + e", lse = "lse[m][h]",
+    at = "[m][n][2 * h + e]",
+  },
 }
 
 -- mma.sync transposed, in the kernel of dK and dV, x[KB][NB_ROWS][4].
@@ -96,6 +102,11 @@ layouts.mma_keys = {
   kept = {
     loops = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
     at = "[m][n][e]", bit = "kept.bits[m][n / 8] >> (n % 8 * 4 + e)",
+  },
+  score = {
+    loops = { "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 2; e++", "int m = 0; m < KB; m++", "int h = 0; h < 2; h++" },
+    row = "row + n * 8 + 2 * t + e", key = "key + g", column = "m * 16 + h * 8", lse = "pairs[n].lse[e]",
+    at = "[m][n][2 * h + e]",
   },
 }
 
@@ -142,6 +153,11 @@ layouts.wgmma_keys = {
     loops = { "int x = 0; x < NS; x++" },
     at = "[x]", bit = "kept.bits[x / 32] >> x % 32",
     operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16 * 2",
+  },
+  score = {
+    loops = { "int n = 0; n < BR / 8; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },
+    row = "row + n * 8 + 2 * t + e", key = "key + warp_key + g", column = "h * 8", lse = "lse[2 * n + e]",
+    at = "[4 * n + 2 * h + e]",
   },
 }
 

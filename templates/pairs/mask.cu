@@ -1,4 +1,5 @@
-//| needs "c.pack? l.pack?"
+//| needs "c.pack? l.pack? l.rows_from? l.rows_upto?"
+//| local edges = include "pairs/edges.lua"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- which keys a row, a tile and a block see ----
 
@@ -23,5 +24,16 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int i) { retur
 __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return sequence.sk() - 1; }
 //| end
 
-//| pr.key_range()
-//| pr.program()
+//| if pr.has_mask then
+//|   pr.program()
+
+//|   pr.key_range()
+//|   pr.mask_blocks()
+//|   if edges.tables(p) and not l.rows_upto and not l.rows_from then
+
+//|     include "pairs/mask_kernel.cu"
+//|   end
+//| else
+//|   pr.key_range()
+//|   pr.program()
+//| end

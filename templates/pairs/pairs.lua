@@ -12,6 +12,7 @@ local parts = {
   include "pairs/score.lua",
   include "pairs/program.cu",
   include "pairs/ranges.cu",
+  include "pairs/scan.cu",
 }
 
 local pairs = {}

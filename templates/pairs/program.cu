@@ -1,9 +1,10 @@
-//| needs "c.pack? l.pack? l.tma?"
+//| needs "c.pack? l.pack? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
+//| local edges = include "pairs/edges.lua"
 //|
 //| local function print_lines(lines)
 //|   for _, line in ipairs(lines) do
@@ -14,6 +15,7 @@ $(line)
 //| return function(pr, p, l)
 //|   local program = p.score
 //|   local has_score, has_sink = program and program.has_score, program and program.has_sink
+//|   local has_mask = program and program.has_mask
 //|   local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
 //|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
@@ -24,7 +26,12 @@ $(line)
 //|     local unit = program.unit
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
-//|   pr.has_score, pr.has_sink = has_score, has_sink
+//|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
+//|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
+//|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
+//|   -- Whether gradients of scores take another factor on their way to the product.
+//|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -33,6 +40,11 @@ $(line)
 
 // ---- the score program ----
 //|     print_lines(program.helpers())
+//|     if has_mask and edges.bounds(p) then
+
+//|       include "pairs/intervals.cu"
+//|       print_lines(program.mask_helpers())
+//|     end
 //|     if has_sink then
 // The score of the key that a row's sum has beside its own, whose value is 0.
 __device__ __forceinline__ float score_sink(const Params &p, int b, int h, int row, int off, int sq, int sk) {
@@ -42,25 +54,76 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
   return score_sink(p, $(number), (int)head, (int)query, $(off), sequence.sq(), sequence.sk());
 }
 //|     end
-//|     if not has_score then return end
+//|     if not has_score and not has_mask then return end
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(program.members(packed())) do
+//|     for _, member in ipairs(has_score and program.members(packed(), pr.bends) or {}) do
+  $(member);
+//|     end
+//|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
   $(member);
 //|     end
 };
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, program.fill(packed()))
+//|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
+//|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
   return t;
 }
+//|     if has_mask then
+// Whether the program's mask lets a row's query see key + column. CUT: the key may be past the last.
+template <bool CUT>
+__device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column) {
+//|       print_lines(program.mask(packed()))
+}
+//|     end
+//|     if has_mask then
+// The keys that the mask leaves to queries i0 to i1 of heads h0 to h1: to some of them none outside of lo to hi; to each all of full_lo to
+// full_hi.
+struct MaskBounds {
+  int lo, hi, full_lo, full_hi;
+};
+__device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1) {
+//|       if edges.bounds(p) then
+//|         print_lines(program.mask_bounds())
+//|       else
+  return {0, t.sk - 1, 1, 0};  // without a workspace nothing is known of the mask's operands
+//|       end
+}
+//|     end
+//|     if pr.ends then
+// Of a row: the first and the last key that the mask leaves.
+struct MaskEnds {
+  int lo, hi;
+};
+__device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_ends())
+}
+//|     end
+//|     if edges.scans(p) then
+// What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_class())
+}
+//|     end
+//|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
 template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
 //|     print_lines(program.pair(packed()))
 }
+//|     if pr.bends then
+// The same, and the derivative of the score by x * p.scale.
+template <bool CUT>
+__device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
+                                                 float &bend) {
+//|       print_lines(program.bend(packed()))
+}
+// What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
+__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
+//|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
 //|       ahead = ahead .. (", float a%d"):format(of.node)
@@ -100,8 +163,8 @@ __device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile
 // row that has seen no key is relative to 0.
 __device__ __forceinline__ float sink_exponent(float z, float m, float scale_log2, float scale) {
 //|     local log2e = "1.44269504088896341f"
-  if (m == -infinity()) return z * $(log2e);
-  return is_far(m, scale_log2) ? fmaf(-m, scale, z) * $(log2e) : $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  const float far = fmaf(-m, scale, z) * $(log2e), near = $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
+  return m == -infinity() ? z * $(log2e) : is_far(m, scale_log2) ? far : near;
 }
 // What it adds to l: of +inf NaN, as of a score. Where it outweighs all keys by far, 1 / l is small enough for an O of 0 in any type.
 __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2, float scale) {
@@ -110,19 +173,21 @@ __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2,
 }
 // LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
-  if (l == l && (row.m == -infinity() || sink_exponent(z, row.m, scale_log2, scale) > 64.f)) return z;
-  return log_sum_exp(row, l, scale);
+  const float lse = log_sum_exp(row, l, scale);
+  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > 64.f)) ? z : lse;
 }
 //|   end
 //|
 //|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
 //|   function pr.begin_score(head)
-//|     if not has_score then return end
+//|     if not has_score and not has_mask then return end
 const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   -- As a parameter of functions, and as an argument.
 //|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
 //|
+//|   -- The last of the heads of a tile whose first is `head`.
+//|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end
 //|   -- A row's query and head.
 //|   function pr.own_row(row)
 //|     if packed() then
@@ -132,14 +197,17 @@ const int query = $(row), head = scored.h;
 //|     end
 //|   end
 //|
-//|   -- Whether a kernel that can reads arrays before the product is there.
-//|   pr.reads_ahead = has_score and l.tma and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
+//|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
+//|   pr.staged = has_score and l.staged
+//|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
 //|
-//|   -- Of a tile: products become scores. cut: whether keys past the last may be in it; "exponents": they become those, less the shift of
-//|   -- the layout's rows; "ahead": arrays were read, two keys to a word of the layout. Kernels without a program do not call it.
-//|   function pr.apply(layout, x, cut)
+//|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it,
+//|   -- and pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read,
+//|   -- two keys to a word of the layout. masked: where `cut` does not tell of the mask's pairs, what does. Kernels without a program do
+//|   -- not call it.
+//|   function pr.apply(layout, x, cut, masked)
 //|     local of, ahead = layouts[layout].score, ""
 //|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
 //|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
@@ -156,20 +224,78 @@ const int query = $(row), head = scored.h;
 //|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
 //|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
 //|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
+//|       if has_score then
 $(x)$(of.at) = $(call);
+//|       end
+//|       if has_mask and not pr.ends and cut ~= "exponents" then
+//|         local hides = masked or cut == "ahead" and "CUT" or cut
+//|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
+//|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
+//|       end
 //|     end)
 //|   end
-//|   -- Statements of a kernel's own where scores are a program's.
+//|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
+//|   -- of the tile.
+//|   function pr.apply_staged(x, stage, row)
+//|     local of, arguments = layouts.wgmma.score, {}
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
+//|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
+//|       else
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|         local word = ("v%d[2 * i + h]"):format(n)
+//|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
+//|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+// From the distance of the first key and the thread's second row on.
+const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
+const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+float2 before$(n) = load_shared_float2(from$(n));
+//|       arguments[n] = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|     end
+//|     local ahead = ""
+//|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end
+//|     if program.of_distance then ahead = ahead .. ", " .. arguments[program.of_distance] end
+#pragma unroll
+for (int m = 0; m < NS / 8; m++) {
+//|     for _, tile in ipairs(l.staged.tiles) do
+//|       local n = tile.node
+//|       if tile.of.wide then
+  const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
+                       load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
+//|       else
+  u32 v$(n)[4];
+  ldmatrix_x4(v$(n), from$(n) + m * 32);
+//|       end
+//|     end
+//|     for _, line in ipairs(l.staged.lines) do
+//|       local n = line.node
+  const float2 v$(n)[3] = {before$(n), load_shared_float2(from$(n) + m * 64 + 32), load_shared_float2(from$(n) + m * 64 + 64)};
+  before$(n) = v$(n)[2];
+//|     end
+//|     indented(2, loops, { "int i = 0; i < 2; i++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+const int n = 2 * m + i;
+//|       pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at)$(ahead));
+//|     end)
+}
+//|   end
+//|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
-//|     for _, statement in ipairs(has_score and { ... } or {}) do
+//|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
 $(statement)
 //|     end
 //|   end
-//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last. beside: arrays
-//|   -- were read ahead.
+//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
+//|   -- mask hides no pair. beside: arrays were read ahead.
 //|   function pr.scoring_by(whole, arguments, beside)
-//|     if not has_score then return end
-//|     if beside and program.cuts_beside or not beside and program.cuts then
+//|     if not pr.of_pairs then return end
+//|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
   apply_score<false>($(arguments));
 else
@@ -182,14 +308,95 @@ apply_score<false>($(arguments));
 //|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
 //|   -- Of one pair: an expression.
 //|   function pr.score_of(product, head, row, key)
+//|     if not has_score then return product end
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
+//|   end
+//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds.
+//|   function pr.and_sees(head, row, key)
+//|     return has_mask and (" && score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key) or ""
+//|   end
+//|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
+//|   function pr.pass_hidden(head, row, key)
+//|     if not has_mask then return end
+if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
+//|   end
+//|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
+//|   -- there is nothing to compute again.
+//|   function pr.and_seen(m) return has_mask and (" && %s != -infinity()"):format(m) or "" end
+//|
+//|   -- ---- of the backward pass ----
+//|
+//|   -- Of one pair: statements before score_of_pair() and bent() are asked for, of a kernel in which `scored` is.
+//|   function pr.begin_pair(product, head, row, key)
+//|     if not pr.bends then return end
+float bend;
+const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key), 0, $(product), bend);
+//|   end
+//|   -- The score in its unit, pr.unit.
+//|   function pr.score_of_pair(product, head, row, key)
+//|     return pr.bends and "bent_score" or has_score and pr.score_of(product, head, row, key) or product
+//|   end
+//|   function pr.bent(probability) return pr.bends and ("bent(%s, bend)"):format(probability) or probability end
+//|
+//|   -- Where a thread comes from one head to the next.
+//|   function pr.begin_scores(head)
+//|     if not pr.of_pairs then return end
+ScoreTile scored = score_tile(p, sequence, (int)($(head)));
+//|   end
+//|   function pr.next_scores(condition)
+//|     if not pr.of_pairs then return end
+if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
+//|   end
+//|
+//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair.
+//|   local function probability_of(of, x, bend, cut)
+//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, of.column)
+//|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
+//|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
+//|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
+//|     local probability = pr.probability(score, pr.unit_log2, of.lse)
+//|     if pr.slopes and not pr.bends then
+//|       probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
+//|     end
+//|     return has_mask and ("score_sees<true>(%s) ? %s : 0.f"):format(place, probability) or probability
+//|   end
+//|   -- Of a tile: products become P; derivatives go to `bends`.
+//|   function pr.probabilities(layout, x, bends, cut)
+//|     local of = layouts[layout].score
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut));
+//|     end)
+//|   end
+//|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
+//|   function pr.bent_operand(layout, x, operand, cut)
+//|     local of = layouts[layout].score
+//|     loops({ of.loops[1] }, true, function()
+float probability[4];
+//|       loops({ of.loops[2], of.loops[3] }, true, function()
+//|         pr.own_row(of.row)
+float bend;
+probability[2 * h + e] = $(probability_of(of, x, "bend", cut));
+//|         if program.bend_is_finite and not has_mask then
+$(x)$(of.at) = probability[2 * h + e] * bend;
+//|         else
+$(x)$(of.at) = bent(probability[2 * h + e], bend);
+//|         end
+//|       end)
+$(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1] = pack2(probability[2], probability[3]);
+//|     end)
 //|   end
 //|
 //|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
 //|   function pr.add_sink(l, m, head, query, scale_log2, scale)
 //|     if not has_sink then return end
 const float z = sink_of(p, sequence, $(head), $(query));
-$(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
+//|     pr.join_sink(l, m, "z", scale_log2, scale)
+//|   end
+//|   -- The same of one that is known.
+//|   function pr.join_sink(l, m, z, scale_log2, scale)
+//|     if not has_sink then return end
+$(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
 //|   end
 //|   -- LSE of a row whose l has the sink's term.
 //|   function pr.log_sum_exp(state, l, z, scale, scale_log2)
@@ -198,7 +405,10 @@ $(l) += sink_weight(z, $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit))
 //|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
 //|   end
 //|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
-//|   function pr.beyond(m) return (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2) end
+//|   function pr.beyond(m)
+//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2)
+//|     return finite .. pr.and_seen(m)
+//|   end
 //|   -- LSE of a row that sees no key.
 //|   function pr.keyless_lse(head, query)
 //|     return has_sink and ("sink_of(p, sequence, %s, %s)"):format(head, query) or "-infinity()"

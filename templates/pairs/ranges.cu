@@ -13,6 +13,23 @@ struct Range {
   int block_lo, block_hi;  // blocks that hold them
   int full_lo, full_hi;    // exclusive bounds of the blocks that need no mask
 };
+//|   if pr.has_mask then
+// head: the first of those that the rows are of.
+__device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int head, int first_row, int last_row) {
+  const int i0 = query_of(p, first_row), i1 = query_of(p, last_row), last = max(sequence.sq() - 1, 0);
+  const MaskBounds seen = mask_bounds(p, score_tile(p, sequence, head), head, $(pr.last_head("head")), min(i0, last), min(i1, last));
+  Range r;
+  r.key_lo = max(first_key(sequence, i0), seen.lo);
+  r.key_hi = min(last_key(sequence, i1), seen.hi);
+  r.block_lo = r.key_lo / BC;
+  r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
+  // What every row sees.
+  const int all_lo = max(first_key(sequence, i1), seen.full_lo), all_hi = min(last_key(sequence, i0), seen.full_hi);
+  r.full_lo = all_hi < all_lo ? r.block_hi : min(r.block_hi, (all_lo + BC - 1) / BC - 1);
+  r.full_hi = all_hi < all_lo ? r.full_lo + 1 : max(r.full_lo + 1, (all_hi + 1) / BC);
+  return r;
+}
+//|   else
 __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int first_row, int last_row) {
   const int i0 = query_of(p, first_row), i1 = query_of(p, last_row);
   Range r;
@@ -29,6 +46,11 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   return r;
 }
 //|   end
+//|   end
+//|   -- The call: head is the first of the rows' heads.
+//|   function pr.range_of(head, first, last)
+//|     return ("key_range(p, sequence, %s%s, %s)"):format(pr.has_mask and head .. ", " or "", first, last)
+//|   end
 //|
 //|   -- Whether an edge may cut the block, and whether every row sees all of it.
 //|   function pr.is_cut(range) return ("block >= %s.full_hi || block <= %s.full_lo"):format(range, range) end
@@ -36,9 +58,13 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
 //|
 //|   -- Calls step(cut) for `block` and all blocks of a range to the left of it; each of the loops has code of its own.
 //|   function pr.walk(range, step)
+//|     if pr.scans then
+//|       pr.scan(("if (code & 1) %s(Constant<true>{}); else %s(Constant<false>{});"):format(step, step))
+//|       return
+//|     end
     for (; block >= max($(range).full_hi, $(range).block_lo); block--) $(step)(Constant<true>{});
     for (; block > max($(range).full_lo, $(range).block_lo - 1); block--) $(step)(Constant<false>{});
-//|     if pr.left then
+//|     if pr.cuts_left then
     for (; block >= $(range).block_lo; block--) $(step)(Constant<true>{});
 //|     end
 //|   end
@@ -71,14 +97,19 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
 //|   end
   const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
 //|   if l.parts then
-  const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);
+  const Range loaded = part_of($(pr.range_of("where.head", "where.row", "min(where.row + BR, rows) - 1")), where);
 //|   else
-  const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+  const Range loaded = $(pr.range_of("where.head", "where.row", "min(where.row + BR, rows) - 1"));
 //|   end
-  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
-  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
+  const Range own = $(pr.range_of("where.head", "row", "max(row, min(row + 64, rows) - 1)"));
 //|   local last = "max(own.block_lo, loaded.block_lo)"
-//|   if l.parts then
+//|   if pr.scans then  -- what is loaded
+  const int first = max(loaded.block_hi, loaded.block_lo);
+//|     last = "loaded.block_lo"
+//|   else
+  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
+//|   end
+//|   if l.parts and not pr.scans then
 //|     last = "min(max(own.block_lo, loaded.block_lo), first)"
 //|   end
   return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo,
@@ -143,23 +174,24 @@ __device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row
 //|   if pr.left then
   if (key - (row + PART - 1) < sequence.diag_lo()) return false;
 //|   end
-  return key + 16 * KB <= sequence.sk() && row < sequence.sq();
+  return key + 16 * KB <= sequence.sk() && row$(pr.has_score and " + PART <=" or " <") sequence.sq();
 }
 //|   end
 //|
 //|   -- The same of a warpgroup's 64 keys from `key` on and a block of BR queries from `row` on, as the lines of a function.
 //|   function pr.whole_block()
   const int last = sequence.sk() - 1 - key;
+//|   local rows = pr.has_score and " && row + BR <= sequence.sq()" or ""
 //|   if not pr.right then
-  const bool whole = 63 <= last;
+  const bool whole = 63 <= last$(rows);
 //|   else
   // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
   const int hi = sequence.diag_hi() - (key - row);
 //|     if pr.left then
   const int lo = sequence.diag_lo() - (key - row);
-  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
+  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo$(rows);
 //|     else
-  const bool whole = 63 <= min(hi, last);
+  const bool whole = 63 <= min(hi, last)$(rows);
 //|     end
 //|   end
 //|   end

@@ -31,11 +31,11 @@ struct Sequence {
   __device__ __forceinline__ int map_batch_k() const { return p.cu_seqlens_k != nullptr ? 0 : index; }
 //|     end
 //|   end
-//|   if not l.tma or p.op == "forward" then
+//|   if not l.tma or p.op == "forward" or p.score and p.score.reads then
   // Before its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
   __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
 //|   end
-//|   if l.tma and p.op ~= "forward" then
+//|   if l.tma and p.op ~= "forward" and not (p.score and p.score.reads) then
 //|   elseif p.has_pages then
   // From a page to the next.
   __device__ __forceinline__ long long k_page() const { return p.k_sb; }
@@ -163,7 +163,7 @@ struct Sequence {
 //|     end
   __device__ __forceinline__ int map_key(int key) const { return key - p.key_base; }
 //|   end
-//|   if not l.tma or p.op == "forward" then
+//|   if not l.tma or p.op == "forward" or p.score and p.score.reads then
   // Before its first row, in elements of the tensor.
   __device__ __forceinline__ long long q() const { return batch * p.q_sb; }
   __device__ __forceinline__ long long k() const { return batch * p.k_sb; }

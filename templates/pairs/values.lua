@@ -1,5 +1,7 @@
 -- values: the names for `params` that many families have. The order of a struct's members is that of these lists.
 
+local edges = include "pairs/edges.lua"
+
 local FORWARD = { "q", "k", "v", "o" }
 local BACKWARD = { "q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v" }
 
@@ -17,7 +19,9 @@ return function(p)
   v.rows = v.strides .. v.strides_of_lse .. v.sequences .. v.dropout
 
   -- Of a score program: its operands, and where its sequences' diagonals are, where it asks.
-  v.program = p.score and "score " .. (p.score.off and (p.has_lengths and "off " or "relative off ") or "") or ""
+  local tables = ""
+  for name in (edges.tables(p) or ""):gmatch("([%w_]+) int32") do tables = tables .. name .. " " end
+  v.program = p.score and "score " .. tables .. (p.score.off and (p.has_lengths and "off " or "relative off ") or "") or ""
   v.scores = "scale scale_log2 b hq hkv group sq sk " .. v.program
   -- Which pairs are seen: of each sequence by its own lengths, or of all.
   v.seen = p.has_lengths and "total_q total_k relative shift_lo shift_hi " or "diag_lo diag_hi "

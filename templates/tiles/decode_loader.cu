@@ -20,6 +20,10 @@ struct Loader {
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
+//| if pr.scans then
+  MaskIterations classes;
+  Tile tile;
+//| end
 //| if paged then
   long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
@@ -40,7 +44,12 @@ struct Loader {
     iteration = walk.iteration;
     if (walk.left <= 0) return;
     const Sequence sequence = sequence_of(p, walk.batch);
+//| if pr.scans then
+    tile = tile_of(p, sequence, walk);
+    classes = MaskIterations();
+//| else
     const Tile tile = tile_of(p, sequence, walk);
+//| end
     first_block = tile.first_block;
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
@@ -147,7 +156,14 @@ struct Loader {
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
     const int key = (first_block + iteration * GROUPS + group) * BC;
+//| if pr.scans then
+    const int is = classes.at(iteration, [&](int iteration) {
+      return class_of(p, sequence_of(p, walk.batch), tile, first_block + iteration * GROUPS + group);
+    });
+    if (is != 0) {
+//| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
+//| end
 //| if paged then
       copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
       copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);
@@ -166,7 +182,7 @@ struct Loader {
     }
   }
 };
-//| if l.pdl and not p.has_lengths then
+//| if l.pdl and not p.has_lengths and not pr.has_mask then  -- which keys are seen tell operands of a program's mask
 
 // Earlier work in the CUDA stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way
 // to the L2, where later writes find them.
@@ -190,7 +206,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
 }
 //| end
-//| if l.pdl and p.has_lengths and not p.has_batch_invariant then
+//| if l.pdl and p.has_lengths and not p.has_batch_invariant and not pr.has_mask then
 
 // The same, by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
 // transfer alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.

@@ -1,5 +1,6 @@
 //| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
 //| local wk = include("work/work.lua").of(p, l)
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- D = rowsum(dO O) - dLSE, the step before the backward pass ----
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
@@ -47,12 +48,24 @@ __device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiec
 }
 
 //| if l.delta_pad or l.pairs then
+//|   if pr.unit == "p.scale" then
 // LSE in base 2, rounded once: its product with scale_log2 / scale, which is log2(e) but for the rounding of scale_log2. With plain log2(e)
 // a large score and its LSE would end up further apart. Of scales that have no reciprocal scores are small.
 __device__ __forceinline__ float lse_log2(const Params &p, float lse) {
   const float rest = fmaf(-LOG2E, p.scale, p.scale_log2) * reciprocal_approx(p.scale);  // of LOG2E
   return finite_lse(fmaf(lse, LOG2E, p.scale > 1e-30f && p.scale < 1e30f ? lse * rest : 0.f));
 }
+//|   else
+// LSE in base 2, rounded once, as the score that it is taken away from.
+__device__ __forceinline__ float lse_log2(const Params &p, float lse) {
+//|     if pr.unit == "1.f" then
+  return finite_lse(lse * LOG2E);
+//|     else
+  const float unit = $(pr.unit), rest = fmaf(-LOG2E, unit, $(pr.unit_log2)) * reciprocal_approx(unit);  // of LOG2E
+  return finite_lse(fmaf(lse, LOG2E, unit > 1e-30f && unit < 1e30f ? lse * rest : 0.f));
+//|     end
+}
+//|   end
 //| end
 
 __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {

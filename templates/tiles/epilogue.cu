@@ -25,8 +25,8 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
-      if (real && is_far(state[m][h].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
-//| if pr.right then
+      if (real && is_far(state[m][h].m, $(pr.unit_log2)) && sees_keys(sequence, (int)at.query)$(pr.and_seen("state[m][h].m"))) far |= 1u << (2 * m + h);
+//| if pr.cuts_right then
       int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
       for (int v = 0; v < VB; v++) top = max(max(top, __float_as_int(o[m][v][2 * h])), __float_as_int(o[m][v][2 * h + 1]));

@@ -111,6 +111,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| indented(4, pr.dropping,
 //|   "int number = unit.batch * p.hq + " .. first .. ";  // of the head at hand among those of all sequences",
 //|   "Kept kept = kept_of(p, number, key, blocks.lo * BR);")
+//| indented(4, pr.begin_scores, first)
     mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence();
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
@@ -124,7 +125,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     for (int item = 0;; item++) {
       const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
-      probabilities(s, a, columns, p, sequence, key, block * BR);
+      probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
 //| indented(6, pr.dropping, "drop(a, kept);")
       load_columns(columns, rows + BR * 4);
       wgmma_fence(a);
@@ -145,6 +146,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| indented(6, pr.dropping,
 //|   "kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
       if (item == items - 1) break;
+//| indented(6, pr.next_scores, "block == blocks.lo")
       if (item > 1) grad_q.next(p, blocks);
       Ring<STAGES> next = ring;
       next.next();

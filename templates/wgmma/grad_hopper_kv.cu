@@ -174,16 +174,51 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
   }
 }
 
+//| if not pr.of_pairs then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
   for (int i = 0; i < NS; i++) s[i] = $(pr.probability("s[i]", "p.scale_log2", "lse[i / 4 * 2 + i % 2]"));
 }
+//| end
 // P^T of pairs that the mask hides becomes 0.
 __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
 //| indented(2, pr.hide, "wgmma_keys", "s", "0.f")
 }
+//| if pr.bends then
+// The same of P^T as an operand.
+__device__ __forceinline__ void hide(u32 (&a)[NS / 2], const Sequence &sequence, int key, int row) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
+//|   indented(2, pr.hide_operand, "wgmma_keys", "a")
+}
+//| end
+//| if pr.of_pairs then
+//|   local becomes = pr.bends and "an operand, and in its place what dP^T - D is multiplied by" or "P^T, and the same as an operand"
+// S^T becomes $(becomes): keys from `key` on, queries from `row` on, the warpgroup's first. CUT: some pairs are hidden, or of queries or
+// keys past the last, whatever the program makes of those.
+template <bool CUT>
+__device__ __forceinline__ void score_probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
+                                                    const ScoreTile &scored, const Sequence &sequence, int key, int row) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
+//|   if pr.bends then
+//|     indented(2, pr.bent_operand, "wgmma_keys", "s", "a", "CUT")
+  if (CUT) hide(s, sequence, key, row), hide(a, sequence, key, row);
+//|   else
+//|     indented(2, pr.probabilities, "wgmma_keys", "s", nil, "CUT")
+  if (CUT) hide(s, sequence, key, row);
+  pack_rows(a, s);
+//|   end
+}
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row, const ScoreTile &scored) {
+//|   pr.whole_block()
+  if (whole)
+    score_probabilities<false>(s, a, lse, p, scored, sequence, key, row);
+  else
+    score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
+}
+//| else
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
@@ -199,6 +234,7 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
     pack_rows(a, s);
   }
 }
+//| end
 // dP^T becomes dS^T, which is packed.
 __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
 #pragma unroll

@@ -67,6 +67,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| indented(6, pr.dropping,
 //|   "const int number = unit.batch * p.hq + first_head(p, unit) + member;  // of the head among those of all sequences",
 //|   "Kept kept = kept_of(p, number, key, own.lo * BR);")
+//| indented(6, pr.begin_score, "first_head(p, unit) + member")
       grad_s.begin(p, warp, unit, member, own.lo, key / 64);
       wait_for(ring);
       wgmma_fence();
@@ -79,7 +80,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         const bool last = block == own.hi;
         wgmma_wait<1>(s);  // and dK of the block before
         if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-        probabilities(s, a, columns, p, sequence, key, block * BR);
+        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
 //| indented(8, pr.dropping, "drop(a, kept);")
         load_columns(columns, rows + BR * 4);
         wgmma_fence(a);

@@ -41,6 +41,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
     int block = blocks.lo;
+//| indented(4, pr.begin_scores, "first_head(p, unit)")
 //| indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
 #pragma unroll 1
     for (int item = 0;; item++) {
@@ -49,7 +50,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
-      probabilities(s, a, lse, p, sequence, key0, block * BR);
+      probabilities(s, a, lse, p, sequence, key0, block * BR$(pr.scored));
       release(q_empty(smem, ring.at));
       if (handed) named_wait(P_EMPTY, 256);
       handed = true;
@@ -69,6 +70,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
         release(grad_o_used);
         break;
       }
+//| indented(6, pr.next_scores, "block == blocks.lo")
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       wgmma_fence();
       issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));

@@ -37,6 +37,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     $(release_keys)(v_empty(smem, v.at));
     v.next();
   };
+//| if pr.staged then
+  Ring<STAGES_SCORE> stages;
+  auto release_stage = [&] {
+    release(score_empty(smem, stages.at));
+    stages.next();
+  };
+//| end
 
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
@@ -130,6 +137,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.ahead then
   bool begun = false;  // the scores of the tile's first block are there
 //| end
+//| if pr.scans then
+  int code = 0;  // of the block at hand
+//| end
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
@@ -137,8 +147,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| indented(4, pr.begin_score, "where.head")
 //| if pr.reads_ahead then
     ScoreAhead ahead;
-    auto read = [&](int block) {
-      read_ahead(ahead, p, scored, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto read = [&](int $(pr.scans and "code" or "block")) {
+//|   local block, is_whole = pr.scans and "code >> CODE_BLOCK" or "block", pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(block), t, $(is_whole));
     };
 //| end
 //| if p.has_dropout then
@@ -161,6 +172,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn
       pingpong_pass(wg);
 //| end
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      release_stage();
+//| end
     };
     auto skip_v = [&] {
       mbarrier_wait(v_full(smem, v.at), v.parity);
@@ -177,19 +192,41 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release(q_empty(smem, q.at, wg));
       q.next();
 #pragma unroll 1
+//| if pr.scans then
+      for (bool last = false; !last;) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
+        skip_k(), skip_v();
+      }
+//| else
       for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+//| end
       continue;
     }
+//| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+//| if pr.scans then
+    // Blocks that a code tells to be whole need no mask.
+    auto mask = [&](int code) {
+      const int block = code >> CODE_BLOCK;
+//| else
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
-//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t" .. (pr.reads_ahead and ", ahead" or "")
-//| indented(6, pr.scoring_by, pr.is_whole("keys"), arguments, pr.reads_ahead)
-      if ($(pr.is_whole("keys"))) return;
-      apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+//| end
+//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
+//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//| end
+//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
+//| if pr.staged then
+      release_stage();
+//| end
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| if l.relative and pr.slopes then
-    auto exponents = [&](int block) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, block, t, $(pr.is_whole("keys")));
+    auto exponents = [&](int $(pr.scans and "code" or "block")) {
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));
     };
 //| end
 //| if l.skip_late then

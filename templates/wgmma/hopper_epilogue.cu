@@ -41,6 +41,9 @@
 //|   end
         mbarrier_wait(q_full(smem, q.at, wg), q.parity);
         mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+        code = (int)load_shared(code_at(smem, k.at));
+//| end
 //|   if l.pingpong_products then
         pingpong_wait(wg);
 //|   end
@@ -79,7 +82,7 @@
       }
 //| elseif l.skip_late then
       trailing = block - keys.loaded_lo;
-//| elseif pr.left then
+//| elseif pr.cuts_left and not pr.scans then
 #pragma unroll 1
       for (; block > keys.loaded_lo; block--) skip_k(), skip_v();
 //| end

@@ -2,8 +2,16 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
+//| local next = pr.scans and "code" or "block - 1"
+//| if pr.scans then
+      while ((code & CODE_LAST) == 0) {
+//| else
       for (; block > keys.last; block--) {
+//| end
         mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+        code = (int)load_shared(code_at(smem, k.at));
+//| end
 //| if l.pingpong_products then
         pingpong_wait(wg);
 //| end
@@ -17,10 +25,10 @@
 //| if l.pingpong_products then
         pingpong_pass(wg);
 //| end
-//| indented(8, pr.reading, "read(block - 1);")
+//| indented(8, pr.reading, "read(" .. next .. ");")
         wgmma_wait<1>(s);
         release_k();
-        $(l.relative and pr.slopes and "exponents" or "mask")(block - 1);
+        $(l.relative and pr.slopes and "exponents" or "mask")($(next));
 //| if l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
 //| else
@@ -30,5 +38,5 @@
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
-//| indented(8, pr.dropping, "drop_block(block - 1);")
+//| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
       }

@@ -8,16 +8,22 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
 // column 8n + 2t + e of the block.
-__device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence, int row, int block, int t) {
+//| local scored = pr.ends_type
+__device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
-//| if pr.has_score then
+//| if pr.of_pairs then
 
 // Before that products become scores. CUT: keys past the last may be among them.
 template <bool CUT>
 __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block,
-                                            int t$(pr.reads_ahead and ", const ScoreAhead &ahead" or "")) {
-//|   indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
+                                            int t$(pr.reads_ahead and ", const ScoreAhead &ahead" or pr.staged and ", u32 stage, int wg" or "")) {
+//|   if pr.staged then
+  const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//|     indented(2, pr.apply_staged, "s", "stage", "tile_row")
+//|   else
+//|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
+//|   end
 }
 //|   if l.relative and pr.slopes then
 // Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
@@ -29,7 +35,7 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
     return;
   }
   apply_score<true>(s, p, scored, row, block, t);
-  apply_mask(s, p, sequence, row, block, t);
+  apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
 #pragma unroll
   for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
 }

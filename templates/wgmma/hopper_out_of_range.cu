@@ -49,11 +49,23 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
     __syncwarp();
     if (lane == 0) mbarrier_arrive(full);
   };
+//| if pr.scans then
+  grid_wait();
+//| end
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = tiles.sequence(p, smem);
+//| if not pr.scans then
     tiles.done(smem, true);
     if (keys.loaded_hi < keys.loaded_lo) continue;
+//| else
+    if (keys.loaded_hi < keys.loaded_lo) {
+      tiles.done(smem, true);
+      continue;
+    }
+//|   indented(4, pr.begin_published)
+    MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//| end
 //| if not l.split then
     const int wg = partial_warpgroup(sequence, where.row);
     if (wg >= 0) {
@@ -65,8 +77,13 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
 //| end
     // Of the blocks in between all rows are the sequence's own.
 #pragma unroll 1
+//| if pr.scans then
+    for (int code; (code = blocks.next(look)) >= 0;) {
+      const OwnRows own = own_rows(sequence, code >> 1);
+//| else
     for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
       const OwnRows own = own_rows(sequence, block);
+//| end
       if (!own.all()) {
         const u32 tile = smem + SMEM_V + v * V_TILE;
         wait(v_landed(smem, v), v_parities, v);
@@ -76,5 +93,8 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
       }
       if (++v == STAGES_V) v = 0;
     }
+//| if pr.scans then
+    tiles.done(smem, true);
+//| end
   }
 }

@@ -61,6 +61,20 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 }
 //| end
 
+//| local function load_k()
+//|   if l.joined_k then
+        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
+//|   else
+        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
+//|   end
+//| end
+//| local function load_v()
+//|   if l.joined_v then
+        load_joined<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, p, v_run, where.kv_head, p.v_sh, lane);
+//|   else
+        load_runs<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, v_run, where.kv_head, lane);
+//|   end
+//| end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
@@ -72,6 +86,40 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = tiles.sequence(p, smem);
+//| if pr.scans then
+//|   indented(4, pr.begin_published, true)
+    TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+    // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before, and its pages
+    // are looked up before the waits.
+    Run next = {0, -1}, v_run = next;
+    int before = -1, code = -1, after;
+    bool first = true;
+#pragma unroll 1
+    do {
+      after = first || code >= 0 ? blocks.next(look) : -1;
+      if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
+      first = false;
+      const Run k_run = next;
+      if (after >= 0) next = Runs(p, sequence, after >> CODE_BLOCK, lane).look_up();
+      if (code >= 0) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        if (lane == 0) store_shared(code_at(smem, k.at), (u32)code | (after < 0 ? (u32)CODE_LAST : 0u));
+//|   load_k()
+        k.next();
+        if (lane == 0 && after < 0) mbarrier_arrive(tile_loaded(smem));
+      }
+      if (before >= 0) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+        const u32 full = own_rows(sequence, before >> CODE_BLOCK).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//|   load_v()
+        v.next();
+      }
+      v_run = k_run;
+      before = code;
+      code = after;
+    } while (code >= 0 || before >= 0);
+    tiles.done(smem, true);
+//| else
     tiles.done(smem, true);
     if (keys.loaded_hi < keys.loaded_lo) {
       if (lane == 0) mbarrier_arrive(tile_loaded(smem));
@@ -88,24 +136,17 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       }
       if (block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-//| if l.joined_k then
-        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
-//| else
-        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
-//| end
+//|   load_k()
         k.next();
         if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
       }
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
-//| if l.joined_v then
-        load_joined<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, p, v_run, where.kv_head, p.v_sh, lane);
-//| else
-        load_runs<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, v_run, where.kv_head, lane);
-//| end
+//|   load_v()
         v.next();
       }
     }
+//| end
   }
 }

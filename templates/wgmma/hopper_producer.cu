@@ -25,6 +25,62 @@ __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full
   tma_load(to, map, full, column, key, head, batch);
 //| end
 }
+//| if pr.scans then
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  TileQueue tiles;
+  Tile where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+//| indented(4, pr.begin_published, true)
+    TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+    // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
+    int before = -1, code = -1, after;
+    bool first = true;
+#pragma unroll 1
+    do {
+      after = first || code >= 0 ? blocks.next(look) : -1;
+      if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
+      first = false;
+      if (code >= 0) {
+        if (lane == 0) {
+          mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+          store_shared(code_at(smem, k.at), (u32)code | (after < 0 ? (u32)CODE_LAST : 0u));
+          mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+          for (int box = 0; box < BOXES; box++)
+            load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX,
+                      sequence.map_key((code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
+          if (after < 0) mbarrier_arrive(tile_loaded(smem));
+        }
+        k.next();
+      }
+      if (before >= 0) {
+        if (lane == 0) {
+          mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+//| if p.has_lengths then
+          const u32 full = own_rows(sequence, before >> CODE_BLOCK).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| end
+          mbarrier_expect($(v_full), V_TILE);
+#pragma unroll
+          for (int box = 0; box < BOXES_V; box++)
+            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key((before >> CODE_BLOCK) * BC),
+                      where.kv_head, sequence.$(batch_k)());
+        }
+        v.next();
+      }
+      before = code;
+      code = after;
+      __syncwarp();
+    } while (code >= 0 || before >= 0);
+    tiles.done(smem, true);
+  }
+}
+//| else
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
@@ -72,6 +128,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   }
 }
 //| end
+//| end
 
 //| if l.split then
 //|   include "wgmma/hopper_packed_queries.cu"
@@ -88,7 +145,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) continue;
 //| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
-//| if not pr.right or l.pingpong_softmax then
+//| if not pr.cuts_right or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the

@@ -2,7 +2,9 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
-//| if l.ahead and l.masked then
+//| local at = pr.scans and "code" or "block"
+//| if pr.scans then  -- which block it is says its code
+//| elseif l.ahead and l.masked then
       int block = begun ? keys.first : keys.loaded_hi;
 //| else
       int block = keys.loaded_hi;
@@ -11,13 +13,16 @@
 #pragma unroll 1
       for (; block > keys.first; block--) skip_k(), skip_v();
 //| end
-//| indented(6, pr.reading, "read(block);")
+//| if not pr.scans then indented(6, pr.reading, "read(block);") end
 //| local to = l.ahead and "  " or ""
 //| if l.ahead then
       if (!begun) {
 //| end
       $(to)mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       $(to)mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+      $(to)code = (int)load_shared(code_at(smem, k.at));
+//| end
 //| if l.pingpong_products then
       $(to)pingpong_wait(wg);
 //| end
@@ -32,9 +37,10 @@
 //| if l.ahead then
       }
 //| end
-      mask(block);
+//| if pr.scans then indented(6, pr.reading, "read(code);") end
+      mask($(at));
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
-//| indented(6, pr.dropping, "drop_block(block);")
+//| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
 //| if l.q_lent then
       if (owed) return_q();
 //| end

@@ -1,6 +1,7 @@
 //| needs "c.o_path c.rescale l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
+//| local z_type, z_of = pr.has_sink and ", float z" or "", pr.has_sink and ", z" or ""
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
@@ -10,19 +11,19 @@
 
 // Of one of a thread's rows; l is the whole row's.
 //| if p.has_lengths then
-__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const Sequence &sequence, const RowState &state, float l,
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const Sequence &sequence, const RowState &state, float l$(z_type),
                                           int row, int t) {
 //| else
-__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l, int row, int t) {
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l$(z_type), int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //| end
 //| if l.pack == 1 then
   const Row at = row_of(p, where, row);
   if (p.lse != nullptr && t == 0 && row < row_count(p, sequence))
-    p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state", "l", "sink_of(p, sequence, at.head, at.query)", scale, log2_scale));
+    p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state", "l", "z", scale, log2_scale));
 //| else
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
-    p.lse[sequence.lse(where.head, row)] = $(pr.log_sum_exp("state", "l", "sink_of(p, sequence, where.head, row)", scale, log2_scale));
+    p.lse[sequence.lse(where.head, row)] = $(pr.log_sum_exp("state", "l", "z", scale, log2_scale));
 //| end
 }
 
@@ -34,8 +35,8 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
-    if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)) again |= 1u << h;
-//| if pr.right then
+    if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+//| if pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
@@ -89,7 +90,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
 //|   end
-    store_lse(p, where, $(sequence)state[h], l, i, t);
+    store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
 //|   if l.pack == 1 then
     const bool real = i < row_count(p, sequence);
     const Row at = row_of(p, where, i);
@@ -130,7 +131,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| if late then
 // Whether one of this thread's rows may be such: of rows that see no key, too.
 __device__ __forceinline__ bool maybe_again(const RowState (&state)[2], const float (&o)[NO], float scale_log2) {
-//|   if pr.right then
+//|   if pr.cuts_right then
   int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
   for (int n = 0; n < NO / 2; n++) top = max(max(top, __float_as_int(o[2 * n])), __float_as_int(o[2 * n + 1]));
@@ -152,6 +153,12 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   end
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
   float l[2], inverse[2];
+//|   if pr.has_sink then
+  float z[2];  // on its way first
+#pragma unroll
+  for (int h = 0; h < 2; h++)
+    z[h] = sink_of(p, $(p.has_lengths and "sequence" or "sequence_of(p, where.batch)"), where.head, row + warp_row + lane / 4 + 8 * h);
+//|   end
 //|   if not pr.has_sink then
 #pragma unroll
   for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h])$(pr.out_scale);
@@ -167,7 +174,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     l[h] = quad_sum(state[h].l);
-//|     indented(4, pr.add_sink, "l[h]", "state[h].m", "where.head", "first + lane / 4 + 8 * h", log2_scale, scale)
+//|     indented(4, pr.join_sink, "l[h]", "state[h].m", "z[h]", log2_scale, scale)
     inverse[h] = reciprocal(l[h])$(pr.out_scale);
   }
 //|   end
@@ -227,6 +234,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   // After the fence, which would wait until memory has it.
 #pragma unroll
   for (int h = 0; h < 2; h++)
-    if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+    if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h]$(pr.has_sink and ", z[h]" or ""), row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

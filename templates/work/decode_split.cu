@@ -283,6 +283,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequenc
   t.kv_head = walk.kv_head;
   t.head = walk.kv_head * p.group;
   t.first_block = first_block_of(sequence);
-  t.range = key_range(p, sequence, t.row, min(t.row + BR, t.rows) - 1);
+  t.range = $(pr.range_of("t.head", "t.row", "min(t.row + BR, t.rows) - 1"));
   return t;
 }
+//| pr.class_of()

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.masked l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -80,7 +80,7 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
     const uint4 rows = load_shared_x4(slot + 16);
     const int index = load_shared(slot + 12);
-//|       if l.masked then
+//|       if pr.right then
     const uint4 diagonals = load_shared_x4(slot + 32);
     return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w, (int)diagonals.x, (int)diagonals.y};
 //|       else
@@ -110,10 +110,28 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   local function publish_sequence()
         store_shared(to + 16, make_uint4(sequence.first_q, sequence.first_k, sequence.length_q, sequence.length_k));
-//|     if l.masked then
+//|     if pr.right then
         store_shared(to + 32, make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0));
 //|     end
 //|   end
+//|   -- The right end of what is loaded: the first block that the program's mask leaves, or none.
+//|   local function first_block()
+//|     if not pr.scans then return end
+      int loaded_hi = keys.loaded_hi;
+      {
+        const int end = min(where.row + BR, row_count(p, sequence)) - 1;
+        MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+        const int code = blocks.next([&](int block) {
+          return block_class(p, sequence, where.head, where.row, end, where.row, end, 0, 0, block);
+        });
+        loaded_hi = code < 0 ? keys.loaded_lo - 1 : code >> 1;
+      }
+//|   end
+//|   local loaded_hi = pr.scans and "loaded_hi" or "keys.loaded_hi"
+//|   local first = pr.scans and "loaded_hi < keys.loaded_lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
+//|   -- With a scan all lanes are needed.
+//|   local some, own, wg = " && lane < WGS", "", "lane"
+//|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
   auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
@@ -127,26 +145,31 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     }
 //|   end
 //|   if p.has_lengths then
-    if (where.row >= 0 && lane < WGS) {
+    if (where.row >= 0$(some)) {
       const Sequence sequence = sequence_of(p, where.batch);
 //|     if early then
       if (lane == 0) {
 //|       publish_sequence()
       }
 //|     end
-      const KeyRange keys = key_range_of(p, sequence, where, lane);
+      const KeyRange keys = key_range_of(p, sequence, where, $(wg));
+//|     first_block()
       if (lane == 0) {
 //|     if not early then publish_sequence() end
-        store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+        store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
       }
-      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   elseif l.published then
-    if (where.row >= 0 && lane < WGS) {
-      const KeyRange keys = key_range_of(p, where, lane);
-      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
-      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+    if (where.row >= 0$(some)) {
+      const KeyRange keys = key_range_of(p, where, $(wg));
+//|     if pr.scans then
+      const Sequence sequence = sequence_of(p, where.batch);
+//|     end
+//|     first_block()
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
+      $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   end
@@ -164,6 +187,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   if p.has_lengths then
   grid_wait();
   TileOrder order(p, smem);
+//|   elseif pr.has_mask and not l.split then
+  grid_wait();  // ranges are found of what the program reads
 //|   end
 //|   local total, tile = "p.total", "tile_of(p, tile)"
 //|   if l.split and not p.has_lengths then

@@ -1,6 +1,7 @@
 /* tensors: a case's operands in device memory. */
 #include "tensors.h"
 #include "gen/error.h"
+#include "gen/pairs.h"
 #include "gen/problem.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
@@ -150,6 +151,9 @@ static fa_status follow(fa_case_tensors *t)
     fa_expected e = { .row = NULL };
     call.problem.op = after->op;
     call.sequences = fa_case_tensors_ragged(t) ? &t->sequences : NULL;
+    call.score = &t->score;
+    call.relative = t->c.diagonal == FA_BOTTOM_RIGHT;
+    call.off = fa_offset_of(t->c.diagonal, t->c.offset);
     for (int i = 0; i < after->n; i++) {
         int own = fa_operand_index(t->op, after->operand[i].name);
         call.in[i] = own >= 0 && !after->operand[i].output ? t->dense[own] : NULL;
@@ -175,6 +179,8 @@ fa_status fa_case_tensors_open(fa_case_tensors *t, fa_context *ctx, const fa_cas
 {
     *t = (fa_case_tensors){ .ctx = ctx, .c = *c, .op = fa_operation_find(c->problem.op), .args = fa_case_args(c) };
     fa_status st = find_sequences(t);
+    if (st == FA_OK)
+        st = fa_score_operands_draw(&t->score, &t->c.problem, &t->sequences.sizes, &t->c.scalars, t->c.seed, t->c.strided_score);
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
         if (fa_case_has(&t->c, i) && output_of(t->op, i) < 0)
             st = open_tensor(t, i);
@@ -183,8 +189,6 @@ fa_status fa_case_tensors_open(fa_case_tensors *t, fa_context *ctx, const fa_cas
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
         if (output_of(t->op, i) >= 0)
             st = open_tensor(t, i);
-    if (st == FA_OK)
-        st = fa_score_operands_draw(&t->score, &t->c.problem, &t->sequences.sizes, &t->c.scalars, t->c.seed, t->c.strided_score);
     if (st == FA_OK)
         st = fa_score_operands_upload(&t->score, ctx, fa_context_driver(ctx));
     fa_score_operands_set(&t->score, &t->args);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define THREADS_MOST 8
+#define HIDDEN 0x1p1000       /* in the place of a score */
 #define BEYOND 0x1.fffffep127 /* the largest number of fp32 */
 #define WORK_OF_A_THREAD 2e6  /* multiply-adds worth starting one for */
 
@@ -57,6 +58,12 @@ static double program_value(const fa_attention *a, fa_score_root root, const ope
 static bool has_root(const fa_attention *a, fa_score_root root)
 {
     return a->program && a->ir->root[root] >= 0;
+}
+
+/* Of a key that the mask of the launch leaves: whether the program's leaves it, too. */
+static bool seen(const fa_attention *a, const operands *at, int64_t key)
+{
+    return !has_root(a, FA_SCORE_ROOT_MASK) || program_value(a, FA_SCORE_ROOT_MASK, at, key, 0) != 0;
 }
 
 /* -inf where there is none. */
@@ -113,17 +120,24 @@ static void exact_row(job *j, const operands *at, double *s)
 {
     const fa_attention *a = j->a;
     double sink = sink_of(a, at), m = sink, l = 0, *o = j->o + at->out;
+    int64_t keys = 0; /* that count: with a mask of the program a row whose scores are all -inf is as one that sees no key */
     for (int64_t key = at->first; key <= at->last; key++) {
+        s[key] = HIDDEN;
+        if (!seen(a, at, key))
+            continue;
         const float *k = key_row(a, at, a->k, a->d, key);
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
         s[key] = scored(a, x * (double)a->scale, at, key);
         m = fmax(m, s[key]);
+        keys += s[key] != -INFINITY || !has_root(a, FA_SCORE_ROOT_MASK);
     }
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
-    for (int64_t key = at->first; key <= at->last; key++) {
+    for (int64_t key = at->first; key <= at->last && keys; key++) {
+        if (s[key] == HIDDEN)
+            continue;
         const float *v = key_row(a, at, a->v, a->dv, key);
         double p = exp(s[key] - m);
         l += p;
@@ -134,7 +148,7 @@ static void exact_row(job *j, const operands *at, double *s)
     l += sink == -INFINITY ? 0 : exp(sink - m);
     for (int32_t i = 0; i < a->dv && l > 0; i++)
         o[i] /= l;
-    j->lse[at->lse] = at->last < at->first ? sink : m + log(l);
+    j->lse[at->lse] = !keys ? sink : m + log(l);
 }
 
 static void tanh_row(job *j, const operands *at)
@@ -144,6 +158,8 @@ static void tanh_row(job *j, const operands *at)
     off.program.tanh_off = FA_TANH_OFF;
     double most = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
+        if (!seen(a, at, key))
+            continue;
         const float *k = key_row(a, at, a->k, a->d, key);
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
@@ -251,6 +267,9 @@ static void naive_row(job *j, const operands *at, float *s)
     double p2 = 0, step2 = 0;
     operands off = *at; /* of an approximate tanh, in the one direction or the other */
     for (int64_t key = at->first; key <= at->last; key++) {
+        s[key] = -INFINITY;
+        if (!seen(a, at, key))
+            continue;
         const float *k = key_row(a, at, a->k, a->d, key);
         float x = 0;
         for (int32_t i = 0; i < a->d; i++)
@@ -261,11 +280,13 @@ static void naive_row(job *j, const operands *at, float *s)
         m = fmaxf(m, s[key]);
     }
     for (int64_t key = at->first; key <= at->last; key++)
-        l += s[key] = expf(s[key] - m);
+        l += s[key] = has_root(a, FA_SCORE_ROOT_MASK) && s[key] == -INFINITY ? 0 : expf(s[key] - m);
     l += sink == -INFINITY ? 0 : expf(sink - m);
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
+        if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
+            continue;
         const float *v = key_row(a, at, a->v, a->dv, key);
         float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;

@@ -2,6 +2,7 @@
 #include "oracle_backward.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/derive.h"
 #include "sim/sim.h"
 #include "verify/operands/number.h"
 #include <math.h>
@@ -20,6 +21,8 @@ typedef struct job {
     double *dq, *dk, *dv; /* exact */
     float *naive_dq, *naive_dk, *naive_dv;
     int dtype, o_dtype, grad_dtype;
+    fa_score_ir *ir; /* of a program, with the derivative of its score by the product, bend; NULL: there is none */
+    int bend;
     _Atomic int64_t next; /* of b * hkv units: a sequence's key/value head with its group */
     atomic_bool oom;
 } job;
@@ -29,8 +32,40 @@ typedef struct row {
     int64_t q, lse; /* row of [rows, hq] tensors; index of LSE */
     int64_t k;      /* the sequence's first row of [rows, hkv] tensors, times hkv, plus the head */
     int64_t first, last;
-    int64_t head, query; /* b hq + h; in its sequence */
+    int64_t head, query;   /* b hq + h; in its sequence */
+    fa_score_data program; /* of its sequence; where there is one */
 } row;
+
+/* A score, and what it changes by with its product; of a pair that the program's mask hides -inf and 0. */
+typedef struct score {
+    double value, bend;
+} score;
+
+static score scored(const job *j, const row *r, double tanh_off, int64_t key, double s)
+{
+    double value[FA_SCORE_ROOM];
+    int root = j->ir ? j->ir->root[FA_SCORE_ROOT_SCORE] : -1, mask = j->ir ? j->ir->root[FA_SCORE_ROOT_MASK] : -1;
+    if (root < 0 && mask < 0)
+        return (score){ s, 1 };
+    fa_score_data data = r->program;
+    data.tanh_off = tanh_off;
+    fa_score_pair pair = { r->head / j->a->of.hq, r->head % j->a->of.hq, r->query, key, s };
+    if (mask >= 0 && fa_score_eval(j->ir, mask, &data, &pair, value) == 0)
+        return (score){ -INFINITY, 0 };
+    if (root < 0)
+        return (score){ s, 1 };
+    fa_score_eval(j->ir, j->bend > root ? j->bend : root, &data, &pair, value);
+    return (score){ value[root], value[j->bend] };
+}
+
+/* -inf where there is none. */
+static double sink_of(const job *j, const row *r)
+{
+    double value[FA_SCORE_ROOM];
+    int root = j->ir ? j->ir->root[FA_SCORE_ROOT_SINK] : -1;
+    fa_score_pair pair = { r->head / j->a->of.hq, r->head % j->a->of.hq, r->query, 0, 0 };
+    return root < 0 ? -INFINITY : fa_score_eval(j->ir, root, &r->program, &pair, value);
+}
 
 static const float *at(const float *x, int64_t index, int32_t width)
 {
@@ -50,23 +85,26 @@ static double sized(double x, bool terms)
     return terms ? fabs(x) : x;
 }
 
-/* p: room for the probabilities of a row; o: of dv. */
+/* p: room for the probabilities of a row, and for the derivatives of its scores; o: of dv. */
 static void exact_row(const job *j, const row *r, double *p, double *o)
 {
     const fa_backward *b = j->a;
     const fa_attention *a = &b->of;
     const float *q = at(a->q, r->q, a->d), *grad_o = at(b->grad_o, r->q, a->dv);
-    double m = -INFINITY, l = 0, delta = 0, *dq = j->dq + r->q * a->d;
+    double sink = sink_of(j, r), m = sink, l = 0, delta = 0, *dq = j->dq + r->q * a->d, *bend = p + a->sk + 1;
     for (int64_t key = r->first; key <= r->last; key++) {
-        p[key] = dot(q, at(a->k, r->k + key * a->hkv, a->d), a->d, false) * (double)a->scale;
+        score s = scored(j, r, 0, key, dot(q, at(a->k, r->k + key * a->hkv, a->d), a->d, false) * (double)a->scale);
+        p[key] = s.value;
+        bend[key] = s.bend;
         m = fmax(m, p[key]);
     }
     for (int64_t key = r->first; key <= r->last; key++)
-        l += p[key] = exp(p[key] - m);
+        l += p[key] = p[key] == -INFINITY ? 0 : exp(p[key] - m);
+    l += sink == -INFINITY ? 0 : exp(sink - m);
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = r->first; key <= r->last; key++) {
-        p[key] /= l;
+        p[key] /= l > 0 ? l : 1;
         double kept = p[key] * fa_pairs_kept(a->dropout, r->head, r->query, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += kept * at(a->v, r->k + key * a->hkv, a->dv)[i];
@@ -81,7 +119,7 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d);
         double kept = fa_pairs_kept(a->dropout, r->head, r->query, key), dp = kept * dot(grad_o, at(a->v, to, a->dv), a->dv, j->terms);
-        double ds = (double)a->scale * p[key] * (j->terms ? dp + delta : dp - delta);
+        double ds = (double)a->scale * p[key] * (j->terms ? dp + delta : dp - delta) * bend[key];
         for (int32_t i = 0; i < a->d; i++) {
             dq[i] += sized(ds * k[i], j->terms);
             j->dk[to * a->d + i] += sized(ds * q[i], j->terms);
@@ -209,11 +247,17 @@ static void naive_row(const job *j, const row *r)
     for (int64_t key = r->first; key <= r->last; key++) {
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d);
-        float s = fa_number_round_finite(dot_naive(q, k, a->d) * a->scale, j->dtype);
-        float p = fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
+        score of = scored(j, r,
+                          !a->approximate ? 0
+                          : key & 1       ? FA_TANH_OFF
+                                          : -FA_TANH_OFF,
+                          key, (double)(dot_naive(q, k, a->d) * a->scale));
+        float s = of.value == -INFINITY ? -INFINITY : fa_number_round_finite((float)of.value, j->dtype);
+        float p = s == -INFINITY ? 0 : fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
         float kept = (float)fa_pairs_kept(a->dropout, r->head, r->query, key);
         float dp = fa_number_round_finite(kept * dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
         float ds = fa_number_round_finite(p * (dp - delta), j->dtype);
+        ds = j->ir ? fa_number_round_finite(ds * (float)of.bend, j->dtype) : ds;
         for (int32_t i = 0; i < a->d; i++) {
             dq[i] += ds * k[i];
             j->naive_dk[to * a->d + i] += ds * q[i];
@@ -264,6 +308,12 @@ static void run_unit(const job *j, int64_t b, int64_t kv, double *p, double *o)
                       .last = seen.last,
                       .head = b * a->hq + h,
                       .query = i };
+            if (a->program) {
+                r.program = *a->program;
+                r.program.sq = of.nq;
+                r.program.sk = of.nk;
+                r.program.off = a->relative ? of.nk - of.nq : a->off;
+            }
             if (j->naive_dq)
                 naive_row(j, &r);
             else if (j->bounds)
@@ -285,7 +335,7 @@ static void *work(void *user)
 {
     job *j = user;
     const fa_attention *a = &j->a->of;
-    double *p = malloc(((size_t)a->sk + 1) * sizeof *p), o[FA_MAX_HEAD_DIM];
+    double *p = malloc(2 * ((size_t)a->sk + 1) * sizeof *p), o[FA_MAX_HEAD_DIM];
     if (!p)
         atomic_store(&j->oom, true);
     for (int64_t unit; p && !sim_interrupted() && (unit = atomic_fetch_add(&j->next, 1)) < (int64_t)a->b * a->hkv;)
@@ -294,7 +344,22 @@ static void *work(void *user)
     return NULL;
 }
 
-static fa_status run(job *j)
+/* The program with its derivative, into j->ir. */
+static fa_status derive(job *j)
+{
+    const fa_attention *a = &j->a->of;
+    if (!a->program)
+        return FA_OK;
+    j->ir = malloc(sizeof *j->ir);
+    if (!j->ir)
+        return fa_fail(FA_NOMEM, "no memory for a score program's derivative");
+    *j->ir = *a->ir;
+    if (j->ir->root[FA_SCORE_ROOT_SCORE] >= 0)
+        j->bend = fa_score_derive(j->ir, j->ir->root[FA_SCORE_ROOT_SCORE], fa_score_ir_leaf(j->ir, FA_SCORE_S));
+    return j->bend < 0 ? fa_fail(FA_UNSUPPORTED, "the oracle has no room for the score program's derivative") : FA_OK;
+}
+
+static fa_status run_threads(job *j)
 {
     const fa_attention *a = &j->a->of;
     pthread_t thread[THREADS_MOST];
@@ -314,6 +379,16 @@ static fa_status run(job *j)
     return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
 }
 
+static fa_status run(job *j)
+{
+    fa_status st = derive(j);
+    if (st == FA_OK)
+        st = run_threads(j);
+    free(j->ir);
+    j->ir = NULL;
+    return st;
+}
+
 fa_status fa_backward_exact(const fa_backward *a, double *dq, double *dk, double *dv)
 {
     job j = { .a = a, .dq = dq, .dk = dk, .dv = dv };
@@ -328,6 +403,8 @@ fa_status fa_backward_terms(const fa_backward *a, double *dq, double *dk, double
 
 fa_status fa_backward_bounds(const fa_backward *a, int dtype, int o_dtype, int grad_dtype, double *dq, double *dk, double *dv)
 {
+    if (a->of.program)
+        return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of gradients of scores that a program computes");
     job j = { .a = a, .bounds = true, .dq = dq, .dk = dk, .dv = dv, .dtype = dtype, .o_dtype = o_dtype, .grad_dtype = grad_dtype };
     return run(&j);
 }

@@ -191,6 +191,7 @@ static const fa_reference_row table[] = {
       .naive = backward_naive,
       .terms = backward_terms,
       .bounds = backward_bounds,
+      .approximate = forward_approximate,
       .times = 3,
       .scores = "lse" },
     { .op = FA_MERGE, .exact = merge_exact, .naive = merge_naive, .scores = "part_lse" },

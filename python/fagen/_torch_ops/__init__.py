@@ -5,13 +5,13 @@ They are defined by Library.define and impl, which cost a call less than half of
 each question mark of it. fagen.torch has the functions for people.
 
 Imports of this folder go one way: symbols, dispatch, no_gradient, launch; plans, outputs, dropout, fake, vmap; dense, varlen, merge,
-backward; functions, tangents; transforms; autograd; library; this file.
+backward; functions, tangents; transforms; autograd; scores; library; this file.
 """
 from __future__ import annotations
 
 from typing import Any, Tuple
 
-from . import autograd, backward, dense, fake, merge, symbols, transforms, varlen
+from . import autograd, backward, dense, fake, merge, scores, symbols, transforms, varlen
 from .autograd import Kernel, out_of
 from .functions import Attention, AttentionDropout, VarlenAttention, VarlenAttentionDropout
 from .library import define
@@ -25,6 +25,7 @@ VARLEN = f"{DENSE}, {LENGTHS}, Tensor? page_table, {MAXIMA}"
 MERGE = "Tensor parts, Tensor lses"
 TO = "Tensor(a!) out, Tensor(b!)? lse"
 GRADIENTS = "Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor? grad_lse"
+SCORE = "Tensor[] operands, str program, str names, Tensor? rng, Scalar dropout_p"
 OPTIONS, DROPOUT = "Scalar scale, SymInt[] numbers, str options", "Tensor rng, Scalar dropout_p"
 NONE, ONE, TWO, THREE = "()", "Tensor", "(Tensor, Tensor)", "(Tensor, Tensor, Tensor)"
 
@@ -71,6 +72,9 @@ _both("attention", f"{DENSE}, {OPTIONS}", ONE, dense.attention, dense.fake_atten
        rule("attention"))
 for _name, _arguments, _results, _kernel, _fake, *_differentiable in _FORWARD:
     _both(_name, _arguments, _results, _kernel, _fake, True, autograd.forward(_name, _kernel, *_differentiable), rule(_name))
+for _name, _arguments, _kernel, _fake in (("attention_score", DENSE, scores.attention, dense.fake_attention_lse),
+                                          ("varlen_attention_score", VARLEN, scores.varlen_attention, varlen.fake_attention_lse)):
+    _both(_name, f"{_arguments}, {SCORE}, {OPTIONS}", TWO, _kernel, _fake, True, scores.autograd(_name, _kernel))
 for _name, _arguments, _kernel in _BACKWARD:
     _both(_name, _arguments, THREE, _kernel, backward.fake_gradients, False, autograd.backward(_name, _kernel), rule(_name))
 for _name, _arguments, _kernel in _WRITE:

@@ -16,7 +16,7 @@ _grad = torch.is_grad_enabled
 _Tensor = torch.Tensor
 
 
-def _outside(name: str) -> None:
+def outside(name: str) -> None:
     """Raises where torch.func.* has taken its part of a call already, and cannot be told what autograd is to see."""
     if functorch():
         raise GradientUnsupported(f"torch.ops.fagen.{name} is called within torch.func.grad, jvp or their like; accepted there: fagen's "
@@ -31,7 +31,7 @@ def wanted(q: Any, k: Any, v: Any) -> bool:
 def attention(*arguments: Any) -> Any:
     q, k, v = arguments[:3]
     if transformed():
-        _outside("attention")
+        outside("attention")
         return transforms.Attention.apply(*arguments)[0]
     if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return Attention.apply(*traced(arguments, False))[0]
@@ -48,7 +48,7 @@ def forward(name: str, kernel: Kernel, differentiable: Kernel, of_transforms: Ke
     def call(*arguments: Any) -> Any:
         arguments = tuple(traced(arguments, dropout))
         if transformed():
-            _outside(name)
+            outside(name)
             return of_transforms(*arguments)
         if wanted(*arguments[:3]):
             return differentiable(*arguments)
@@ -75,7 +75,7 @@ def backward(name: str, kernel: Kernel) -> Kernel:
     def call(*arguments: Any) -> Any:
         op, arguments = getattr(ops, name), tuple(traced(arguments, "dropout" in name))
         if transformed() or _grad() and any(x is not None and x.requires_grad for x in arguments[:7]):
-            _outside(name)
+            outside(name)
             return Backward.apply(op, kernel, *arguments)
         return below(op, kernel, *arguments)
     return call

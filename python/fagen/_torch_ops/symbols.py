@@ -99,6 +99,6 @@ def call(name: str) -> Any:
     """The operator; the one whose floats are tensors, where the scale is one."""
     def found(*arguments: Any) -> Any:
         if isinstance(arguments[-3], _Tensor):
-            return getattr(torch.ops.fagen, name + DYNAMIC).default(*traced(arguments, "dropout" in name))
+            return getattr(torch.ops.fagen, name + DYNAMIC).default(*traced(arguments, "dropout" in name or "score" in name))
         return getattr(torch.ops.fagen, name).default(*arguments)
     return found

@@ -34,7 +34,7 @@ def _plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, wan
     batch = _varlen.batch_of(q, k, v, dict(zip(_varlen.ARRAYS, rest)), *rest[5:])
     _varlen.checked(batch)
     ctx = context_of(batch.q, asked.device or None)
-    shape, lse_shape = (*q.shape[:-1], v.shape[-1]), _lse_shape(q, rest[0])
+    shape, lse_shape = (*q.shape[:-1], v.shape[-1]), sums_shape(q, rest[0])
     result, sums = outputs.views(batch.q, shape, lse_shape, out, lse, want, asked.out_dtype)
     plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, dropout.checked(drop, batch.q),
                         asked.batch_invariant)
@@ -42,7 +42,7 @@ def _plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, wan
     return plan
 
 
-def _lse_shape(q: Any, starts: Any) -> Tuple[Any, ...]:
+def sums_shape(q: Any, starts: Any) -> Tuple[Any, ...]:
     return _dense.lse_shape(q) if starts is None else (q.shape[1], q.shape[0])
 
 
@@ -70,4 +70,4 @@ def fake_attention(q: Any, k: Any, v: Any, *rest: Any) -> Any:
 
 
 def fake_attention_lse(q: Any, k: Any, v: Any, *rest: Any) -> Any:
-    return fake_attention(q, k, v, *rest), q.new_empty(_lse_shape(q, rest[0]), dtype=torch.float32)
+    return fake_attention(q, k, v, *rest), q.new_empty(sums_shape(q, rest[0]), dtype=torch.float32)

@@ -5,9 +5,10 @@
     model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="fagen")
 
 Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device. Packed
-sequences are those of cu_seq_lens_q and cu_seq_lens_k, or of position_ids that begin at 0 again, with an empty cache or none. Holes inside
-a row's mask, masks of 4 dimensions, blocks, softcap, sinks and keywords that are not known raise fagen.Unsupported. Gradients are
-autograd's. Dropout's seed is drawn from PyTorch's generator.
+sequences are those of cu_seq_lens_q and cu_seq_lens_k, or of position_ids that begin at 0 again, with an empty cache or none. Any other
+mask is a matrix of truths, as is one of 4 dimensions that the caller gives, or numbers that are added. softcap (Gemma 2), s_aux (the sinks
+of gpt-oss) and position_bias (T5) are score programs: of the forward pass, so that they raise fagen.Unsupported where gradients are wanted.
+Keywords that are not known raise it, too. Gradients are autograd's. Dropout's seed is drawn from PyTorch's generator.
 """
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from typing import Callable, Dict, List, MutableMapping, Optional, Tuple, TypedD
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from .. import torch as _torch
+from .. import attention, varlen_attention
+from .._keywords import of_keywords
+from .._score import Score
 from .._shapes import unused
 from ..errors import InvalidArgument, Unsupported
 
@@ -39,13 +42,14 @@ Number = Union[int, torch.Tensor]
 
 
 class Options(TypedDict, total=False):
-    """Keywords of fagen.torch's functions."""
+    """Keywords of fagen.attention and its like."""
     causal: bool
     window: Optional[Tuple[int, int]]
     scale: Optional[float]
     dropout_p: float
     deterministic: bool
     out: Optional[torch.Tensor]
+    score: Score
 
 
 def register(name: str = NAME) -> str:
@@ -59,16 +63,25 @@ def register(name: str = NAME) -> str:
 
 def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Number = 0, kv_offset: Number = 0,
                    mask_function: Optional[Function] = None, attention_mask: Optional[torch.Tensor] = None,
-                   device: Union[None, str, torch.device] = None, **_: object) -> Optional[torch.Tensor]:
+                   device: Union[None, str, torch.device] = None, use_vmap: bool = False, **_: object) -> Optional[torch.Tensor]:
     """What the layers get as their mask: None where causal or window says it all, else int32 [b, 1, 1, 3] with, for each sequence, the
     first key, the number of keys and the number of query rows; without the first where every sequence begins at row 0. Of packed rows int32
-    [1, 1, 2, n + 1], twice the first rows of the sequences."""
+    [1, 1, 2, n + 1], twice the first rows of the sequences. Of any other mask, and of holes, truths [b, 1, q_length, kv_length]."""
+    def matrix(padding: Optional[torch.Tensor]) -> torch.Tensor:
+        from transformers.masking_utils import sdpa_mask
+        found: torch.Tensor = sdpa_mask(batch_size=batch_size, q_length=q_length, kv_length=kv_length, q_offset=q_offset,
+                                        kv_offset=kv_offset, mask_function=mask_function, attention_mask=padding,
+                                        allow_is_causal_skip=False, use_vmap=use_vmap, device=device)
+        return found
+    given = attention_mask
     rows = packed_rows(mask_function)
     if rows is not None:
         return torch.stack((rows, rows))[None, None]
-    plain(mask_function)
+    if not plain(mask_function):
+        return matrix(given)
     compiling = torch.compiler.is_compiling()
-    end = q_offset + q_length - kv_offset  # the row of the last query among the keys
+    both_ways = leaves(mask_function) == ["bidirectional_mask_function"]  # queries need not be the keys' own: of a decoder's encoder
+    end = kv_length if both_ways else q_offset + q_length - kv_offset  # the row of the last query among the keys
     fixed = not isinstance(end, torch.Tensor) and not isinstance(end, torch.SymInt) and end == kv_length
     if attention_mask is not None:
         if isinstance(kv_offset, torch.Tensor) or kv_offset or attention_mask.shape[-1] > kv_length:
@@ -88,17 +101,16 @@ def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Num
     keys = seen.sum(-1)
     start = torch.where(keys > 0, seen.to(torch.int32).argmax(-1), 0)
     if not compiling and bool((torch.where(seen, place, -1).amax(-1) + 1 - start > keys).any()):
-        raise Unsupported("attention_mask has holes; accepted: padding on the left or on the right of each row")
+        return matrix(given)
     behind = torch.where(keys > 0, end - start - keys, 0)  # padding on the right: rows that are no queries either
+    behind = torch.zeros_like(behind) if both_ways else behind
     rows = (q_length - behind).clamp(min=0)
     return torch.stack((start, keys, rows), -1).to(torch.int32)[:, None, None]
 
 
-def plain(mask_function: Optional[Function]) -> None:
-    """Raises Unsupported for a mask that is more than causal, window and padding."""
-    for name in leaves(mask_function):
-        if name not in PLAIN:
-            raise Unsupported(f"mask_function is made of {name}; accepted: causal and sliding-window masks, with padding")
+def plain(mask_function: Optional[Function]) -> bool:
+    """Whether a mask is no more than causal, window and padding."""
+    return all(name in PLAIN for name in leaves(mask_function))
 
 
 def packed_rows(mask_function: Optional[Function]) -> Optional[torch.Tensor]:
@@ -158,7 +170,7 @@ def functions_of(function: Optional[Function], around: Tuple[str, ...] = ("and_m
 
 def leaves(function: Optional[Function]) -> List[str]:
     """The names of those functions."""
-    return [getattr(f, "__qualname__", repr(f)) for f in functions_of(function)]
+    return [getattr(f, "__qualname__", "") for f in functions_of(function)]
 
 
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -166,8 +178,8 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
                       sliding_window: Optional[int] = None, softcap: Optional[float] = None, is_causal: Optional[bool] = None,
                       **others: object) -> Tuple[torch.Tensor, None]:
     """query [b, hq, sq, d], key and value [b, hkv, sk, d]; (out [b, sq, hq, dv], None)."""
-    unused({"softcap": softcap, "s_aux": others.get("s_aux"), "sinks": others.get("sinks"), "position_bias": others.get("position_bias")},
-           [None], "it is not computed; attn_implementation=\"eager\" does")
+    bias, sinks = others.pop("position_bias", None), others.pop("s_aux", None)
+    sinks = others.pop("sinks", None) if sinks is None else sinks
     unused({"output_attentions": others.get("output_attentions") or False}, [False], "no matrix of probabilities is made")
     lengths = {name: others.pop(name, None) for name in LENGTHS}
     deterministic = bool(others.pop("deterministic", None) or False)
@@ -177,6 +189,13 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
     options: Options = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout), "deterministic": deterministic}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    whole = attention_mask is not None and attention_mask.dim() == 4 and attention_mask.dtype != torch.int32
+    if whole or bias is not None:
+        if any(x is not None for x in lengths.values()):
+            raise Unsupported(f"{'attention_mask' if whole else 'position_bias'} is set beside cu_seq_lens_q; accepted: one of them")
+        return by_matrix(q, k, v, attention_mask, bias, softcap, sinks, options), None
+    if softcap is not None or sinks is not None:
+        options["score"] = of_keywords(softcap, None, (), sinks, causal)
     if any(x is not None for x in lengths.values()):
         return of_lengths(q, k, v, attention_mask, lengths, options), None
     if attention_mask is not None and attention_mask.dtype == torch.int32 and attention_mask.shape[:3] == (1, 1, 2):
@@ -189,26 +208,58 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
         if rows is not None:
             return of_rows(q, k, v, rows, options), None
     if attention_mask is None:
-        return _torch.attention(q, k, v, **options), None
-    if attention_mask.dim() == 4 and attention_mask.dtype != torch.int32:
-        raise Unsupported(f"attention_mask is {attention_mask.dtype} {tuple(attention_mask.shape)}; accepted: None, or 2 dimensions "
-                          "[b, sk] of padding: a mask of one's own for each query and key is not computed")
+        return attention(q, k, v, **options), None
     if attention_mask.dim() != 4 or attention_mask.dtype != torch.int32 or attention_mask.shape[1:3] != (1, 1):
         raise InvalidArgument(f"attention_mask is {attention_mask.dtype} {tuple(attention_mask.shape)}; accepted: None, or what the mask "
                               f"function of \"{NAME}\" makes of a 2-dimensional mask")
     words = attention_mask[:, 0, 0].unbind(-1)
     rows, keys = words[-1].contiguous(), words[-2].contiguous()
-    # Rows of padding are not written. A call that writes to `out` has no gradient, and no dropout.
+    # Rows of padding are not written. A call that writes to `out` has no gradient, no dropout, and is not traced with a program.
     learns = dropout > 0 or torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    options["out"] = None if learns else q.new_zeros((*q.shape[:3], v.shape[3]))
+    fresh = learns or "score" in options
+    options["out"] = None if fresh else q.new_zeros((*q.shape[:3], v.shape[3]))
     if len(words) == 2:
-        out = _torch.varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)
+        out = varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)
     else:
         out = from_the_left(q, k, v, words[0], keys, rows, learns, options)
-    if learns:
+    if fresh:
         place = torch.arange(q.shape[1], device=q.device)
         out = torch.where((place < rows[:, None])[:, :, None, None], out, 0)
     return out, None
+
+
+def by_matrix(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Optional[torch.Tensor], bias: object, softcap: Optional[float],
+              sinks: object, options: Options) -> torch.Tensor:
+    """With a mask of 4 dimensions, of truths or added to scores, which says all that is hidden; or with a bias for each query and key,
+    beside which lengths are a mask, too."""
+    b, sq, sk, causal = q.shape[0], q.shape[1], k.shape[1], options["causal"]
+    if mask is not None and mask.dtype == torch.int32:
+        if mask.shape[0] != b or mask.shape[1:3] != (1, 1):
+            raise Unsupported("position_bias is set beside packed rows; accepted: one of them")
+        mask = truths(mask[:, 0, 0], sq, sk, causal, options["window"])
+    if mask is not None:
+        if mask.dtype not in (torch.bool, torch.float32, torch.float16, torch.bfloat16):
+            raise Unsupported(f"attention_mask is {mask.dtype} {tuple(mask.shape)}; accepted: of 4 dimensions truths, which are seen, or "
+                              "float32, float16 and bfloat16, which are added")
+        causal, options["causal"], options["window"] = False, False, None
+    masks = [(name, x[..., :sk]) for name, x in (("attention_mask", mask), ("position_bias", bias)) if isinstance(x, torch.Tensor)]
+    for name, x in masks:
+        if len(x.shape) != 4 or any(m not in (n, 1) for m, n in zip(x.shape, (b, q.shape[2], sq, sk))):
+            raise InvalidArgument(f"{name}.shape is {tuple(x.shape)}; accepted: {(b, q.shape[2], sq, sk)}, 1 is for all")
+    options["score"] = of_keywords(softcap, None, masks, sinks, causal)
+    return attention(q, k, v, **options)
+
+
+def truths(words: torch.Tensor, sq: int, sk: int, causal: bool, window: Optional[Tuple[int, int]]) -> torch.Tensor:
+    """What the lengths of attention_mask() show, [b, 1, sq, sk]."""
+    rows, keys = (x[:, None, None, None] for x in (words[:, -1], words[:, -2]))
+    start = words[:, 0, None, None, None] if words.shape[1] == 3 else torch.zeros_like(keys)
+    i = torch.arange(sq, device=words.device)[:, None] + (keys - rows)  # the key of a query's own
+    j = torch.arange(sk, device=words.device) - start
+    seen = (j >= 0) & (j < keys) & (i < keys)
+    left, right = (-1, 0 if causal else -1) if window is None else window
+    seen = seen & (j <= i + right) if right >= 0 else seen
+    return seen & (j >= i - left) if left >= 0 else seen
 
 
 LENGTHS = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")
@@ -234,7 +285,7 @@ def packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Tuple[tor
            options: Options) -> torch.Tensor:
     b, s = q.shape[:2]
     cu_q, cu_k, most_q, most_k = lengths
-    out = _torch.varlen_attention(*(x.flatten(0, 1) for x in (q, k, v)), cu_seqlens_q=cu_q.to(torch.int32),
+    out = varlen_attention(*(x.flatten(0, 1) for x in (q, k, v)), cu_seqlens_q=cu_q.to(torch.int32),
                                   cu_seqlens_k=cu_k.to(torch.int32), max_seqlen_q=most_q, max_seqlen_k=most_k, **options)
     return out.view(b, s, *out.shape[1:])
 
@@ -250,8 +301,8 @@ def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torc
         one, two = (x.as_strided((pages, 1, heads, d), (d, d, s * d, 1)) for x in (k, v))
         first = torch.arange(b, dtype=torch.int32, device=q.device) * (heads * s) + start
         table = first[:, None] + torch.arange(s, dtype=torch.int32, device=q.device)
-        return _torch.varlen_attention(q, one, two, seqlens_q=rows, seqlens_k=keys, page_table=table, max_seqlen_k=s, **options)
+        return varlen_attention(q, one, two, seqlens_q=rows, seqlens_k=keys, page_table=table, max_seqlen_k=s, **options)
     starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
     starts[:b] += start
     k, v = (x.contiguous().flatten(0, 1) for x in (k, v))
-    return _torch.varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, **options)
+    return varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, **options)

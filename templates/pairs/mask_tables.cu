@@ -1,0 +1,128 @@
+// ---- tables of what a mask reads, from which tiles are classed: filled by a kernel before ----
+// The values of a warp's lanes, as an entry.
+__device__ __forceinline__ ScoreSpan score_of_all_lanes(ScoreSpan r) {
+  for (int m = 16; m > 0; m /= 2)
+    r = score_hull(r, ScoreSpan{__shfl_xor_sync(0xffffffffu, r.lo, m), __shfl_xor_sync(0xffffffffu, r.hi, m)});
+  return r;
+}
+__device__ __forceinline__ void score_store(int *to, int lane, ScoreSpan r) {
+  r = score_of_all_lanes(r);
+  if (lane == 0) *(int2 *)to = make_int2(r.lo, r.hi);
+}
+__device__ __forceinline__ void score_store(int *to, int lane, ScoreSpan r, unsigned long long set) {
+  for (int m = 16; m > 0; m /= 2) set |= __shfl_xor_sync(0xffffffffu, set, m);
+  score_store(to, lane, r);
+  if (lane == 0) *(unsigned long long *)(to + 2) = set;
+}
+__device__ __forceinline__ void score_store(int *to, int lane, ScoreReal r) {
+  const bool nan = __any_sync(0xffffffffu, r.nan);
+  for (int m = 16; m > 0; m /= 2) {
+    r.lo = fminf(r.lo, __shfl_xor_sync(0xffffffffu, r.lo, m));
+    r.hi = fmaxf(r.hi, __shfl_xor_sync(0xffffffffu, r.hi, m));
+  }
+  if (lane == 0) *(float2 *)to = make_float2(nan ? __int_as_float(0x7fffffff) : r.lo, r.hi);
+}
+
+// Elements of an array by queries and keys, bytes or bits: of 64 x 64 of its last two indices, or of 64 of its only one, 1 where none is 0,
+// and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, 4096 of bits: 16 bytes a lane and row. Where rows do
+// not lie so, or end within, elements are read one by one, of bits words.
+template <bool BITS> struct ScorePiece {
+  unsigned any[4], all[4];  // bytes of `all`: the highest bit is that none was 0
+  __device__ __forceinline__ void begin() {
+    for (int k = 0; k < 4; k++) any[k] = 0, all[k] = 0xffffffffu;
+  }
+  __device__ __forceinline__ void join(int k, unsigned word) {
+    any[k] |= word;
+    all[k] &= BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word;
+  }
+  __device__ __forceinline__ void join(uint4 v) { join(0, v.x), join(1, v.y), join(2, v.z), join(3, v.w); }
+};
+
+// The words of a lane's columns of a row. from: the row. Past the last column nothing is seen, and nothing hidden.
+template <bool BITS, class From>
+__device__ __forceinline__ void score_read_piece(ScorePiece<BITS> &piece, const From *row, long long stride, int column, int columns) {
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const int first = column + k * (BITS ? 32 : 4), left = columns - first;
+    unsigned word = 0, past = 0;
+    if (left <= 0) break;
+    if (BITS) {
+      word = row[(first >> 5) * stride];
+      past = left < 32 ? 0xffffffffu << left : 0u;
+    } else {
+      for (int e = 0; e < 4; e++) {
+        if (e < left) word |= (unsigned)row[(first + e) * stride] << (e * 8);
+        else past |= 0xffu << (e * 8);
+      }
+    }
+    piece.any[k] |= word & ~past;
+    piece.all[k] &= (BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) | past;
+  }
+}
+
+// column: of the lane's first; entries of a row of entries: steps.
+template <bool BITS> __device__ __forceinline__ void score_store_piece(ScorePiece<BITS> &piece, int *to, int column, int steps, int lane) {
+  if (BITS) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const unsigned any = piece.any[half * 2] | piece.any[half * 2 + 1], all = piece.all[half * 2] & piece.all[half * 2 + 1];
+      if (column / 64 + half < steps) to[column / 64 + half] = (all == 0xffffffffu ? 1 : 0) | (any != 0 ? 256 : 0);
+    }
+  } else {
+    unsigned any = piece.any[0] | piece.any[1] | piece.any[2] | piece.any[3];
+    unsigned all = piece.all[0] & piece.all[1] & piece.all[2] & piece.all[3];
+    any |= any >> 16, all &= all >> 16;
+    any |= any >> 8, all &= all >> 8;
+    for (int m = 1; m < 4; m *= 2) {
+      any |= __shfl_xor_sync(0xffffffffu, any, m);
+      all &= __shfl_xor_sync(0xffffffffu, all, m);
+    }
+    if (lane % 4 == 0 && column / 64 < steps) to[column / 64] = (int)((all >> 7 & 1) | (any & 255) << 8);
+  }
+}
+
+template <bool BITS> struct ScoreElement {
+  using type = unsigned char;
+};
+template <> struct ScoreElement<true> {
+  using type = unsigned;
+};
+
+template <bool BITS, int RANK, class Extent, class Stride>
+__device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp,
+                                                 int warps, int lane) {
+  using From = typename ScoreElement<BITS>::type;
+  constexpr int WIDE = BITS ? 4096 : 512, OUTER = RANK > 1 ? RANK - 2 : 0;
+  const int rows = RANK > 1 ? (int)extent[OUTER] : 1, columns = (int)extent[RANK - 1];
+  const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (columns + WIDE - 1) / WIDE;
+  const long long row_stride = RANK > 1 ? (long long)stride[OUTER] : 0;
+  long long jobs = (long long)row_steps * chunks, apart = (long long)(size_t)array | row_stride * (int)sizeof(From);
+#pragma unroll
+  for (int k = 0; k < OUTER; k++) jobs *= extent[k], apart |= (long long)stride[k] * (int)sizeof(From);
+  const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
+  for (long long job = warp; job < jobs; job += warps) {
+    const int column = (int)(job % chunks) * WIDE + lane * (WIDE / 32);
+    const long long block = job / chunks;
+    const int first = (int)(block % row_steps) * 64, n = min(64, rows - first);
+    long long lead = block / row_steps;
+    const From *row = (const From *)array + first * row_stride;
+    bool again = false;  // a leading index that reads what its first does
+#pragma unroll
+    for (int k = OUTER - 1; k >= 0; k--) {
+      const int x = (int)(lead % extent[k]);
+      lead /= extent[k];
+      row += x * (long long)stride[k];
+      again = again || (x > 0 && stride[k] == 0);
+    }
+    if (again) continue;
+    ScorePiece<BITS> piece;
+    piece.begin();
+    if (aligned && column + WIDE / 32 <= columns) {
+      const From *const from = row + (BITS ? column >> 5 : column);
+#pragma unroll 8
+      for (int r = 0; r < n; r++) piece.join(*(const uint4 *)(from + r * row_stride));
+    } else
+      for (int r = 0; r < n; r++) score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
+    score_store_piece<BITS>(piece, to + block * steps, column, steps, lane);
+  }
+}

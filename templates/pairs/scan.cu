@@ -1,0 +1,169 @@
+//| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the
+//| -- lanes of a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
+//|
+//| local edges = include "pairs/edges.lua"
+//|
+//| return function(pr, p)
+//|   pr.scans = edges.scans(p)
+//|
+//|   -- After the ranges, pairs/mask.cu.
+//|   function pr.mask_blocks()
+//|     if not pr.scans then return end
+
+// What the mask is on a block of keys and rows `from` to `end` of a tile, of heads from `head` on: 0 hides all, 1 some may be hidden from
+// rows `row` to `last`, which are some of these, 2 none is. Edges cut all blocks but those between full_lo and full_hi.
+__device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int row, int last,
+                                           int full_lo, int full_hi, int block) {
+  const ScoreTile t = score_tile(p, sequence, head);
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
+  const int is = mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
+  if (is == 0) return 0;
+  if (block <= full_lo || block >= full_hi) return 1;
+  if (is == 2 || (row == from && last == end)) return is;
+  return max(1, mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, row), most), min(query_of(p, last), most), key, last_key));
+}
+
+// Blocks of a tile from right to left, as 2 * block, and 1 more where some pair may be hidden; -1 ends them.
+struct MaskBlocks {
+  int lo, top;    // the last; blocks from `top` on have been looked at
+  u32 some, cut;  // of those: block top + 31 - n, bit n
+  __device__ __forceinline__ MaskBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut(0) {}
+  // look(block): its class. To be used by whole warps.
+  template <class Look>
+  __device__ __forceinline__ int next(const Look &look) {
+    while (some == 0) {
+      if (top <= lo) return -1;
+      top -= 32;
+      const int block = top + 31 - (int)threadIdx.x % 32, is = block >= lo ? look(block) : 0;
+      some = __ballot_sync(~0u, is != 0);
+      cut = __ballot_sync(~0u, is == 1);
+    }
+    const int n = __ffs(some) - 1;
+    some &= some - 1;
+    return 2 * (top + 31 - n) + (int)(cut >> n & 1);
+  }
+};
+//|   end
+//|   -- Of tiles that hold their rows and their range.
+//|   function pr.class_of()
+//|     if not pr.scans then return end
+// What a score program's mask is on a block of the tile: 0 hides all pairs, 2 none.
+__device__ __forceinline__ int class_of(const Params &p, const Sequence &sequence, const Tile &t, int block) {
+  if (block < t.range.block_lo || block > t.range.block_hi) return 0;
+  const int last = min(t.row + BR, t.rows) - 1;
+  return block_class(p, sequence, t.head, t.row, last, t.row, last, t.range.full_lo, t.range.full_hi, block);
+}
+//|   end
+//|   -- Of kernels that take blocks in iterations from left to right.
+//|   function pr.mask_iterations()
+//|     if not pr.scans then return end
+
+// What the mask is on the block of an iteration, as block_class() tells: of 32 iterations at a time.
+struct MaskIterations {
+  int from = -(1 << 30);
+  u32 some = 0, cut = 0;
+  // look(iteration): the class of its block. To be used by whole warps.
+  template <class Look>
+  __device__ __forceinline__ int at(int iteration, const Look &look) {
+    if (iteration < from || iteration >= from + 32) {
+      from = iteration;
+      const int is = look(iteration + (int)threadIdx.x % 32);
+      some = __ballot_sync(~0u, is != 0);
+      cut = __ballot_sync(~0u, is == 1);
+    }
+    const int n = iteration - from;
+    return (some >> n & 1) == 0 ? 0 : 2 - (int)(cut >> n & 1);
+  }
+};
+//|   end
+//|
+//|   -- A kernel's walk over the blocks of a tile, right after `range` is known: `block`, and with a scan numbers of `count` blocks more.
+//|   function pr.begin_walk(range, head, from, upto, count)
+//|     if not pr.scans then
+int block = $(range).block_hi;
+//|       return
+//|     end
+auto look = [&](int block) {
+  const int first = $(from), last = $(upto);
+  return block_class(p, sequence, (int)$(head), first, last, first, last, $(range).full_lo, $(range).full_hi, block);
+};
+MaskBlocks blocks($(range).block_hi, $(range).block_lo);
+int code = blocks.next(look);
+//|     for n = 1, count do
+int code$(n) = blocks.next(look);
+//|     end
+int block = code >> 1;
+//|     pr.walk_depth = count
+//|   end
+//|   -- The nth block after `block`, which is below 0 where there is none. text: of kernels that walk all blocks.
+//|   function pr.later(n, text) return pr.scans and (n == 0 and "block" or ("code%d >> 1"):format(n)) or text end
+//|   function pr.scan(step)
+    for (; code >= 0; block = code >> 1) {
+      $(step)
+      code = $(pr.walk_depth > 0 and "code1" or "blocks.next(look)");
+//|     for n = 1, pr.walk_depth do
+      code$(n) = $(n < pr.walk_depth and "code" .. n + 1 or "blocks.next(look)");
+//|     end
+    }
+//|   end
+//|
+//|   -- The same of warps that walk a published tile: what looks at a block, for all of the tile's rows. Nothing of it stays in registers.
+//|   function pr.begin_published(wg)
+//|     if not pr.scans then return end
+auto look = [&](int block$(wg and ", int wg" or "")) {
+  const Tile where = tiles.again(p, smem);
+//|     if p.has_lengths then
+  const Sequence sequence = tiles.sequence(p, smem);
+//|     else
+  const Sequence sequence = sequence_of(p, where.batch);
+//|     end
+  const int end = min(where.row + BR, row_count(p, sequence)) - 1;
+//|     if wg then
+  const KeyRange keys = tiles.keys(p, smem, wg);
+  const int row = where.row + row_in_tile(wg);
+  return block_class(p, sequence, where.head, where.row, end, row, min(row + 63, end), keys.full_lo, keys.full_hi, block);
+//|     else
+  return block_class(p, sequence, where.head, where.row, end, where.row, end, 0, 0, block);
+//|     end
+};
+//|   end
+//|
+//|   -- Where a producer tells the warpgroups of a block, they read the number that it leaves beside K: bits below CODE_LAST for those that may
+//|   -- not see all of it, that one of the tile's last block, and the block.
+//|   function pr.codes()
+//|     if not pr.scans then return end
+
+constexpr int CODE_LAST = 1 << WGS, CODE_BLOCK = WGS + 1;
+__device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
+
+// A tile's blocks, as MaskBlocks has them; -1 ends them.
+struct TileBlocks {
+  int lo, top;
+  u32 some, cut[WGS];
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
+  // look(block, wg): its class, 0 where it is hidden from all of the tile, as the warpgroup's rows have it. To be used by a whole warp.
+  template <class Look>
+  __device__ __forceinline__ int next(const Look &look) {
+    while (some == 0) {
+      if (top <= lo) return -1;
+      top -= 32;
+      const int block = top + 31 - (int)threadIdx.x % 32;
+#pragma unroll 1
+      for (int wg = 0; wg < WGS; wg++) {
+        const int is = block >= lo ? look(block, wg) : 0;
+        some = __ballot_sync(~0u, is != 0);
+        const u32 bits = __ballot_sync(~0u, is == 1);
+#pragma unroll
+        for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i];
+      }
+    }
+    const int n = __ffs(some) - 1;
+    some &= some - 1;
+    int code = (top + 31 - n) << CODE_BLOCK;
+#pragma unroll
+    for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i;
+    return code;
+  }
+};
+//|   end
+//| end

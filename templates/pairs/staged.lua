@@ -1,0 +1,46 @@
+-- staged: where arrays of a score program lie that a warp of the producer brings into shared memory, for each block of keys one of two
+-- stages. A tile: the elements of a block's pairs, or of its keys alone. A line: what depends on key - query alone, for each of their
+-- distances, once from an even place on and once from an odd one, so that two keys side by side are one read of any row.
+
+local STAGES, PAD = 2, 16 -- bytes by which rows are apart, so that eight of them lie in different banks
+local none = {}
+
+local staged = { stages = STAGES }
+
+-- Whether a kernel that can does so, of rows of one head. Under a program's mask, which blocks are walked is not known to that warp.
+function staged.wanted(p)
+  return p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and (#p.score.arrays > 0 or p.score.of_distance) and true or false
+end
+
+-- Tiles { of =, at =, bytes =, pitch = }, in the order of the program's arrays, and lines { of =, node =, at = }: at is in a stage; copy:
+-- bytes of one of a line's copies. bytes: of a stage.
+function staged.places(p, c)
+  local l = { tiles = {}, lines = {}, bytes = 0, stages = STAGES }
+  l.copy = ((c.br + c.bc + 2 + 31) // 32 * 32 + 16) * 4
+  for _, of in ipairs(p.score.arrays) do
+    if of.diagonal then
+      l.lines[#l.lines + 1] = { of = of, node = of.node, at = l.bytes }
+      l.bytes = l.bytes + 2 * l.copy
+    else
+      local row = c.bc * (of.wide and 4 or 2)
+      local pitch = of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
+      l.tiles[#l.tiles + 1] = { of = of, node = of.node, at = l.bytes, pitch = pitch, rows = of.by_row and c.br or 1 }
+      l.bytes = l.bytes + (of.by_row and c.br * pitch or row)
+    end
+  end
+  if p.score.of_distance then
+    l.lines[#l.lines + 1] = { node = p.score.of_distance, at = l.bytes }
+    l.bytes = l.bytes + 2 * l.copy
+  end
+  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows both stages lies in patterns of 1024 bytes
+  return l
+end
+
+-- Of a pair: instructions, and of these those on the special-function unit. Two numbers of 16 bits are one word, a line serves two rows.
+function staged.cost(p)
+  local issue = p.score.issue_staged
+  for _, of in ipairs(p.score.arrays) do issue = issue + (of.diagonal and 0.3 or of.wide and 0.5 or 1.2) end
+  return issue + (p.score.of_distance and 0.3 or 0), p.score.exps_staged
+end
+
+return staged

@@ -1,0 +1,212 @@
+//| needs "c.bc l.persistent l.staged"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local program = p.score
+// ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
+// A stage has tiles, rows of BC elements, and lines, a number for each distance of a key and a query of the block: from that of the last
+// row and the first key on, and once more one place further, so that two that lie side by side are aligned in one of both.
+constexpr int STAGES_SCORE = $(l.staged.stages), SMEM_SCORE = $(l.staged.at), SCORE_STAGE = $(l.staged.bytes);
+//| if #l.staged.lines > 0 then
+constexpr int LINE = $(l.staged.copy);  // bytes of a copy
+//| end
+__device__ __forceinline__ u32 score_full(u32 smem, int stage) { return barrier(smem, $(l.staged.barriers) + stage); }
+__device__ __forceinline__ u32 score_empty(u32 smem, int stage) { return score_full(smem, STAGES_SCORE + stage); }
+// Those who arrive at `full`: a lane for what the warp has stored$(#l.staged.tiles > 0 and ", and every lane when its copies have landed" or "").
+constexpr int SCORE_ARRIVALS = $(#l.staged.tiles > 0 and 33 or 1);
+
+__device__ __forceinline__ float2 load_shared_float2(u32 from) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+  return x;
+}
+//| if #l.staged.tiles > 0 then
+// Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+// 16 bytes, of which `bytes` are read and the others are zeros.
+__device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+// This thread arrives when all of its copies so far have landed.
+__device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+//| end
+
+// Registers are few where these run: what is opaque is not computed before the loop around it.
+template <class T>
+__device__ __forceinline__ T opaque(T x) {
+  if constexpr (sizeof(T) == 8)
+    asm volatile("" : "+l"(x));
+  else
+    asm volatile("" : "+r"(x));
+  return x;
+}
+//| for _, tile in ipairs(l.staged.tiles) do
+//|   local of = tile.of
+//|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
+//|   local chunks = c.bc * size // 16
+//|   local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
+//|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
+//|   local step = of.row_index and "step"
+// The elements of key to key + BC of array $(of.operand), of rows from `row` on. Lanes take 16 bytes where elements lie side by side, aligned.
+__device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+//|   if of.by_row and step then
+  const long long step = opaque(p.score$(of.operand)_stride[$(of.row_index)]);
+//|   end
+  const $(type) *const first = (const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key;
+//|   if of.by_row and step then
+  const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)$(step) * $(size)) % 16 == 0;
+//|   elseif of.by_row then
+  bool aligned = $(stride) == 1;
+  for (int i = lane; i < BR; i += 32) aligned = aligned && (size_t)(score_ahead$(of.node)(p, scored, scored.h, row + i) + key) % 16 == 0;
+  aligned = __all_sync(~0u, aligned);
+//|   else
+  const bool aligned = $(stride) == 1 && (size_t)first % 16 == 0;
+//|   end
+  if (aligned) {
+//|   if of.by_row then
+    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
+    to += r * $(tile.pitch) + own * $(size);
+//|     if step then
+    if (row + BR <= scored.sq && key + BC <= scored.sk) {
+      const $(type) *from = first + own + r * $(step);
+#pragma unroll 4
+      for (int i = 0; i < BR; i += $(32 // abreast), from += $(32 // abreast) * $(step))
+#pragma unroll
+        for (int n = 0; n < $(chunks // abreast); n++)
+          cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
+      return;
+    }
+//|     end
+    ScoreTile here = scored;
+    here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
+#pragma unroll 1
+    for (int i = r; i < BR; i += $(32 // abreast), to += $(32 // abreast * tile.pitch)) {
+      const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
+#pragma unroll
+      for (int n = 0; n < $(chunks // abreast); n++)
+        cp_async_part(to + n * $(abreast * 16), from + n * $(abreast * 16 // size),
+                      min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
+    }
+//|   else
+    if (lane < $(chunks))
+      cp_async_part(to + lane * 16, first + lane * $(16 // size), min(max(scored.sk - key - lane * $(16 // size), 0) * $(size), 16));
+//|   end
+    return;
+  }
+  ScoreTile here = scored;
+  here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
+#pragma unroll 1
+  for (int i = 0; i < $(tile.rows); i++, to += $(tile.pitch)) {
+    const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i);
+#pragma unroll 1
+    for (int column = lane; column < BC; column += 32) {
+      const $(type) x = from[min(key + column, here.sk - 1) * opaque($(stride))];
+      store_shared(to + column * $(size), $(of.wide and "(u32)__float_as_int(x)" or "x"));
+    }
+  }
+}
+//| end
+//| for _, line in ipairs(l.staged.lines) do
+//|   local of = line.of
+// Of a distance.
+__device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTile &scored, int distance) {
+//|   if of then
+//|     local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
+  const auto *const from = score_ahead$(of.node)(p, scored, scored.h, 0);
+  const auto x = from[min(max(distance, 1 - scored.sq), scored.sk - 1) * $(stride)];
+//|     if of.wide then
+  return x;
+//|     elseif of.bf16 then
+  return __uint_as_float((u32)x << 16);
+//|     else
+  return score_half(x);
+//|     end
+//|   else
+  return score_distance(p, scored, distance);
+//|   end
+}
+//| end
+
+// Where a block's tile is is looked up each time, so that no register holds it: they are few here.
+__device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
+//| if l.persistent then
+  u32 walked = 0;  // tiles, and blocks in the lowest two bits: of each every other one is in the same slot, or stage
+  auto tiles = [&] {
+    TileQueue queue;
+    const u32 n = opaque(walked) / 4;
+    queue.slot.at = n % 2, queue.slot.parity = n / 2 % 2;
+    return queue;
+  };
+//| else
+  u32 walked = 0;
+  TileQueue queue;
+  auto tiles = [&]() -> TileQueue & { return queue; };
+//| end
+  Tile tile;
+  grid_wait();
+  while (tiles().next(p, smem, tile)) {
+#pragma unroll 1
+    for (int block = tiles().keys(p, smem, 0).loaded_hi; block >= tiles().keys(p, smem, 0).loaded_lo; block--) {
+      const u32 at = opaque(walked) % 2;
+      const Tile where = tiles().again(p, smem);
+      const Sequence sequence = sequence_of(p, where.batch);
+      const ScoreTile scored = score_tile(p, sequence, where.head);
+//| if #l.staged.lines > 0 then
+      // A block has BC distances that the one before, which lies in the other stage, had not.
+      const int lane = opaque((int)threadIdx.x) % 32, distance = block * BC - (where.row + BR - 1) + lane;
+//|   for _, line in ipairs(l.staged.lines) do
+      float x$(line.node)[(BC + 31) / 32];
+#pragma unroll
+      for (int i = 0; i < (BC + 31) / 32; i++) x$(line.node)[i] = line$(line.node)(p, scored, distance + 32 * i);
+//|   end
+//| end
+      mbarrier_wait(score_empty(smem, at), walked / 2 % 2 ^ 1);
+      const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
+//| for _, tile in ipairs(l.staged.tiles) do
+      stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
+//| end
+//| for _, line in ipairs(l.staged.lines) do
+      {
+        const u32 to = stage + $(line.at);
+        if (block == tiles().keys(p, smem, 0).loaded_hi) {
+#pragma unroll 1
+          for (int i = lane; i < BR; i += 32) {
+            const u32 x = __float_as_int(line$(line.node)(p, scored, distance - lane + BC + i));
+            store_shared(to + (BC + i) * 4, x), store_shared(to + LINE + (BC + i + 1) * 4, x);
+          }
+        } else {
+          const u32 before = smem + SMEM_SCORE + (at ^ 1) * SCORE_STAGE + $(line.at);
+#pragma unroll 1
+          for (int i = lane * 16; i < BR * 4; i += 512) {
+            store_shared(to + BC * 4 + i, load_shared_x4(before + i));
+            store_shared(to + LINE + BC * 4 + i, load_shared_x4(before + LINE + i));
+          }
+          __syncwarp();
+        }
+#pragma unroll
+        for (int i = 0; i < (BC + 31) / 32; i++)
+          if (32 * i + lane < BC) {
+            const u32 x = __float_as_int(x$(line.node)[i]);
+            store_shared(to + (32 * i + lane) * 4, x), store_shared(to + LINE + (32 * i + lane + 1) * 4, x);
+          }
+      }
+//| end
+//| if #l.staged.tiles > 0 then
+      mbarrier_arrive_copied(score_full(smem, at));
+//| end
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
+      walked = walked / 4 * 4 + (walked + 1) % 4;
+    }
+//| if l.persistent then
+    tiles().done(smem, true);
+    walked += 4;
+//| end
+  }
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""What fa_choose() takes on recordings of H100 races, against the best that each of them measured.
+
+    tests/choice_regret.py FAGEN-DEV bench/recordings
+
+A shape counts where what is chosen for it was raced. The bars are a little above what the model gives; a change that exceeds one makes the
+choice worse off the grid, and is measured anew before the bar is.
+"""
+import json
+import lzma
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# Recordings, and the regret in percent that is allowed: the mean, the 90th percentile, the most; and the shapes that must count.
+KINDS = (
+    ("forward", ("h100_forward_41", "h100_off_grid"), (1.6, 4.5, 22.0), 85),
+    ("groups of heads", ("h100_gqa_41",), (1.4, 3.3, 12.0), 75),
+    ("few queries", ("h100_few_queries", "h100_tuned_few_1", "h100_tuned_few_2", "h100_tuned_few_3", "h100_verify"), (4.6, 14.5, 30.0), 95),
+    ("unequal lengths", ("h100_unequal_lengths",), (4.2, 12.0, 28.0), 80),
+    ("all of these, another seed", ("h100_choice_38",), (3.5, 10.3, 19.0), 50),
+    ("gradients", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
+)
+
+
+def regrets(dev, folder, names, where):
+    paths = []
+    for name in names:
+        path = pathlib.Path(where) / f"{name}.json"
+        path.write_bytes(lzma.open(pathlib.Path(folder) / f"{name}.json.xz").read())
+        paths.append(str(path))
+    out = subprocess.run([dev, "judge", "--arch", "h100", "--json", *paths], stdout=subprocess.PIPE, check=True).stdout
+    return sorted(100 * v["regret"] for v in json.loads(out)["verdicts"] if v["place"] == 0)
+
+
+def main(dev, folder):
+    failed = 0
+    with tempfile.TemporaryDirectory() as where:
+        for kind, names, bars, least in KINDS:
+            r = regrets(dev, folder, names, where)
+            got = (sum(r) / max(len(r), 1), r[len(r) - 1 - len(r) // 10] if r else 0, r[-1] if r else 0)
+            bad = len(r) < least or any(g > b for g, b in zip(got, bars))
+            failed += bad
+            print("%s: %d shapes (at least %d), regret %s %%, allowed %s%s" % (
+                kind, len(r), least, ", ".join("%.1f" % g for g in got), ", ".join("%.1f" % b for b in bars), ": too much" if bad else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

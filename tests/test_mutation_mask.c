@@ -1,0 +1,86 @@
+/* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside
+ * it must be wrong, fault or fail a check of the simulator. One row in nine runs by default; FAGEN_TEST_FULL=1: all. */
+#include "mask_kernels.h"
+#include "score_mutation.h"
+#include "test_full.h"
+
+#define EVERY 9
+
+#define P "program.cu"
+#define S "scan.cu"
+#define R "ranges.cu"
+#define H "hide.cu"
+
+/* clang-format off */
+static const score_fault faults[] = {
+    { "what is seen is hidden", "mma_nan", P, "hides .. \" && !\" .. sees", "hides .. \" && \" .. sees" },
+    { "the mask of the block's first key alone", "wgmma_bands", P, "head, query, %s, %s)\"):format(of.key, of.column)",
+      "head, query, %s, 0 * (%s))\"):format(of.key, of.column)" },
+    { "the mask where it is whole alone", "dots_bands", P, "local hides = masked or cut", "local hides = masked and \"!masked\" or cut" },
+    { "keys past the last are looked up", "naive", P, "(\" && score_sees<true>(p, scored, %s, %s, %s, 0)\")",
+      "(\" && score_sees<false>(p, scored, %s, %s, %s + 100000000, 0)\")" },
+    { "rows that see no key are computed again", "mma_nan", P, "return has_mask and (\" && %s != -infinity()\"):format(m) or \"\" end",
+      "return \"\" end" },
+    { "a row that sees no key, in three passes", "naive_nan", "naive.cu", "  if (m == -infinity()) hi = lo - 1;  // no key that counts\n", "" },
+    { "rows computed again without the mask", "mma_far", "exact_rows.cu", "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
+    { "columns computed again without the mask", "decode_far", "exact_columns.cu",
+      "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
+    { "the last key that is seen is not", "ffma_packed", R, "r.key_hi = min(last_key(sequence, i1), seen.hi);",
+      "r.key_hi = min(last_key(sequence, i1), seen.hi - 1);" },
+    { "the first key that is seen is not", "wgmma_cluster", R, "r.key_lo = max(first_key(sequence, i0), seen.lo);",
+      "r.key_lo = max(first_key(sequence, i0), seen.lo + BC);" },
+    { "blocks are whole that some row does not see", "wgmma_pages", R, "max(first_key(sequence, i1), seen.full_lo), all_hi",
+      "first_key(sequence, i1), all_hi" },
+    { "blocks are whole to the right of what all rows see", "wgmma_ahead", R, "min(last_key(sequence, i0), seen.full_hi);",
+      "last_key(sequence, i0);" },
+    { "a row's first key is left out", "wgmma_pages", H, "max($(pr.first_key(\"within\")), ends.lo)", "$(pr.first_key(\"within\"))" },
+    { "a row's last key is left out", "wgmma_ahead", H, "min($(pr.last_key(\"within\")), ends.hi)", "$(pr.last_key(\"within\"))" },
+    { "ends of the row eight above", "wgmma_ahead", H, "pr.own_row(of.score.row)", "pr.own_row((of.score.row:gsub(\"8 [*] h\", \"0\")))" },
+    { "ends to the left are bits of the right", "wgmma_pages", H, "below_lo = columns_below(from - first);",
+      "below_lo = columns_below(upto - first);" },
+    { "the first of 32 blocks is left out", "mma_bands", S, "cut = __ballot_sync(~0u, is == 1);\n    }\n    const int n = __ffs(some) - 1;",
+      "cut = __ballot_sync(~0u, is == 1);\n      some &= ~1u;\n    }\n    const int n = __ffs(some) - 1;" },
+    { "blocks that are cut are whole", "mma_bands", S, "cut = __ballot_sync(~0u, is == 1);", "cut = __ballot_sync(~0u, is == 2);" },
+    { "edges cut no block of a scan", "wgmma_blocks", S, "  if (block <= full_lo || block >= full_hi) return 1;\n", "" },
+    { "the block beside", "mma_nan", S, "return 2 * (top + 31 - n) +", "return 2 * max(top + 30 - n, 0) +" },
+    { "the last 32 blocks are not looked at", "mma_bands", S, "if (top <= lo) return -1;", "if (top <= lo + 32) return -1;" },
+    { "the second block ahead for the first", "mma_bands", S, "code$(n) = $(n < pr.walk_depth and", "code$(n) = $(n < 0 and" },
+    { "iterations that are cut are whole", "decode_bands", S, "2 - (int)(cut >> n & 1);", "2;" },
+    { "keys of iterations that are cut are not loaded", "decode_bands", "decode_loader.cu", "    if (is != 0) {", "    if (is == 2) {" },
+    { "iterations where all is hidden", "decode_bands", "decode_kernel.cu", "if (is != 0) rows.attend(", "if (is >= 0) rows.attend(" },
+    { "ranges of another tile's block", "dots_bands", S, "block > t.range.block_hi) return 0;\n  const int last",
+      "block >= t.range.block_hi) return 0;\n  const int last" },
+    { "V of the block at hand", "wgmma_bands_ahead", "hopper_producer.cu", "sequence.map_key((before >> CODE_BLOCK) * BC)",
+      "sequence.map_key((max(code, 0) >> CODE_BLOCK) * BC)" },
+    { "pages of the block at hand", "wgmma_bands", "hopper_pages.cu", "if (after >= 0) next = Runs(p, sequence, after >> CODE_BLOCK, lane).look_up();",
+      "if (after >= 0) next = Runs(p, sequence, max(code, 0) >> CODE_BLOCK, lane).look_up();" },
+    { "a tile without keys waits for some", "wgmma_bands", "hopper_scheduler.cu", "loaded_hi = code < 0 ? keys.loaded_lo - 1 : code >> 1;",
+      "loaded_hi = max(code, 0) >> 1;" },
+    { "the scheduler does not wait for the kernel before", "wgmma_bias", "hopper_scheduler.cu",
+      "  grid_wait();  // ranges are found of what the program reads\n", "" },
+    { "the mask of the next block", "wgmma_bands_ahead", "hopper_consumer.cu", "      const int block = code >> CODE_BLOCK;\n",
+      "      const int block = (code >> CODE_BLOCK) + 1;\n" },
+    { "whole blocks are cut, cut ones whole", "wgmma_bands", "hopper_consumer.cu", "\"(code >> wg & 1) == 0\" or pr.is_whole(\"keys\")\n//| if pr.scans",
+      "\"(code >> wg & 1) != 0\" or pr.is_whole(\"keys\")\n//| if pr.scans" },
+    { "warpgroups have the bits of the first", "wgmma_steps", S, "cut[i] = i == wg ? bits : cut[i];", "cut[i] = wg == 0 ? bits : cut[i];" },
+    { "the last block is not told", "wgmma_bands_ahead", "hopper_producer.cu", "(after < 0 ? (u32)CODE_LAST : 0u)", "0u" },
+    { "the code of another buffer", "wgmma_bands", "hopper_main_loop.cu", "code_at(smem, k.at)", "code_at(smem, 0)" },
+    { "the code of the first block ahead", "wgmma_bands_ahead", "hopper_epilogue.cu",
+      "        code = (int)load_shared(code_at(smem, k.at));\n", "" },
+    { "a mask of heads as that of the first", "mma_heads", P, "return packed() and head .. \" + p.group - 1\" or head end",
+      "return head end" },
+    { "rows of the sequence's end are not zeros", "wgmma_bands", "hopper_out_of_range.cu", "own_rows(sequence, code >> 1);",
+      "own_rows(sequence, 0);" },
+};
+/* clang-format on */
+#define FAULTS (sizeof faults / sizeof *faults)
+
+Test(mutation_mask, faults_are_noticed, .timeout = 1200)
+{
+    score_ask(faults, FAULTS, mask_kernels, MASK_KERNELS, false, full() ? 1 : EVERY);
+}
+
+Test(mutation_mask, faults_are_noticed_on_hopper, .timeout = 1200)
+{
+    score_ask(faults, FAULTS, mask_kernels, MASK_KERNELS, true, full() ? 1 : EVERY);
+}
