@@ -41,7 +41,7 @@ static const score_fault faults[] = {
     { "the first of 32 blocks is left out", "mma_bands", S, "cut = __ballot_sync(~0u, is == 1);\n    }\n    const int n = __ffs(some) - 1;",
       "cut = __ballot_sync(~0u, is == 1);\n      some &= ~1u;\n    }\n    const int n = __ffs(some) - 1;" },
     { "blocks that are cut are whole", "mma_bands", S, "cut = __ballot_sync(~0u, is == 1);", "cut = __ballot_sync(~0u, is == 2);" },
-    { "edges cut no block of a scan", "wgmma_blocks", S, "  if (block <= full_lo || block >= full_hi) return 1;\n", "" },
+    { "edges cut no block of a scan", "wgmma_blocks", S, "return is != 0 && (block <= full_lo || block >= full_hi) ? 1 : is;", "return is;" },
     { "the block beside", "mma_nan", S, "return 2 * (top + 31 - n) +", "return 2 * max(top + 30 - n, 0) +" },
     { "the last 32 blocks are not looked at", "mma_bands", S, "if (top <= lo) return -1;", "if (top <= lo + 32) return -1;" },
     { "the second block ahead for the first", "mma_bands", S, "code$(n) = $(n < pr.walk_depth and", "code$(n) = $(n < 0 and" },
