@@ -13,12 +13,15 @@ local function has_mask(p) return p.score and p.score.has_mask or false end
 function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
 function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
 
+-- Whether keys are walked by the program's mask: the backward pass looks at each pair.
+local function walks(p) return has_mask(p) and p.op ~= "backward" end
+edges.walks = walks
 -- A mask may need tables of its operands, buffers of the workspace: their text, nil where there are none.
-local function tables(p) return has_mask(p) and p.score.tables or nil end
+local function tables(p) return walks(p) and p.score.tables or nil end
 local function lacks_tables(p) return tables(p) and p.has_no_workspace end
 function edges.tables(p) return not lacks_tables(p) and tables(p) or nil end
 -- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
-function edges.bounds(p) return has_mask(p) and not lacks_tables(p) end
+function edges.bounds(p) return walks(p) and not lacks_tables(p) end
 function edges.ends(p) return edges.bounds(p) and p.score.exact or false end
 function edges.scans(p) return edges.bounds(p) and not p.score.exact or false end
 

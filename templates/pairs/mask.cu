@@ -24,7 +24,7 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int i) { retur
 __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return sequence.sk() - 1; }
 //| end
 
-//| if pr.has_mask then
+//| if pr.walks then
 //|   pr.program()
 
 //|   pr.key_range()

@@ -27,6 +27,7 @@ $(line)
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
 //|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
+//|   pr.walks = edges.walks(p)
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
@@ -79,7 +80,7 @@ __device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, 
 //|       print_lines(program.mask(packed()))
 }
 //|     end
-//|     if has_mask then
+//|     if pr.walks then
 // The keys that the mask leaves to queries i0 to i1 of heads h0 to h1: to some of them none outside of lo to hi; to each all of full_lo to
 // full_hi.
 struct MaskBounds {
@@ -184,7 +185,7 @@ __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float
 const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
 //|   -- As a parameter of functions, and as an argument.
-//|   pr.scored_type, pr.scored = has_score and ", const ScoreTile &scored" or "", has_score and ", scored" or ""
+//|   pr.scored_type, pr.scored = pr.of_pairs and ", const ScoreTile &scored" or "", pr.of_pairs and ", scored" or ""
 //|
 //|   -- The last of the heads of a tile whose first is `head`.
 //|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end

@@ -13,7 +13,7 @@ struct Range {
   int block_lo, block_hi;  // blocks that hold them
   int full_lo, full_hi;    // exclusive bounds of the blocks that need no mask
 };
-//|   if pr.has_mask then
+//|   if pr.walks then
 // head: the first of those that the rows are of.
 __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int head, int first_row, int last_row) {
   const int i0 = query_of(p, first_row), i1 = query_of(p, last_row), last = max(sequence.sq() - 1, 0);
@@ -49,7 +49,7 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
 //|   end
 //|   -- The call: head is the first of the rows' heads.
 //|   function pr.range_of(head, first, last)
-//|     return ("key_range(p, sequence, %s%s, %s)"):format(pr.has_mask and head .. ", " or "", first, last)
+//|     return ("key_range(p, sequence, %s%s, %s)"):format(pr.walks and head .. ", " or "", first, last)
 //|   end
 //|
 //|   -- Whether an edge may cut the block, and whether every row sees all of it.
