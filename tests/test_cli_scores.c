@@ -209,7 +209,7 @@ Test(cli_scores, a_bundle_carries_its_program)
     OK(fa_bundle_open(&bundles[0], bytes, n));
     fa_options o = FA_OPTIONS_INIT;
     fa_context *ctx;
-    fa_score *score;
+    fa_score *score, *again;
     fa_problem p = FA_PROBLEM_INIT;
     uint64_t id[2];
     char text[8192];
@@ -217,8 +217,30 @@ Test(cli_scores, a_bundle_carries_its_program)
     o.bundles = bundles;
     o.bundle_only = 1;
     OK(fa_create_on(&ctx, &o, sim_open("sm_80"), 0));
-    OK(fa_score_create(ctx, "cap = scalar(3, 'float', 1e-6, 1e30)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end", &score));
+    OK(fa_score_of_bundle(ctx, bundles[0], 0, &score));
     OK(fa_score_id(ctx, score, id));
+    const char *own = "cap = scalar(50, 'float', 1e-6, 1e30)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end";
+    OK(fa_score_create(ctx, own, &again));
+    cr_expect_eq(again, score, "what ships as softcap, written otherwise, is the same object");
+    static const struct {
+        int i;
+        bool context, bundle, out;
+        const char *says;
+    } wrong[] = {
+        { 1, true, true, true, "i: 1; accepted: from 0, below 1, the score programs of the bundle caps" },
+        { -1, true, true, true, "i: -1; accepted: from 0" },
+        { 0, true, false, true, "bundle: NULL; accepted: a fa_bundle" },
+        { 0, true, true, false, "out: NULL; accepted" },
+        { 0, false, true, true, "context" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        again = score;
+        cr_expect_eq(fa_score_of_bundle(wrong[i].context ? ctx : NULL, wrong[i].bundle ? bundles[0] : NULL, wrong[i].i,
+                                        wrong[i].out ? &again : NULL),
+                     FA_INVALID, "%zu", i);
+        cr_expect(strstr(fa_last_error(), wrong[i].says), "%zu: %s", i, fa_last_error());
+        cr_expect(!wrong[i].out || !again, "%zu", i);
+    }
     p.dtype = FA_F16;
     p.d = 64;
     p.features = FA_FEATURE_SCORE;
