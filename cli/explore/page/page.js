@@ -163,7 +163,7 @@ function drawHead() {
 // Tiles that the score program's mask spares, of the config that leads as the page opens.
 function maskFact(mask) {
   const { rows_of_tile, keys_of_tile, empty, partial, full } = mask.counts, all = empty + partial + full;
-  return [(mask.sure ? "" : "at least ") + percent(empty / all), `of ${whole(all)} tiles of ${rows_of_tile} × ${keys_of_tile} hidden by the score program; ` +
+  return [(mask.sure ? "" : "at least ") + percent(empty / all), `of ${whole(all)} tiles of ${rows_of_tile} × ${keys_of_tile} hidden by the masks of launch and program; ` +
     `${mask.sure ? "" : "at most "}${percent(partial / all)} asked pair by pair` + (mask.decided_by.length > 0 ? `, as ${mask.decided_by.join(", ")} decide` + (mask.decided_by.length > 1 ? "" : "s") : "")];
 }
 
