@@ -28,9 +28,6 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   const int all_lo = first_key(sequence, i1), all_hi = last_key(sequence, i0);
 //|   else
   // What every row sees.
-//|   if pr.scans then  -- of the launch's mask: each block is asked what the program's leaves of it
-  const int all_lo = first_key(sequence, i1), all_hi = last_key(sequence, i0);
-//|   else
   const int all_lo = max(first_key(sequence, i1), seen.full_lo), all_hi = min(last_key(sequence, i0), seen.full_hi);
 //|   end
   r.full_lo = all_hi < all_lo ? r.block_hi : min(r.block_hi, (all_lo + BC - 1) / BC - 1);
