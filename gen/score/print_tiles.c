@@ -68,7 +68,7 @@ static void value_printer(fa_score_printer *p, const fa_score_ir *ir, const char
 static void print_value_line(fa_text *out, fa_score_printer *p, int node, const char *name, const char *indent)
 {
     fa_score_print_variables(out, p, node, ~0, indent);
-    fa_text_fmt(out, "%sconst %s %s = ", indent, fa_score_cuda_type(p->ir->node[node].type), name);
+    fa_text_fmt(out, "%s%s%s %s = ", indent, fa_score_cuda_const(p->ir, node), fa_score_cuda_type(p->ir->node[node].type), name);
     fa_score_print_value(out, p, node);
     fa_text_str(out, ";\n");
 }
