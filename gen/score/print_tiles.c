@@ -493,7 +493,7 @@ static void print_fill_side(fa_text *out, const fa_score_tiles *t, bool keys, co
     fa_text_fmt(out, "  for (int at = step * %d + lane; at < min(step * %d + %d, %s.%s); at += 32) {\n", FA_SCORE_TABLE_STEP,
                 FA_SCORE_TABLE_STEP, FA_SCORE_TABLE_STEP, side->by_b ? "t" : "p", keys ? "sk" : "sq");
     for (int k = 0; k < side->n; k++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "value%d", k);
         print_value_line(out, &p, side->table[k].node, name, "    ");
         fa_text_fmt(out, "    r%d = score_hull(r%d, score_point(%s%s));\n", k, k,
