@@ -233,7 +233,7 @@ static fa_status check_gradient(fa_score_given *out, fa_span *s, const look *l, 
     fa_score_value of = *l->given;
     look grad = { &of, l->operand, l->i };
     bool packed = true;
-    char member[24];
+    char member[32];
     *s = (fa_span){ .operand = &gradients[l->i], .bytes = 4, .size = { 1, 1, 1, 1 }, .some = true };
     s->row = s->run = s->high = s->bytes;
     of.ptr = of.grad_ptr;
