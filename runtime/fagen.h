@@ -610,6 +610,10 @@ FA_API fa_status fa_workspace_release(fa_context *ctx, const fa_stream *stream);
  * identity; a text of the same operands and values is the same object, counted once more. Thread-safe. */
 FA_API fa_status fa_score_create(fa_context *ctx, const char *text, fa_score **out);
 
+/* The same of program i of a bundle, whose kernels need no other: in the order in which its problems name them, from 0. The context need
+ * not have the bundle, which is read again. FA_INVALID past the last, and what fa_create() finds wrong. Thread-safe. */
+FA_API fa_status fa_score_of_bundle(fa_context *ctx, const fa_bundle *bundle, int32_t i, fa_score **out);
+
 /* Takes one from the count of a program, before fa_destroy(). At 0 launches that name it are FA_INVALID. NULL is fine. */
 FA_API void fa_score_destroy(fa_score *score);
 

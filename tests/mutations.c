@@ -134,7 +134,7 @@ static const mutation mutations[] = {
     { "no barrier before V, after the softmax", F, "      __syncthreads();  // V has arrived, K is free\n", "", 1, "order1" },
     { "Q fragments before their barrier", F, "    cp_async_wait<$(wait_k)>();\n    __syncthreads();\n    load_q(",
       "    cp_async_wait<$(wait_k)>();\n    load_q(", 0, "odd_regs" },
-    { "K into the first buffer", F, "load_k(block - STAGES_K, stage_k);", "load_k(block - STAGES_K, 0);", 0, "deep0" },
+    { "K into the first buffer", F, "\"block - STAGES_K\")), stage_k$(after(SK))", "\"block - STAGES_K\")), 0$(after(SK))", 0, "deep0" },
     { "K buffer does not advance", F, "      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;\n", "", 0, "deep0 stages" },
     { "V buffer does not advance", F, "      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;\n", "", 0, "deep0 stages" },
     { "half of O not rescaled", A, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },

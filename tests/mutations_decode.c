@@ -161,7 +161,8 @@ static const mutation mutations[] = {
     { "a head has one tile less", S, "if (++tile == tiles)", "if (++tile >= tiles - 1)", 0, "rows" },
     { "a thread block begins with a head's first tile", S, "tile = (int)(before - heads * tiles);", "tile = 0;", 0, "rows" },
     { "all sequences have the tiles of the first", S, "          tiles = tiles_of(p, sequence);\n", "", 0, "rows_ragged" },
-    { "keys of the head's first rows for all", S, "min(t.row + BR, t.rows) - 1)", "min(BR, t.rows) - 1)", 0, "rows" },
+    { "keys of the head's first rows for all", S, "\"t.row\", \"min(t.row + BR, t.rows) - 1\"", "\"t.row\", \"min(BR, t.rows) - 1\"", 0,
+      "rows" },
 
     /* how K and V come */
     { "a page is looked up one entry on", L, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },

@@ -96,8 +96,8 @@ static const mutation mutations[] = {
     { "all parts are the first", T, "make_uint4(where.number, where.part, where.parts, 0)", "make_uint4(where.number, 0, where.parts, 0)",
       0, "split" },
     { "a part is the whole", RANGES,
-      "const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);",
-      "const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);", 0, "split split_lazy" },
+      "const Range loaded = part_of($(pr.range_of(\"where.head\", \"where.row\", \"min(where.row + BR, rows) - 1\")), where);",
+      "const Range loaded = $(pr.range_of(\"where.head\", \"where.row\", \"min(where.row + BR, rows) - 1\"));", 0, "split split_lazy" },
     { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
     { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
     { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16\"", "0\"", 0, "split" },
@@ -157,7 +157,7 @@ static const mutation mutations[] = {
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
     { "slots of tiles over barriers", L, "barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs)", "barriers + c.stages_v - 2", 0,
       "packed_none" },
-    { "a slot of tiles is free too soon", F, "(p.has_lengths and 3 or 2)", "2", 0, "packed_none packed gaps padded" },
+    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged) and 3 or 2)", "2", 0, "packed_none packed gaps padded" },
 
     /* where rows lie */
     { "queries of the first sequence", Q, "return first_q + query;", "return query;", 0, "packed" },
@@ -179,7 +179,7 @@ static const mutation mutations[] = {
       "make_uint4(sequence.first_k, sequence.first_q,", 0, "packed" },
     { "diagonals in each other's place", T, "make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0)",
       "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
-    { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
+    { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, $(wg))", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
     { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", "deal.cu", "< $(o.total);) {", "< $(o.total) - 1;) {", 0, "packed" },

@@ -35,6 +35,15 @@
 #define KERPLE "r = f32 'hq'\nfunction score(s, b, h, i, j) return s - r[h] ^ 2 * log(1 + abs(j - i)) end\n"
 #define BOOST "function score(s, b, h, i, j)\n  if abs(i - j) <= 3 then return 2 * s end\n  return s\nend\n"
 #define NEVER "function score(s, b, h, i, j) return (i + j) % 3 == 0 and -huge or s end\n"
+#define CHAINS /* each step reads the one before three times: walks by every way to it are 3^22 */ \
+    "function score(s, b, h, i, j)\n"                                                              \
+    "  local x, d = s, i\n"                                                                        \
+    "  for k = 1, 22 do\n"                                                                         \
+    "    x = x > (k - 11) / 8 and 0.875 * x + (k - 11) / 64 or x\n"                                \
+    "    d = d > k and d - 1 or d + 2\n"                                                           \
+    "  end\n"                                                                                      \
+    "  return x + d / 64\n"                                                                        \
+    "end\n"
 #define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n" /* beyond any sum of keys, and far below */
 #define SINK_ROWS "z = f32 'b sq'\nfunction sink(b, h, i) return 2 * z[b][i] + 0.5 * (sk - sq) / (1 + sk) - h end\n"
 #define CAP_SINK                                                                                     \
@@ -164,6 +173,7 @@ static const score_kernel score_kernels[] = {
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,"
         "rescale=lazy_scaled,convert=early,o_path=direct,parts=2,combine=last_warp",
         true, 4, 1, 20, 700, 0, 0 },
+    { "ffma_chains", CHAINS, "fp32,d=24" CAUSAL, "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", false, 0, 0, 60, 90, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -34,6 +34,108 @@ Test(cli_scores, programs_are_listed_and_told)
     says("scores --score relative", 0, "f32 \"hq sq+sk-1\"");
 }
 
+static json_int_t number(const json_t *of, const char *name)
+{
+    return json_integer_value(json_object_get(of, name));
+}
+
+static const char *word(const json_t *of, const char *name)
+{
+    const char *s = json_string_value(json_object_get(of, name));
+    return s ? s : "-";
+}
+
+/* How tiles are found is the program's; docs/scores.md shows one. */
+Test(cli_scores, a_mask_says_what_it_is_found_by)
+{
+    static const struct {
+        const char *name, *found, *tables;
+        size_t decides, reads;
+    } rows[] = {
+        { "chunked", "bounds", "-", 0, 0 },
+        { "padding", "bounds", "-", 2, 0 },
+        { "documents", "scan", "mask_queries int32 b sq/64 4, mask_keys int32 b sk/64 4", 1, 1 },
+        { "blocks", "scan", "mask_pairs0 int32 b hq sq/8192 sk/8192", 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[64];
+        snprintf(words, sizeof words, "scores --score %s --json", rows[i].name);
+        json_t *doc = cli_json(words, 0), *mask = json_object_get(doc, "mask");
+        cr_expect_str_eq(word(mask, "found"), rows[i].found, "%s", rows[i].name);
+        cr_expect_str_eq(word(mask, "tables"), rows[i].tables, "%s", rows[i].name);
+        cr_expect_eq(json_array_size(json_object_get(mask, "decided_by")), rows[i].decides, "%s", rows[i].name);
+        cr_expect_eq(json_array_size(json_object_get(mask, "reads")), rows[i].reads, "%s", rows[i].name);
+        json_decref(doc);
+    }
+    json_t *softcap = cli_json("scores --score softcap --json", 0);
+    cr_expect(json_is_null(json_object_get(softcap, "mask")));
+    json_decref(softcap);
+}
+
+/* Lines of docs/scores.md after "$ fagen " and these words are what the command prints, but for "...". */
+static void docs_show(const char *words)
+{
+    char line[512], start[200];
+    int shown = 0;
+    bool in = false;
+    FILE *f = fopen(FAGEN_TESTS "/../docs/scores.md", "r");
+    cli_result r = cli_run(words);
+    cr_assert(f && r.code == 0, "%s", r.err);
+    snprintf(start, sizeof start, "$ fagen %s\n", words);
+    while (fgets(line, sizeof line, f)) {
+        if (line[0] == '$' || line[0] == '`')
+            in = !strcmp(line, start);
+        else if (in && strcmp(line, "...\n")) {
+            cr_expect(strstr(r.out, line), "docs/scores.md shows, and the command does not print: %s%s", line, r.out);
+            shown++;
+        }
+    }
+    cr_expect_geq(shown, 2, "%s", words);
+    fclose(f);
+    cli_result_free(&r);
+}
+
+Test(cli_scores, show_counts_the_tiles_of_a_mask)
+{
+    docs_show("show -d 64 -n 4096 --score documents --arch sm_80");
+}
+
+/* Of the model's best config; nothing is compiled. */
+static json_t *explored(const char *words)
+{
+    char all[200];
+    snprintf(all, sizeof all, "explore -d 16 -b 2 -H 4 -n 1024 --dtype fp32 --arch sm_80 --family flash_fwd_ffma --simulate 0 --json %s",
+             words);
+    return cli_json(all, 0);
+}
+
+Test(cli_scores, tiles_of_a_mask_beside_that_of_the_launch)
+{
+    json_t *doc = explored("--score chunked:256"), *mask = json_object_get(doc, "mask"), *counts = json_object_get(mask, "counts");
+    json_int_t rows = number(counts, "rows_of_tile"), keys = number(counts, "keys_of_tile"), empty = number(counts, "empty");
+    json_int_t all = 2 * 4 * ((1024 + rows - 1) / rows) * ((1024 + keys - 1) / keys);
+    cr_expect_str_eq(word(mask, "found"), "bounds");
+    cr_expect(json_is_true(json_object_get(mask, "sure")));
+    cr_expect_eq(number(mask, "table_bytes"), 0);
+    cr_assert(rows > 0 && keys > 0 && 256 % rows == 0 && 256 % keys == 0, "%d x %d", (int)rows, (int)keys);
+    cr_expect_eq(empty + number(counts, "partial") + number(counts, "full"), all);
+    cr_expect_geq(empty, all * 3 / 4, "a chunk sees itself alone");
+    cr_expect_geq(number(counts, "full"), all / 16);
+    json_decref(doc);
+    doc = explored("--score documents --causal");
+    mask = json_object_get(doc, "mask");
+    counts = json_object_get(mask, "counts");
+    cr_expect(json_is_false(json_object_get(mask, "sure")));
+    cr_expect_eq(number(counts, "full"), 0);
+    cr_expect_geq(number(counts, "empty"), all * 2 / 5, "of the triangle at least");
+    cr_expect_eq(number(mask, "read_bytes"), 2 * 1024 * 4);
+    cr_expect_eq(number(mask, "table_bytes"), 2 * 2 * 16 * 4 * 4);
+    json_decref(doc);
+    doc = explored("--score softcap");
+    cr_expect(json_is_null(json_object_get(doc, "mask")));
+    json_decref(doc);
+}
+
 Test(cli_scores, what_is_wrong_is_refused)
 {
     const char *text = "cap = scalar(5)\nfunction score(s, b, h, i, j)\n  return cap * s + x\nend\n";
@@ -107,7 +209,7 @@ Test(cli_scores, a_bundle_carries_its_program)
     OK(fa_bundle_open(&bundles[0], bytes, n));
     fa_options o = FA_OPTIONS_INIT;
     fa_context *ctx;
-    fa_score *score;
+    fa_score *score, *again;
     fa_problem p = FA_PROBLEM_INIT;
     uint64_t id[2];
     char text[8192];
@@ -115,8 +217,30 @@ Test(cli_scores, a_bundle_carries_its_program)
     o.bundles = bundles;
     o.bundle_only = 1;
     OK(fa_create_on(&ctx, &o, sim_open("sm_80"), 0));
-    OK(fa_score_create(ctx, "cap = scalar(3, 'float', 1e-6, 1e30)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end", &score));
+    OK(fa_score_of_bundle(ctx, bundles[0], 0, &score));
     OK(fa_score_id(ctx, score, id));
+    const char *own = "cap = scalar(50, 'float', 1e-6, 1e30)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end";
+    OK(fa_score_create(ctx, own, &again));
+    cr_expect_eq(again, score, "what ships as softcap, written otherwise, is the same object");
+    static const struct {
+        int i;
+        bool context, bundle, out;
+        const char *says;
+    } wrong[] = {
+        { 1, true, true, true, "i: 1; accepted: from 0, below 1, the score programs of the bundle caps" },
+        { -1, true, true, true, "i: -1; accepted: from 0" },
+        { 0, true, false, true, "bundle: NULL; accepted: a fa_bundle" },
+        { 0, true, true, false, "out: NULL; accepted" },
+        { 0, false, true, true, "context" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        again = score;
+        cr_expect_eq(fa_score_of_bundle(wrong[i].context ? ctx : NULL, wrong[i].bundle ? bundles[0] : NULL, wrong[i].i,
+                                        wrong[i].out ? &again : NULL),
+                     FA_INVALID, "%zu", i);
+        cr_expect(strstr(fa_last_error(), wrong[i].says), "%zu: %s", i, fa_last_error());
+        cr_expect(!wrong[i].out || !again, "%zu", i);
+    }
     p.dtype = FA_F16;
     p.d = 64;
     p.features = FA_FEATURE_SCORE;

@@ -90,7 +90,8 @@ typedef struct result {
     uint16_t o[S_MOST * H_MOST * D];
     float lse[S_MOST * H_MOST];
     size_t n;
-    double keys; /* that were read of K, each time counted */
+    double keys;         /* that were read of K, each time counted */
+    double instructions; /* of warps */
 } result;
 
 static void run(call *c, const char *config, result *out)
@@ -108,6 +109,7 @@ static void run(call *c, const char *config, result *out)
     SCORE_OK(fa_plan_launch(c->ctx, plan, &c->a, NULL));
     sim_counters_get(&counted);
     out->keys = 0;
+    out->instructions = (double)counted.instructions;
     for (int i = 0; i < counted.tensors; i++)
         if ((uintptr_t)c->a.k.ptr >= counted.tensor[i].base && (uintptr_t)c->a.k.ptr < counted.tensor[i].base + counted.tensor[i].size)
             out->keys = (double)counted.tensor[i].read / (D * 2);
@@ -395,4 +397,38 @@ Test(mask_laws, they_are_on_hopper)
           "flash_fwd_wgmma:br=128,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=pingpong,grid=persistent,"
           "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma",
           128);
+}
+
+/* Of tiles that a mask leaves whole no pair is asked: one hidden pair in each costs more than a quarter of the kernel's instructions. */
+static void whole_tiles(bool hopper, const char *config)
+{
+    static result some, all;
+    static unsigned char y[512 * 512];
+    call c;
+    open_call(&c, hopper);
+    shape(&c, 1, 1, 1, 512, 512);
+    program(&c, masks[3].text);
+    memset(y, 1, sizeof y);
+    array(&c, 0, y, sizeof y, masks[3].extent, 4);
+    run(&c, config, &all);
+    for (int i = 0; i < 512; i += 64)
+        for (int j = 0; j < 512; j += 64)
+            y[i * 512 + j] = 0;
+    array(&c, 0, y, sizeof y, masks[3].extent, 4);
+    run(&c, config, &some);
+    cr_expect_eq(all.keys, some.keys);
+    cr_expect_gt(some.instructions, 1.25 * all.instructions, "%s: %.0f, and %.0f where no pair is hidden", config, some.instructions,
+                 all.instructions);
+    close_call(&c);
+}
+
+Test(mask_laws, pairs_of_whole_tiles_are_not_asked)
+{
+    whole_tiles(false, "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
+}
+
+Test(mask_laws, they_are_not_on_hopper)
+{
+    whole_tiles(true, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
+                      "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
 }

@@ -25,7 +25,7 @@ static const score_fault faults[] = {
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
       "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },
-    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "(block - 1);\n//| if l.interleaved then",
+    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "($(next));\n//| if l.interleaved then",
       "(block);\n//| if l.interleaved then" },
     { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask(block);\n", "" },
     { "no mask before exponents", "wgmma_alibi", "hopper_mask.cu", "  apply_mask(s, p, sequence, row, block, t);\n#pragma", "#pragma" },

@@ -251,3 +251,36 @@ Test(score_printed, kernels_compute_what_the_ir_says, .timeout = 300)
     toy_remove(dir, files);
     scratch_remove();
 }
+
+/* Steps of a walk to all that a node is made of, by every way. */
+static double walk(const fa_score_ir *ir, int node)
+{
+    double steps[FA_SCORE_ROOM];
+    for (int i = 0; i <= node; i++) {
+        steps[i] = 1;
+        for (int k = 0; k < ir->node[i].n; k++)
+            steps[i] += steps[ir->node[i].arg[k]];
+    }
+    return steps[node];
+}
+
+/* The front end of NVRTC takes such walks from const variables: hours at the longest chains. */
+Test(score_printed, constants_are_a_short_walk)
+{
+    static const char chain[] = "function score(s, b, h, i, j)\n  local x = s\n"
+                                "  for k = 1, 40 do x = x > k and 0.5 * x + k / 2 or x end\n  return x\nend\n";
+    fa_program *program;
+    OK(fa_program_read(&program, "chain", chain, strlen(chain)));
+    const fa_score_ir *ir = &program->ir;
+    int plain = 0, last = ir->root[FA_SCORE_ROOT_SCORE];
+    cr_expect_gt(walk(ir, last), 1e12);
+    cr_expect_str_eq(fa_score_cuda_const(ir, last), "");
+    for (int i = 0; i < ir->n; i++) {
+        bool constant = fa_score_cuda_const(ir, i)[0] != '\0';
+        plain += !constant;
+        cr_expect(!constant || walk(ir, i) <= 4096, "node %d: %g steps", i, walk(ir, i));
+        cr_expect(constant || walk(ir, i) >= 1024, "node %d: %g steps", i, walk(ir, i));
+    }
+    cr_expect_lt(plain, ir->n);
+    fa_program_free(program);
+}

@@ -303,11 +303,66 @@ static void check_listed(const listed *m)
             cr_assert(t.j0 / m->tile >= e.lo / m->tile && t.j0 <= e.hi, "%s: outside %d to %d", m->name, (int)e.lo, (int)e.hi);
         }
     }
+    const fa_score_tiling how = { m->tile, 1, m->tile, { -m->sq, m->sk } };
+    fa_score_tile_counts n = fa_score_count_tiles(tables, &bounds, &how, 0, INT64_MAX);
+    int64_t all = (m->sq + m->tile - 1) / m->tile * ((m->sk + m->tile - 1) / m->tile);
+    cr_assert(n.partial + n.full == visits && n.full <= fulls && n.empty + n.partial + n.full == all, "%s: counted %d, %d, %d", m->name,
+              (int)n.empty, (int)n.partial, (int)n.full);
     cr_assert(m->visits == 1 || visits == m->visits, "%s: %g tiles visited, not %g", m->name, visits, m->visits);
     cr_assert(m->full < 0 || fulls == m->full, "%s: %g tiles full, not %g", m->name, fulls, m->full);
     cr_assert(!bounds.exact || within == visits, "%s: %g blocks between bounds, %g visited", m->name, within, visits);
     fa_score_tables_free(tables);
     fa_program_free(p);
+}
+
+/* Both masks, rows of several heads, an end within a tile, a limit of what is asked. */
+Test(score_tiles, counts_are_of_what_kernels_walk)
+{
+    static const struct {
+        const char *text;
+        fa_score_tiling how;
+        int64_t sq, sk, most, empty, partial, full;
+    } rows[] = {
+        { "function mask(b, h, i, j) return true end", { 64, 1, 64, { -256, 0 } }, 256, 256, 99, 6, 4, 6 },        /* causal beside it */
+        { "function mask(b, h, i, j) return j <= i end", { 64, 1, 64, { -256, 256 } }, 256, 256, 99, 6, 4, 6 },    /* the other way round */
+        { "function mask(b, h, i, j) return j <= i end", { 64, 4, 64, { -256, 256 } }, 256, 256, 99, 24, 16, 24 }, /* 16 queries a tile */
+        { "function mask(b, h, i, j) return j <= i end", { 128, 1, 96, { -200, 100 } }, 200, 100, 99, 0, 3, 1 }, /* the last key ends a tile
+                                                                                                                  */
+        { "function mask(b, h, i, j) return (i - j) % 2 == 0 and j // 64 == i // 64 end",
+          { 64, 1, 64, { -256, 256 } },
+          256,
+          256,
+          99,
+          12,
+          4,
+          0 },
+        { "d = i32 'sk' function mask(b, h, i, j) return d[i] == d[j] and j <= i end",
+          { 64, 1, 64, { -256, 256 } },
+          256,
+          256,
+          99,
+          6,
+          10,
+          0 },
+        { "function mask(b, h, i, j) return (i - j) % 128 < 64 end", { 64, 1, 64, { -256, 256 } }, 256, 256, 3, 0, 16, 0 },
+    };
+    static fa_score_tiles plan;
+    static fa_score_bounds bounds;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        fa_program *p;
+        fa_score_tables *tables;
+        const fa_score_data d = { .sq = rows[k].sq, .sk = rows[k].sk, .group = 4 };
+        OK(fa_program_read(&p, "counts", rows[k].text, strlen(rows[k].text)));
+        fa_score_tiles_of(&plan, &p->ir);
+        fa_score_bounds_of(&bounds, &plan, FA_SCORE_J);
+        OK(fa_score_tables_make(&tables, &plan, &d, 0, 4));
+        fa_score_tile_counts n = fa_score_count_tiles(tables, &bounds, &rows[k].how, 0, rows[k].most);
+        cr_expect(n.empty == rows[k].empty && n.partial == rows[k].partial && n.full == rows[k].full && n.asked <= rows[k].most,
+                  "%s: %d empty, %d partial, %d full, %d asked", rows[k].text, (int)n.empty, (int)n.partial, (int)n.full, (int)n.asked);
+        cr_expect(!fa_score_tables_by(tables, FA_SCORE_OF_B | FA_SCORE_OF_H));
+        fa_score_tables_free(tables);
+        fa_program_free(p);
+    }
 }
 
 Test(score_tiles, masks_that_people_use_visit_what_has_a_pair, .timeout = 300)

@@ -99,6 +99,7 @@ static const char *const others[] = {
     "function mask(b, h, i, j) return i // 64 < j // 64 end",
     "ids = i32 'hq sk' function mask(b, h, i, j) return ids[h][i] == ids[h][j] end",
     "function mask(b, h, i, j) return (i // 16 % 16 | 1) ~= 2 * h + 3 end",
+    "row = u8 '1 sk' function mask(b, h, i, j) return row[i // 999][j] ~= 0 end",
 };
 
 static void draw_programs(int n, uint64_t seed)

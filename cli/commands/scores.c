@@ -1,5 +1,6 @@
 /* scores: the score programs that ship, and what one is: its text, operands, identity. */
 #include "cli/options/score_option.h"
+#include "cli/session/mask_tiles.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
 #include "commands.h"
@@ -67,24 +68,28 @@ static bool cost_of(const fa_program *p, double *issue, double *exps)
     return ok;
 }
 
-static json_t *program_json(const fa_program *p, const fa_score_scalars *scalars)
+static json_t *program_json(const fa_program *p, const fa_score_scalars *scalars, const cli_mask *mask)
 {
     char id[40], has[32];
     roots_of(has, p);
     snprintf(id, sizeof id, "%016llx%016llx", (unsigned long long)p->id.hi, (unsigned long long)p->id.lo);
     double issue, exps;
     bool told = cost_of(p, &issue, &exps);
-    return json_pack("{s:s,s:s,s:i,s:o,s:o,s:o,s:s}", "id", id, "functions", has, "nodes", p->ir.n, "operands", operands_json(p, scalars),
-                     "instructions", told ? cli_json_number(issue) : json_null(), "special", told ? cli_json_number(exps) : json_null(),
-                     "text", p->source);
+    return json_pack("{s:s,s:s,s:i,s:o,s:o,s:o,s:o,s:s}", "id", id, "functions", has, "nodes", p->ir.n, "operands",
+                     operands_json(p, scalars), "instructions", told ? cli_json_number(issue) : json_null(), "special",
+                     told ? cli_json_number(exps) : json_null(), "mask", cli_mask_json(mask), "text", p->source);
 }
 
 static int one(cli *c, const fa_program *p, const fa_score_scalars *scalars)
 {
     char has[32], text[400];
     cli_table t;
+    cli_mask mask;
+    fa_status st = cli_mask_of(&mask, p);
+    if (st != FA_OK)
+        return cli_fail(c, st);
     if (c->json)
-        return cli_answer(c, program_json(p, scalars), CLI_EXIT_OK);
+        return cli_answer(c, program_json(p, scalars, &mask), CLI_EXIT_OK);
     roots_of(has, p);
     cli_say(stdout, "%s%s\n", p->source, p->source[0] && p->source[strlen(p->source) - 1] == '\n' ? "" : "\n");
     cli_say(stdout, "functions  %s\nnodes      %d\nid         %016llx%016llx\n", has, p->ir.n, (unsigned long long)p->id.hi,
@@ -92,6 +97,7 @@ static int one(cli *c, const fa_program *p, const fa_score_scalars *scalars)
     double issue, exps;
     if (cost_of(p, &issue, &exps))
         cli_say(stdout, "cost       about %.2g instructions of a pair, %.2g of them on the special-function unit\n", issue, exps);
+    cli_mask_print(&mask);
     cli_table_open(&t, "operand is");
     for (int k = 0; k < p->ir.operands; k++) {
         operand_text(text, sizeof text, &p->ir.operand[k], scalars->of[k]);
@@ -144,7 +150,8 @@ const cli_command cli_scores = {
     .usage = "[--score NAME | --score-file FILE]",
     .about =
         "Lists the programs that --score of other commands takes. Of one program it tells the text, the operands in the order in which "
-        "launches give them, and the identity. A text that is no program is refused with line and column.",
+        "launches give them, the identity, and how kernels find the tiles that its mask hides. A text that is no program is refused with "
+        "line and column.",
     .examples = "fagen scores\nfagen scores --score softcap:30\nfagen scores --score-file mine.lua --json",
     .groups = groups,
     .size = sizeof(scores_args),

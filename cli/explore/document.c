@@ -248,10 +248,11 @@ json_t *explore_document(const explore *e)
         cli_json_number(e->measured_bytes), "streamed", json_boolean(explore_is_streamed(e)), "sources", sources_json(e));
     json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD),
                                 "counters", columns_json(EXPLORE_OF_COUNTERS));
-    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns,
+    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns,
                              "configs", configs_json(e), "records", part_json(e, EXPLORE_OF_RECORD), "history", history_json(e), "counters",
                              part_json(e, EXPLORE_OF_COUNTERS), "simulated", "shape", e->simulated ? shape : "", "why", e->run.why, "tiles",
-                             tiles_json(e), "lengths", lengths_json(e), "systems", names_json(&e->systems), "naive", naive_json(e));
+                             tiles_json(e), "lengths", lengths_json(e), "systems", names_json(&e->systems), "naive", naive_json(e), "mask",
+                             cli_mask_tiles_json(&e->mask));
     if (doc && rest)
         json_object_update(doc, rest);
     json_decref(rest);

@@ -156,6 +156,7 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
     if (e->naive > 0)
         cli_say(stdout, "naive      %s at its roofline, and %s of memory beside %s\n", cli_show_seconds(e->naive),
                 cli_show_bytes(e->naive_traffic.held), e->tensors);
+    cli_mask_tiles_print(&e->mask);
     if (e->run.why[0])
         cli_say(stdout, "simulator  %s\n", e->run.why);
     if (page)
@@ -191,6 +192,17 @@ static bool has_times(const explore *e)
     return false;
 }
 
+static fa_status count_tiles(explore *e, const cli_score *score)
+{
+    const explore_config *timed = explore_measured_best(e), *leader = timed ? timed : explore_model_best(e);
+    const fa_program *program;
+    fa_score_scalars scalars;
+    fa_status st = cli_score_read(score, &program, &scalars);
+    return st == FA_OK && leader
+               ? cli_mask_tiles_of(&e->mask, e->gen, &e->problem, program ? &scalars : NULL, &leader->point.config, leader->cost.packed)
+               : st;
+}
+
 static int run(cli *c, const void *args, int n, char **words)
 {
     const explore_args *a = args;
@@ -216,6 +228,8 @@ static int run(cli *c, const void *args, int n, char **words)
         st = cli_gen_open(&g);
     if (st == FA_OK)
         st = explore_open(&e, g, &p, at.arch, at.budget, a->family, at.store, at.chip);
+    if (st == FA_OK)
+        st = count_tiles(&e, &a->problem_options.score);
     if (st == FA_OK && a->chip && !has_times(&e))
         cli_note(c, "--chip is \"%s\": no times of it are on record for this problem on %s; without --chip the one with most is shown",
                  a->chip, e.arch->name);

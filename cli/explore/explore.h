@@ -4,6 +4,7 @@
 #define FA_CLI_EXPLORE_EXPLORE_H
 #include "cache/record.h"
 #include "cli/options/command.h"
+#include "cli/session/mask_tiles.h"
 #include "cli/session/ranking.h"
 #include "cli/session/systems.h"
 #include "gen/gen.h"
@@ -105,6 +106,7 @@ typedef struct explore {
     int lengths;
     size_t shipped; /* the config that ships for the arch; SIZE_MAX = none, or it is not among them */
     char shipped_for[64];
+    cli_mask_tiles mask; /* of the config measured best, else of the model's best */
 } explore;
 
 /* Fills out from the space, the model and the store's records (store may be NULL); reference times stand in where a shape has none. chip:

@@ -3,6 +3,7 @@
 #include "cache/record.h"
 #include "cli/options/arch_names.h"
 #include "cli/session/config_text.h"
+#include "cli/session/mask_tiles.h"
 #include "cli/session/ranking.h"
 #include "cli/text/say.h"
 #include "cli/text/table.h"
@@ -88,11 +89,14 @@ typedef struct known {
     fa_source source;
     char explain[16384];
     cli_kernel_report report;
+    cli_mask_tiles mask;
     fa_records here, model;
     cli_leaderboard measured, modelled;
 } known;
 
-static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, known *k)
+/* scalars: of the score program, if there is one; shape: p with its shape. */
+static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, const fa_problem *shape, const fa_score_scalars *scalars,
+                      known *k)
 {
     const fa_arch *arch = fa_context_arch(s->ctx);
     fa_store *store = fa_context_store(s->ctx);
@@ -103,6 +107,9 @@ static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, know
     if (st != FA_OK)
         return st;
     cli_kernel_report_make(&k->report, g, store, fa_context_compiler(s->ctx), p, &k->selection.config, arch, &k->source);
+    st = cli_mask_tiles_of(&k->mask, g, shape, scalars, &k->selection.config, k->report.cost.packed);
+    if (st != FA_OK)
+        return st;
     k->here = fa_records_load(store, arch->chip, p);
     if (strcmp(arch->chip, arch->name))
         k->model = fa_records_load(store, arch->name, p);
@@ -157,16 +164,17 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     cli_config_text(config, &k->selection.config);
     if (c->json)
         return cli_answer(c,
-                          json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem",
-                                    text, "config", config, "where", k->selection.where, "why", k->selection.why, "seconds",
+                          json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s),
+                                    "problem", text, "config", config, "where", k->selection.where, "why", k->selection.why, "seconds",
                                     cli_json_number(k->selection.seconds), "explain", k->explain, "margin", numbers, "anatomy",
-                                    cli_kernel_report_json(&k->report), "on_record", cli_leaderboard_json(&k->measured, most),
-                                    "modelled_on_record", cli_leaderboard_json(&k->modelled, most), "alternatives",
-                                    alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
-                                    records_json(&k->model, from_model)),
+                                    cli_kernel_report_json(&k->report), "mask", cli_mask_tiles_json(&k->mask), "on_record",
+                                    cli_leaderboard_json(&k->measured, most), "modelled_on_record",
+                                    cli_leaderboard_json(&k->modelled, most), "alternatives", alternatives_json(r, n, chosen), "records",
+                                    records_json(&k->here, from_here), "model_records", records_json(&k->model, from_model)),
                           CLI_EXIT_OK);
     json_decref(numbers);
     cli_say(stdout, "%smargin     %s\n", k->explain, line);
+    cli_mask_tiles_print(&k->mask);
     cli_kernel_report_print(&k->report);
     cli_leaderboard_print(&k->measured, most, "On record for this chip", c, s->ctx);
     print_alternatives(c, s, r, n, chosen);
@@ -216,8 +224,12 @@ static int show_problem(cli *c, const show_args *a)
     fa_problem p;
     cli_ranking r = { .n = 0 };
     known k = { .selection = { .seconds = 0 } };
+    const fa_program *program = NULL;
+    fa_score_scalars scalars;
     int code;
     fa_status st = cli_problem_options_read(&a->problem_options, &p);
+    if (st == FA_OK)
+        st = cli_score_read(&a->problem_options.score, &program, &scalars);
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK)
@@ -232,7 +244,7 @@ static int show_problem(cli *c, const show_args *a)
     if (st == FA_OK)
         st = cli_rank(g, &p, fa_context_arch(s.ctx), fa_context_budget(s.ctx), NULL, &r);
     if (st == FA_OK)
-        st = look(&s, g, &p, &k);
+        st = look(&s, g, &p, &r.shape, program ? &scalars : NULL, &k);
     code = st == FA_OK ? answer(c, a, &s, &p, &r, &k) : cli_fail(c, st);
     forget(&k);
     cli_ranking_free(&r);

@@ -78,7 +78,8 @@ static void need(writer *w, int node);
 
 static void begin_line(writer *w, int node)
 {
-    fa_text_fmt(w->out, "  const %s score_v%d = ", fa_score_cuda_type(w->k->ir.node[node].type), node);
+    const fa_score_ir *ir = &w->k->ir;
+    fa_text_fmt(w->out, "  %s%s score_v%d = ", fa_score_cuda_const(ir, node), fa_score_cuda_type(ir->node[node].type), node);
 }
 
 static void end_line(writer *w, int node)

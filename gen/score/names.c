@@ -74,6 +74,15 @@ const char *fa_score_element_word(fa_score_element element)
     return "?";
 }
 
+int fa_score_element_bytes(fa_score_element element)
+{
+    static const int bytes[FA_SCORE_ELEMENTS] = {
+        [FA_SCORE_ELEMENT_F32] = 4, [FA_SCORE_ELEMENT_BF16] = 2, [FA_SCORE_ELEMENT_F16] = 2,  [FA_SCORE_ELEMENT_I32] = 4,
+        [FA_SCORE_ELEMENT_I64] = 8, [FA_SCORE_ELEMENT_U8] = 1,   [FA_SCORE_ELEMENT_BITS] = 4,
+    };
+    return bytes[element];
+}
+
 fa_score_type fa_score_element_type(fa_score_element element)
 {
     switch (element) {

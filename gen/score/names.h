@@ -28,5 +28,7 @@ const fa_score_name *fa_score_name_find(const char *s, int n);
 
 /* The word of an element's type. */
 const char *fa_score_element_word(fa_score_element element);
+/* In memory; of bits those of a word. */
+int fa_score_element_bytes(fa_score_element element);
 fa_score_type fa_score_element_type(fa_score_element element);
 #endif

@@ -259,6 +259,23 @@ void fa_score_print_value(fa_text *out, const fa_score_printer *p, int node)
         fa_score_print_expression(out, p, node);
 }
 
+/* Steps of a walk to all that a node is made of, by every way to it: a chain whose steps read the one before twice doubles them. The
+ * front end of NVRTC takes such a walk at each const variable that a constant expression could read, a bool or an int, in 0.2 us a step. */
+enum { WALK_MOST = 2048 };
+
+const char *fa_score_cuda_const(const fa_score_ir *ir, int node)
+{
+    int steps[FA_SCORE_ROOM];
+    for (int i = 0; i <= node; i++) {
+        steps[i] = 1;
+        for (int k = 0; k < ir->node[i].n; k++)
+            steps[i] += steps[ir->node[i].arg[k]];
+        if (steps[i] > WALK_MOST)
+            steps[i] = WALK_MOST;
+    }
+    return steps[node] < WALK_MOST ? "const " : "";
+}
+
 const char *fa_score_cuda_type(int type)
 {
     static const char *const types[] = { "bool", "int", "float" };
@@ -288,7 +305,8 @@ void fa_score_print_variables(fa_text *out, fa_score_printer *p, int node, int d
         bool wanted = reached[i] && a->n > 0 && !p->named[i] && (a->depends & ~depends) == 0 && (reads[i] > 1 || i == node);
         if (!wanted)
             continue;
-        fa_text_fmt(out, "%sconst %s %s%d = ", indent, fa_score_cuda_type(a->type), p->variable ? p->variable : "score_v", i);
+        fa_text_fmt(out, "%s%s%s %s%d = ", indent, fa_score_cuda_const(p->ir, i), fa_score_cuda_type(a->type),
+                    p->variable ? p->variable : "score_v", i);
         fa_score_print_expression(out, p, i);
         fa_text_str(out, ";\n");
         p->named[i] = FA_SCORE_VARIABLE;

@@ -27,6 +27,8 @@ void fa_score_print_value(fa_text *out, const fa_score_printer *p, int node);
 /* That of what the node is, whatever its name. */
 void fa_score_print_expression(fa_text *out, const fa_score_printer *p, int node);
 const char *fa_score_cuda_type(int type);
+/* "const ", or "" where the compiler would take long over what a constant is made of. */
+const char *fa_score_cuda_const(const fa_score_ir *ir, int node);
 
 /* Whether index k of a lookup is inside its extent by what it is, so that it is printed without a clamp. */
 bool fa_score_index_inside(const fa_score_ir *ir, const fa_score_node *lookup, int k);

@@ -68,7 +68,7 @@ static void value_printer(fa_score_printer *p, const fa_score_ir *ir, const char
 static void print_value_line(fa_text *out, fa_score_printer *p, int node, const char *name, const char *indent)
 {
     fa_score_print_variables(out, p, node, ~0, indent);
-    fa_text_fmt(out, "%sconst %s %s = ", indent, fa_score_cuda_type(p->ir->node[node].type), name);
+    fa_text_fmt(out, "%s%s%s %s = ", indent, fa_score_cuda_const(p->ir, node), fa_score_cuda_type(p->ir->node[node].type), name);
     fa_score_print_value(out, p, node);
     fa_text_str(out, ";\n");
 }
@@ -493,7 +493,7 @@ static void print_fill_side(fa_text *out, const fa_score_tiles *t, bool keys, co
     fa_text_fmt(out, "  for (int at = step * %d + lane; at < min(step * %d + %d, %s.%s); at += 32) {\n", FA_SCORE_TABLE_STEP,
                 FA_SCORE_TABLE_STEP, FA_SCORE_TABLE_STEP, side->by_b ? "t" : "p", keys ? "sk" : "sq");
     for (int k = 0; k < side->n; k++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "value%d", k);
         print_value_line(out, &p, side->table[k].node, name, "    ");
         fa_text_fmt(out, "    r%d = score_hull(r%d, score_point(%s%s));\n", k, k,

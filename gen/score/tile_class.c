@@ -463,16 +463,67 @@ fa_score_ends fa_score_ends_of(const fa_score_tables *tables, const fa_score_bou
     return bound_of(&s, b, b->root, (b->of == FA_SCORE_J ? tables->data.sk : tables->data.sq) - 1);
 }
 
-fa_score_tile_counts fa_score_count_tiles(const fa_score_tables *tables, int64_t h, int64_t rows, int64_t columns)
+/* ---- counts ---- */
+
+static bool told_by(const fa_score_tables *t, int node, unsigned what)
 {
-    fa_score_tile_counts n = { 0, 0, 0 };
-    for (int64_t i = 0; i < tables->data.sq; i += rows)
-        for (int64_t j = 0; j < tables->data.sk; j += columns) {
-            fa_score_tile tile = { tables->b, h, h, i, least(i + rows, tables->data.sq) - 1, j, least(j + columns, tables->data.sk) - 1 };
-            fa_score_class c = fa_score_class_of(tables, &tile);
-            n.empty += c == FA_SCORE_EMPTY;
-            n.partial += c == FA_SCORE_PARTIAL;
-            n.full += c == FA_SCORE_FULL;
+    const fa_score_node *a = &t->tiles->ir->node[node];
+    if (!(a->depends & what) || (t->none && t->tiles->reading[node] != FA_SCORE_BY_PARTS))
+        return false;
+    bool told = !a->n;
+    for (int k = 0; k < a->n; k++)
+        told = told || told_by(t, a->arg[k], what);
+    return told;
+}
+
+bool fa_score_tables_by(const fa_score_tables *t, unsigned what)
+{
+    return told_by(t, t->tiles->mask, what);
+}
+
+/* The tiles of a row: *some and *full as fa_pairs_key_blocks() has them, of both masks as far as bounds tell. */
+static void blocks_between(const fa_score_ends *e, const fa_pairs *pairs, fa_range queries, int64_t width, fa_range *some, fa_range *full)
+{
+    fa_range all = fa_pairs_keys(pairs, queries), first = fa_pairs_keys(pairs, (fa_range){ queries.first, queries.first });
+    fa_range last = fa_pairs_keys(pairs, (fa_range){ queries.last, queries.last });
+    int64_t lo = most(all.first, e->lo), hi = least(all.last, e->hi);
+    int64_t full_lo = most(last.first, e->full_lo), full_hi = least(first.last, e->full_hi);
+    *some = lo <= hi ? (fa_range){ lo / width, hi / width } : (fa_range){ 0, -1 };
+    *full = full_lo <= full_hi ? (fa_range){ (full_lo + width - 1) / width, (full_hi + 1) / width - 1 } : (fa_range){ 0, -1 };
+}
+
+static int64_t length_of(fa_range r)
+{
+    return r.last < r.first ? 0 : r.last - r.first + 1;
+}
+
+fa_score_tile_counts fa_score_count_tiles(const fa_score_tables *t, const fa_score_bounds *bounds, const fa_score_tiling *how, int64_t h,
+                                          int64_t at_most)
+{
+    const fa_score_data *d = &t->data;
+    const fa_pairs pairs = { d->sq, d->sk, how->band };
+    int64_t rows = d->sq * how->heads, columns = (d->sk + how->columns - 1) / how->columns;
+    fa_score_tile_counts n = { 0, 0, 0, 0 };
+    for (int64_t r = 0; r < rows; r += how->rows) {
+        fa_range queries = { r / how->heads, (least(r + how->rows, rows) - 1) / how->heads }, some, full, both;
+        fa_score_tile tile = { t->b, h, h + how->heads - 1, queries.first, queries.last, 0, 0 };
+        fa_score_ends e = fa_score_ends_of(t, bounds, &tile), launch = { 0, d->sk - 1, 0, d->sk - 1 };
+        int64_t empty = 0, whole = 0;
+        blocks_between(&e, &pairs, queries, how->columns, &some, &both);
+        blocks_between(&launch, &pairs, queries, how->columns, &(fa_range){ 0 }, &full);
+        if (bounds->exact)
+            whole = length_of(both);
+        for (int64_t j = some.first; j <= some.last && !bounds->exact && n.asked < at_most; j++) {
+            tile.j0 = j * how->columns;
+            tile.j1 = least(tile.j0 + how->columns, d->sk) - 1;
+            fa_score_class is = fa_score_class_of(t, &tile);
+            empty += is == FA_SCORE_EMPTY;
+            whole += is == FA_SCORE_FULL && j >= full.first && j <= full.last;
+            n.asked++;
         }
+        n.empty += columns - length_of(some) + empty;
+        n.full += whole;
+        n.partial += length_of(some) - empty - whole;
+    }
     return n;
 }

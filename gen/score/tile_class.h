@@ -3,6 +3,7 @@
 #define FA_GEN_SCORE_TILE_CLASS_H
 #include "bounds.h"
 #include "eval.h"
+#include "gen/pairs.h"
 #include "range.h"
 #include <fagen.h>
 
@@ -29,9 +30,23 @@ fa_score_class fa_score_class_of(const fa_score_tables *tables, const fa_score_t
 /* Of the solved one; the tile's own are not looked at. */
 fa_score_ends fa_score_ends_of(const fa_score_tables *tables, const fa_score_bounds *bounds, const fa_score_tile *tile);
 
-/* Tiles of rows x columns of a sequence, by class. */
+/* Whether classes depend on what is asked for, FA_SCORE_OF_B or FA_SCORE_OF_H. */
+bool fa_score_tables_by(const fa_score_tables *tables, unsigned what);
+
+/* How kernels cut a sequence: rows of `heads` query heads, the heads of a query side by side, and columns of keys. band: of the launch's
+ * mask, which the program's comes beside. */
+typedef struct fa_score_tiling {
+    int64_t rows, heads, columns;
+    fa_band band;
+} fa_score_tiling;
+
+/* Tiles of a sequence by what both masks are on them, of the heads of a tile from h on. One that the sequence's last key ends in is
+ * partial. bounds: of keys; outside of them tiles are empty, and where they are not exact each of those between is asked for its class. Of
+ * these at most so many are asked, and the others taken for partial. */
 typedef struct fa_score_tile_counts {
     int64_t empty, partial, full;
+    int64_t asked;
 } fa_score_tile_counts;
-fa_score_tile_counts fa_score_count_tiles(const fa_score_tables *tables, int64_t h, int64_t rows, int64_t columns);
+fa_score_tile_counts fa_score_count_tiles(const fa_score_tables *tables, const fa_score_bounds *bounds, const fa_score_tiling *tiling,
+                                          int64_t h, int64_t most);
 #endif

@@ -1,6 +1,7 @@
 /* score_values: shapes against those of the program, strides in 64 bits, scalars within their bounds. */
 #include "score_values.h"
 #include "gen/error.h"
+#include "gen/score/names.h"
 #include "gen/score/shape.h"
 #include <limits.h>
 #include <math.h>
@@ -115,15 +116,6 @@ static fa_status check_scalar(fa_score_given *out, const look *l)
 
 /* ---- arrays ---- */
 
-static int element_bytes(fa_score_element e)
-{
-    static const int bytes[FA_SCORE_ELEMENTS] = {
-        [FA_SCORE_ELEMENT_F32] = 4, [FA_SCORE_ELEMENT_BF16] = 2, [FA_SCORE_ELEMENT_F16] = 2,  [FA_SCORE_ELEMENT_I32] = 4,
-        [FA_SCORE_ELEMENT_I64] = 8, [FA_SCORE_ELEMENT_U8] = 1,   [FA_SCORE_ELEMENT_BITS] = 4,
-    };
-    return bytes[e];
-}
-
 /* The extents of the launch are those that the shape comes to. */
 static fa_status check_extents(const look *l, const int64_t lengths[FA_SCORE_LENGTHS])
 {
@@ -199,7 +191,7 @@ static fa_status place(fa_span *s, const look *l)
 
 static fa_status check_array(fa_score_given *out, fa_span *s, const look *l, const int64_t lengths[FA_SCORE_LENGTHS], bool tensors)
 {
-    *s = (fa_span){ .operand = &rows[l->i], .bytes = element_bytes(l->operand->element), .size = { 1, 1, 1, 1 }, .some = true };
+    *s = (fa_span){ .operand = &rows[l->i], .bytes = fa_score_element_bytes(l->operand->element), .size = { 1, 1, 1, 1 }, .some = true };
     s->row = s->run = s->high = s->bytes;
     fa_status st = check_extents(l, lengths);
     if (st == FA_OK)
@@ -241,7 +233,7 @@ static fa_status check_gradient(fa_score_given *out, fa_span *s, const look *l, 
     fa_score_value of = *l->given;
     look grad = { &of, l->operand, l->i };
     bool packed = true;
-    char member[24];
+    char member[32];
     *s = (fa_span){ .operand = &gradients[l->i], .bytes = 4, .size = { 1, 1, 1, 1 }, .some = true };
     s->row = s->run = s->high = s->bytes;
     of.ptr = of.grad_ptr;

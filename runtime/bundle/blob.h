@@ -83,6 +83,9 @@ void fa_blob_write(const fa_blob *b, fa_text *out);
 fa_status fa_blob_read(fa_blob *out, const void *bytes, size_t size);
 void fa_blob_free(fa_blob *b); /* what fa_blob_read() made; leaves zeros */
 
+/* The blob of a bundle, linked or opened; size SIZE_MAX where it tells itself. */
+void fa_bundle_bytes(const fa_bundle *b, const void **bytes, size_t *size);
+
 /* How a list of params lies in memory, as 16 hex digits: XXH3-64 of the values' types and names. FA_INVALID names one that is no value. */
 fa_status fa_blob_layout(char out[17], const fa_operation *op, const fa_workspace *w, const char *params);
 

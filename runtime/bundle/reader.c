@@ -329,6 +329,13 @@ fa_status fa_blob_read(fa_blob *out, const void *bytes, size_t size)
     return st == FA_OK ? fill(out, &r) : st;
 }
 
+void fa_bundle_bytes(const fa_bundle *b, const void **bytes, size_t *size)
+{
+    bool linked = memcmp(b, FA_BUNDLE_LINKED_MAGIC, sizeof b->magic) == 0;
+    *bytes = linked ? (const void *)b->word : b;
+    *size = linked ? (size_t)b->bytes : SIZE_MAX;
+}
+
 void fa_blob_free(fa_blob *b)
 {
     free(b->row);

@@ -66,10 +66,10 @@ fa_status fa_bundle_set_open(fa_bundle_set *out, const fa_bundle *const *bundles
     fa_status st = FA_OK;
     *out = (fa_bundle_set){ .n = 0 };
     for (int k = 0; st == FA_OK && bundles && bundles[k]; k++) {
-        const fa_bundle *b = bundles[k];
-        bool linked = memcmp(b, FA_BUNDLE_LINKED_MAGIC, sizeof b->magic) == 0;
-        st = linked ? take_bundle(out, b->word, (size_t)b->bytes) : take_bundle(out, b, SIZE_MAX);
-        st = fa_wrap(st, "options: bundle %d", k);
+        const void *bytes;
+        size_t size;
+        fa_bundle_bytes(bundles[k], &bytes, &size);
+        st = fa_wrap(take_bundle(out, bytes, size), "options: bundle %d", k);
     }
     if (st != FA_OK)
         fa_bundle_set_close(out);

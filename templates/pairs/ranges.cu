@@ -23,8 +23,13 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
   r.key_hi = min(last_key(sequence, i1), seen.hi);
   r.block_lo = r.key_lo / BC;
   r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
+//|   if pr.scans then
+  // What the launch's mask leaves to every row: blocks are asked what the program's does.
+  const int all_lo = first_key(sequence, i1), all_hi = last_key(sequence, i0);
+//|   else
   // What every row sees.
   const int all_lo = max(first_key(sequence, i1), seen.full_lo), all_hi = min(last_key(sequence, i0), seen.full_hi);
+//|   end
   r.full_lo = all_hi < all_lo ? r.block_hi : min(r.block_hi, (all_lo + BC - 1) / BC - 1);
   r.full_hi = all_hi < all_lo ? r.full_lo + 1 : max(r.full_lo + 1, (all_hi + 1) / BC);
   return r;

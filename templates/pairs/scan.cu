@@ -10,17 +10,17 @@
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
 
-// What the mask is on a block of keys and rows `from` to `end` of a tile, of heads from `head` on: 0 hides all, 1 some may be hidden from
-// rows `row` to `last`, which are some of these, 2 none is. Edges cut all blocks but those between full_lo and full_hi.
-__device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int row, int last,
-                                           int full_lo, int full_hi, int block) {
+// What the program's mask is on a block of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe some.
+__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
   const ScoreTile t = score_tile(p, sequence, head);
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
-  const int is = mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
-  if (is == 0) return 0;
-  if (block <= full_lo || block >= full_hi) return 1;
-  if (is == 2 || (row == from && last == end)) return is;
-  return max(1, mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, row), most), min(query_of(p, last), most), key, last_key));
+  return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
+}
+// The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
+__device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int full_lo, int full_hi,
+                                           int block) {
+  const int is = class_of_rows(p, sequence, head, from, end, block);
+  return is != 0 && (block <= full_lo || block >= full_hi) ? 1 : is;
 }
 
 // Blocks of a tile from right to left, as 2 * block, and 1 more where some pair may be hidden; -1 ends them.
@@ -51,7 +51,7 @@ struct MaskBlocks {
 __device__ __forceinline__ int class_of(const Params &p, const Sequence &sequence, const Tile &t, int block) {
   if (block < t.range.block_lo || block > t.range.block_hi) return 0;
   const int last = min(t.row + BR, t.rows) - 1;
-  return block_class(p, sequence, t.head, t.row, last, t.row, last, t.range.full_lo, t.range.full_hi, block);
+  return block_class(p, sequence, t.head, t.row, last, t.range.full_lo, t.range.full_hi, block);
 }
 //|   end
 //|   -- Of kernels that take blocks in iterations from left to right.
@@ -85,7 +85,7 @@ int block = $(range).block_hi;
 //|     end
 auto look = [&](int block) {
   const int first = $(from), last = $(upto);
-  return block_class(p, sequence, (int)$(head), first, last, first, last, $(range).full_lo, $(range).full_hi, block);
+  return block_class(p, sequence, (int)$(head), first, last, $(range).full_lo, $(range).full_hi, block);
 };
 MaskBlocks blocks($(range).block_hi, $(range).block_lo);
 int code = blocks.next(look);
@@ -107,24 +107,33 @@ int block = code >> 1;
     }
 //|   end
 //|
-//|   -- The same of warps that walk a published tile: what looks at a block, for all of the tile's rows. Nothing of it stays in registers.
+//|   -- The same of warps that walk a published tile: what looks at a block, for all of the tile's rows; of a producer that tells warpgroups
+//|   -- also for the rows of one, of a block that is `of_tile` for all. Nothing of it stays in registers.
 //|   function pr.begin_published(wg)
 //|     if not pr.scans then return end
-auto look = [&](int block$(wg and ", int wg" or "")) {
+auto look = [&](int block) {
   const Tile where = tiles.again(p, smem);
 //|     if p.has_lengths then
   const Sequence sequence = tiles.sequence(p, smem);
 //|     else
   const Sequence sequence = sequence_of(p, where.batch);
 //|     end
-  const int end = min(where.row + BR, row_count(p, sequence)) - 1;
-//|     if wg then
+  return class_of_rows(p, sequence, where.head, where.row, min(where.row + BR, row_count(p, sequence)) - 1, block);
+};
+//|     if not wg then return end
+auto look_of = [&](int block, int wg, int of_tile) {
   const KeyRange keys = tiles.keys(p, smem, wg);
-  const int row = where.row + row_in_tile(wg);
-  return block_class(p, sequence, where.head, where.row, end, row, min(row + 63, end), keys.full_lo, keys.full_hi, block);
+  if (of_tile == 0) return 0;
+  if (block <= keys.full_lo || block >= keys.full_hi) return 1;
+  if (of_tile == 2) return 2;
+  const Tile where = tiles.again(p, smem);
+//|     if p.has_lengths then
+  const Sequence sequence = tiles.sequence(p, smem);
 //|     else
-  return block_class(p, sequence, where.head, where.row, end, where.row, end, 0, 0, block);
+  const Sequence sequence = sequence_of(p, where.batch);
 //|     end
+  const int row = where.row + row_in_tile(wg), end = min(where.row + BR, row_count(p, sequence)) - 1;
+  return max(1, class_of_rows(p, sequence, where.head, row, max(row, min(row + 63, end)), block));
 };
 //|   end
 //|
@@ -141,18 +150,19 @@ struct TileBlocks {
   int lo, top;
   u32 some, cut[WGS];
   __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
-  // look(block, wg): its class, 0 where it is hidden from all of the tile, as the warpgroup's rows have it. To be used by a whole warp.
-  template <class Look>
-  __device__ __forceinline__ int next(const Look &look) {
+  // look(block): what the mask is on it and all rows of the tile; look_of(block, wg, that): as the warpgroup's rows have it. To be used by a
+  // whole warp.
+  template <class Look, class LookOf>
+  __device__ __forceinline__ int next(const Look &look, const LookOf &look_of) {
     while (some == 0) {
       if (top <= lo) return -1;
       top -= 32;
-      const int block = top + 31 - (int)threadIdx.x % 32;
+      const int block = top + 31 - (int)threadIdx.x % 32, of_tile = block >= lo ? look(block) : 0;
+      some = __ballot_sync(~0u, of_tile != 0);
+      if (some == 0) continue;
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++) {
-        const int is = block >= lo ? look(block, wg) : 0;
-        some = __ballot_sync(~0u, is != 0);
-        const u32 bits = __ballot_sync(~0u, is == 1);
+        const u32 bits = __ballot_sync(~0u, look_of(block, wg, of_tile) == 1);
 #pragma unroll
         for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i];
       }

@@ -96,7 +96,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     bool first = true;
 #pragma unroll 1
     do {
-      after = first || code >= 0 ? blocks.next(look) : -1;
+      after = first || code >= 0 ? blocks.next(look, look_of) : -1;
       if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
       first = false;
       const Run k_run = next;

@@ -122,7 +122,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
         const int end = min(where.row + BR, row_count(p, sequence)) - 1;
         MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
         const int code = blocks.next([&](int block) {
-          return block_class(p, sequence, where.head, where.row, end, where.row, end, 0, 0, block);
+          return class_of_rows(p, sequence, where.head, where.row, end, block);
         });
         loaded_hi = code < 0 ? keys.loaded_lo - 1 : code >> 1;
       }

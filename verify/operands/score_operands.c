@@ -2,6 +2,7 @@
 #include "score_operands.h"
 #include "gen/error.h"
 #include "gen/score/known.h"
+#include "gen/score/names.h"
 #include "gen/score/shape.h"
 #include "number.h"
 #include "random.h"
@@ -12,11 +13,6 @@
 #define ELEMENTS_MOST ((int64_t)1 << 26)
 #define ANY_EXTENT 17 /* where the program leaves it to the launch */
 #define INTEGERS 16   /* that arrays hold: 0 and on */
-
-static int element_bytes(fa_score_element e)
-{
-    return e == FA_SCORE_ELEMENT_U8 ? 1 : e == FA_SCORE_ELEMENT_BF16 || e == FA_SCORE_ELEMENT_F16 ? 2 : e == FA_SCORE_ELEMENT_I64 ? 8 : 4;
-}
 
 /* What lies at an index in memory, as the kernels read it. */
 static double load(fa_score_element e, const unsigned char *at, int64_t last)
@@ -48,7 +44,7 @@ static unsigned char *place(const fa_score_operands *o, int k, const int64_t *in
     int64_t at = 0;
     for (int r = 0; r < operand->rank; r++)
         at += (operand->element == FA_SCORE_ELEMENT_BITS && r == operand->rank - 1 ? index[r] / 32 : index[r]) * o->array[k].stride[r];
-    return o->array[k].image + at * element_bytes(operand->element);
+    return o->array[k].image + at * fa_score_element_bytes(operand->element);
 }
 
 static double read_element(void *user, int k, const int64_t *index)
@@ -107,7 +103,7 @@ static void lay(fa_score_operands *o, int k, fa_random *r, bool strided)
         elements *= one ? 1 : n;
         step *= one ? 1 : n + (kind == 1 && i == operand->rank - 1 ? 3 : 0);
     }
-    o->array[k].bytes = (size_t)step * (size_t)element_bytes(operand->element);
+    o->array[k].bytes = (size_t)step * (size_t)fa_score_element_bytes(operand->element);
 }
 
 /* The next index in packed order, past those that read the same elements. */

@@ -154,9 +154,17 @@ function drawHead() {
       : [digits(tflopsOf(us), 4) + " TFLOP/s", percent(tflopsOf(us) / Math.max(...D.arch.peaks.map((p) => p.tflops))) + " of the matrix units' peak"],
     [tileName({ family: best.f, y: placeOf(best, 0), x: placeOf(best, 1) }), D.families[best.f].name],
     NAIVE ? [digits(D.naive.model_us / us, 3) + "×", "as fast as naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"] : null,
+    D.mask && D.mask.counts ? maskFact(D.mask) : null,
     [whole(D.fitting), `configs fit, of ${whole(D.total)} looked at`],
   ];
   put("facts", ...facts.filter((fact) => fact).map(([value, what]) => h("div", {}, h("dd", {}, ...lowered(value)), h("dt", {}, what))));
+}
+
+// Tiles that the score program's mask spares, of the config that leads as the page opens.
+function maskFact(mask) {
+  const { rows_of_tile, keys_of_tile, empty, partial, full } = mask.counts, all = empty + partial + full;
+  return [(mask.sure ? "" : "at least ") + percent(empty / all), `of ${whole(all)} tiles of ${rows_of_tile} × ${keys_of_tile} hidden by the masks of launch and program; ` +
+    `${mask.sure ? "" : "at most "}${percent(partial / all)} asked pair by pair` + (mask.decided_by.length > 0 ? `, as ${mask.decided_by.join(", ")} decide` + (mask.decided_by.length > 1 ? "" : "s") : "")];
 }
 
 function drawReading() {
