@@ -262,10 +262,12 @@ static fa_score_range by_pairs(const spans *s, int node)
 static bool apart(const spans *s, const fa_score_node *a)
 {
     const fa_score_tiles *t = s->t->tiles;
+    if (a->op != FA_SCORE_EQ)
+        return false;
     int x = a->arg[0], y = a->arg[1];
     bool sides = (t->reading[x] == FA_SCORE_BY_QUERIES && t->reading[y] == FA_SCORE_BY_KEYS) ||
                  (t->reading[y] == FA_SCORE_BY_QUERIES && t->reading[x] == FA_SCORE_BY_KEYS);
-    return a->op == FA_SCORE_EQ && sides && t->ir->node[x].type == FA_SCORE_I32 && !(s->set[x] & s->set[y]);
+    return sides && t->ir->node[x].type == FA_SCORE_I32 && !(s->set[x] & s->set[y]);
 }
 
 static void span_of(spans *s, int node)
