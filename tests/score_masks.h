@@ -135,6 +135,11 @@ static inline double score_mask_element(void *user, int operand, const int64_t *
     const fa_score_operand *o = &w->ir->operand[operand];
     if (!strcmp(o->name, "ids")) /* in no order, many alike beside each other */
         return (double)((index[1] / 64 * 7 + index[0]) % 13);
+    if (!strcmp(o->name, "flags")) { /* alike in a block, but for one element of some */
+        int64_t block = index[0] / 64 * 5 + index[1] / 64 * 3;
+        bool other = block % 3 && index[0] % 64 == 11 && index[1] % 64 == block * 13 % 64;
+        return (double)((block % 4 > 1) != other);
+    }
     if (!strcmp(o->name, "doc")) /* of each sequence its own */
         return (double)((index[o->rank - 1] + (int64_t)(w->salt % 50) + (o->rank > 1 ? 17 * index[0] : 0)) / 40);
     if (o->element == FA_SCORE_ELEMENT_U8 || o->element == FA_SCORE_ELEMENT_BITS) { /* in blocks, few of them mixed */

@@ -18,7 +18,7 @@
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-enum { D = 64, MOST = 21, TILES = 24, BATCH = 3, HEADS = 4, WORKSPACE = 2 << 20 }; /* programs of a text, tiles of a program */
+enum { D = 64, MOST = 23, TILES = 24, BATCH = 3, HEADS = 4, WORKSPACE = 2 << 20 }; /* programs of a text, tiles of a program */
 
 /* The first fills tables, the second asks of each tile, a row of Q, what O is to have. */
 static const char family[] = "return {\n"
@@ -66,6 +66,7 @@ static void size(score_world *w, int64_t sq, int64_t sk)
 
 static void add_program(fa_program *p, const char *text, uint64_t *state)
 {
+    cr_assert_lt(programs, MOST);
     masked *m = &all[programs++];
     m->at.program = p;
     snprintf(m->text, sizeof m->text, "%s", text);
@@ -99,6 +100,7 @@ static const char *const others[] = {
     "function mask(b, h, i, j) return i // 64 < j // 64 end",
     "ids = i32 'hq sk' function mask(b, h, i, j) return ids[h][i] == ids[h][j] end",
     "function mask(b, h, i, j) return (i // 16 % 16 | 1) ~= 2 * h + 3 end",
+    "flags = u8 'sq sk' function mask(b, h, i, j) return flags[i][j] ~= 0 end",
     "row = u8 '1 sk' function mask(b, h, i, j) return row[i // 999][j] ~= 0 end",
 };
 
