@@ -20,8 +20,10 @@
 #define CORNER 4.5
 /* Of what row tiles of one head read again, the share that comes out of the L2. */
 #define MEET 0.77
-#define MEET_CUT 0.9 /* of tiles that are cut into parts, which all walk at once */
-#define APART 0.4    /* of that is lost by what is empty of the last tile, which does not keep step with the others */
+#define MEET_CUT 0.82 /* of tiles that are cut into parts, which all walk at once */
+/* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
+ * much is lost, times the part of its warpgroups that rest. */
+#define APART 0.7
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
@@ -77,7 +79,9 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     if (!w->algorithm || !w->algorithm->shares)
         return fa_traffic_total(t);
     bool pack = fa_step_packs(s);
-    double tiles = ceil(rows_of(p, pack) / w->rows), filled = rows_of(p, pack) / (tiles * w->rows);
+    double tiles = ceil(rows_of(p, pack) / w->rows), last = rows_of(p, pack) - (tiles - 1) * w->rows;
+    double rest = w->group > 0 ? 1 - fmin(1, ceil(last / w->group) * w->group / w->rows) : 0;
+    double keep = 1 - APART * rest / fmax(1, tiles - 1); /* one of the tiles that read again is the last */
     double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
     double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / s->cluster;
     double heads = ceil(running / fmax(tiles, 1));
@@ -85,7 +89,7 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
-    double hit = w->cuts > 1 ? MEET_CUT * (1 - APART * (1 - filled)) : fmax(MEET, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    double hit = w->cuts > 1 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 

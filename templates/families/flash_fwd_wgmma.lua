@@ -157,23 +157,31 @@ local function hbm_speed(p, c)
   return c.stages_v == 1 and 1 or 0.86
 end
 
+-- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
+local function rested(p, c, l, fit)
+  local rows = p.sq * (p.hq // p.hkv)
+  local tiles = (rows + c.br - 1) // c.br
+  return l.split and tiles > 1 and rows - (tiles - 1) * c.br <= c.br - 64 and fit.rested / tiles or 0
+end
+
 -- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
 -- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
--- one buffer of V. per_tile: clocks of a tile without persistent blocks. felt: see gen/work.h. narrow: clocks for narrow boxes.
+-- one buffer of V; cluster: for the other block of one. rested: see above. per_tile: clocks of a tile without persistent blocks. felt: see
+-- gen/work.h. narrow: clocks for narrow boxes.
 -- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
 -- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {
     issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
     shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    felt = 1.8, l2_speed = 1.66, narrow = 0,
+    rested = 0.2, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
     issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
     shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    felt = 0, l2_speed = 2, narrow = 640,
+    rested = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 
@@ -459,7 +467,7 @@ return masked {
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
-    if c.cluster > 1 then latency = latency + 100 end
+    if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
@@ -485,7 +493,7 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns, fit.exp_turns })[c.schedule]
+        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns + rested(p, c, l, fit), fit.exp_turns })[c.schedule]
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
