@@ -25,7 +25,7 @@ PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.c
 STORE, WRITES_LSE = "wgmma/hopper_store.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
-    ("first S", PROLOGUE, "#      mask(block);\n"),
+    ("first S", PROLOGUE, "#      mask($(at));\n"),
     ("first P", LOOP, "#      // Main loop:"),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
     ("issued", LOOP, "#        wgmma_wait<1>(s);\n"),
