@@ -15,10 +15,10 @@ local edges = include "pairs/edges.lua"
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
 -- How fast memory is read beside wgmma: a row that is no whole lines of 128 bytes shares one with its neighbour, which comes in two pieces.
--- Of rows of 176 to 480 bytes in races on an H100 and an H200.
+-- Of rows of 176 to 480 bytes in races on an H100 and an H200; shorter ones are taken as those of 176.
 local function hbm_speed(p)
   if p.d * p.bytes % 128 == 0 and p.dv * p.bytes % 128 == 0 then return 1 end
-  return 1 - 0.28 * 256 / ((p.d + p.dv) * p.bytes)
+  return 1 - 0.28 * 256 / math.max((p.d + p.dv) * p.bytes, 2 * 176)
 end
 
 return masked {
