@@ -153,8 +153,8 @@ static const struct {
 } compiling[] = {
     { "tune -d 64 -n 512 --arch sm_80 --limit 4 --threads 2 --json -q", "hears", 2 },
     { "tune -d 64 -n 512 --arch sm_80 --limit 4 --threads 2 --json -q", "deaf", 2 },
-    { "tune -d 64 -n 512,1024 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "hears", 2 },
-    { "tune -d 64 -n 512,1024 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "deaf", 2 },
+    { "tune -d 64,128 -n 512 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "hears", 2 },
+    { "tune -d 64,128 -n 512 --devices sim:sm_80,sim:sm_80 --limit 4 --threads 1 --json -q", "deaf", 2 },
     { "verify -d 64 -n 64 --device sim:sm_80 --json -q", "hears", 1 },
     { "bench -d 64 -n 64 --device sim:sm_80 --json -q", "hears", 1 },
     { "explore -d 64 -n 512 --device sim:sm_80 --simulate 1 -o page.html -q", "hears", 1 },
