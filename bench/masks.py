@@ -10,7 +10,6 @@ fp64 before anything is timed. --flex: the same function by torch.compile(flex_a
 making it takes.
 """
 import argparse
-import json
 import math
 import re
 import statistics
@@ -189,22 +188,11 @@ def told(row):
 
 def main():
     o = parse()
-    import fagen
-    import torch
-    import tournament
-    fa, rows = fagen.Fagen(), []
-    tournament.warm_up()
-    print(torch.cuda.get_device_name())
-    for s in map(int, o.lengths.split(",")):
-        for d in map(int, o.head_dims.split(",")):
-            for name in o.masks.split(","):
-                rows.append(cell(fa, fagen, d, s, name, o))
-                print(f"d={d:3} s={s:5} {name:10} {told(rows[-1])}", flush=True)
-                torch.cuda.empty_cache()
-                if o.json:
-                    with open(o.json, "w") as f:
-                        json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f)
-    return any(not row.get("apart", 0) < scores.APART for row in rows)
+
+    def rows_of(fa, fagen, d, s):
+        for name in o.masks.split(","):
+            yield cell(fa, fagen, d, s, name, o)
+    return scores.report(o, rows_of, "mask", told)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 
     python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--flex] [--rounds 9] [-o scores.json]
 
-The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
-has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back, each program with the plain call alone: at
-the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call has the clock of its neighbours.
---together: all in one race. A share is the median over the rounds of the plain time over the program's of the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same
-function by torch.compile(flex_attention), with a causal block mask.
+The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense
+bias has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back, each program with the plain call
+alone: at the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call has the clock of its
+neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of the same round. Rows
+of the result are held against fp64 before anything is timed. --flex: the same function by torch.compile(flex_attention), with a causal
+block mask.
 """
 import argparse
 import json
@@ -191,8 +192,9 @@ def told(row):
     return text + (f", {row['over flex']:.2f} of flex" if "over flex" in row else "")
 
 
-def main():
-    o = parse()
+def report(o, rows_of, title, told):
+    """The rows of each length and head_dim as rows_of(fa, fagen, d, s) makes them, a line each; all of them to o.json after each cell.
+    Whether a result is wrong."""
     import fagen
     import torch
     import tournament
@@ -201,14 +203,19 @@ def main():
     print(torch.cuda.get_device_name())
     for s in map(int, o.lengths.split(",")):
         for d in map(int, o.head_dims.split(",")):
-            for row in cell(fa, fagen, d, s, o.programs.split(","), o):
+            for row in rows_of(fa, fagen, d, s):
                 rows.append(row)
-                print(f"d={d:3} s={s:5} {row['program']:14} {told(row)}", flush=True)
-            torch.cuda.empty_cache()
+                print(f"d={d:3} s={s:5} {row[title]:14} {told(row)}", flush=True)
+                torch.cuda.empty_cache()
             if o.json:
                 with open(o.json, "w") as f:
                     json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f)
     return any(not row.get("apart", 0) < APART for row in rows)
+
+
+def main():
+    o = parse()
+    return report(o, lambda fa, fagen, d, s: cell(fa, fagen, d, s, o.programs.split(","), o), "program", told)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     tests/choice_regret.py FAGEN-DEV bench/recordings
 
 A shape counts where what is chosen for it was raced. The bars are a little above what the model gives; a change that exceeds one makes the
-choice worse off the grid, and is measured anew before the bar is.
+choice worse off the grid, and is measured again before the bar is.
 """
 import json
 import lzma

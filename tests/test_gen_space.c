@@ -159,7 +159,8 @@ Test(space, families_of_the_library)
     fa_gen_close(g);
 }
 
-/* No class has more starts than are taken, of a family or of all together: the choice would fail, or leave some out. */
+/* No class has more starts than are taken, of a family or of all together: the choice would fail, or leave some out. Each has a price, also
+ * where rows are shorter than any that the model was fitted to. */
 Test(space, every_class_has_starts)
 {
     enum { MOST = 192 };
@@ -179,6 +180,11 @@ Test(space, every_class_has_starts)
                 fa_problem p = parse(line);
                 cr_expect_eq(fa_gen_starts(g, &p, a, a->smem_block, start, MOST, &n), FA_OK, "%s: %s", line, fa_last_error());
                 cr_expect(n > 0 && n < MOST, "%s: %zu starts", line, n);
+                for (size_t k = 0; k < n && d <= 40; k++) {
+                    fa_cost cost;
+                    cr_expect_eq(fa_model_cost(g, &p, &start[k], a, 0, &cost), FA_OK, "%s: %s", line, fa_last_error());
+                    cr_expect(cost.seconds > 0, "%s: %s takes %g s", line, start[k].family, cost.seconds);
+                }
             }
     free(start);
     fa_gen_close(g);

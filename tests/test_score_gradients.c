@@ -328,15 +328,18 @@ static const struct {
     int row; /* of rows: which notices */
     const char *file; /* NULL: grad_operands.cu */
 } faults[] = {
-    { "the sink's sign", "$(pr.dscore(\"e\", \"0.f\", \"delta_of(p, sequence, head, row)\"))", "e * delta_of(p, sequence, head, row)", 0, NULL },
-    { "a sum without one of its lanes", "for (int lane = 8; lane > 0; lane /= 2) all +=", "for (int lane = 4; lane > 0; lane /= 2) all +=", 0, NULL },
+    { "the sink's sign", "$(pr.dscore(\"e\", \"0.f\", \"delta_of(p, sequence, head, row)\"))", "e * delta_of(p, sequence, head, row)",
+      0, NULL },
+    { "a sum without one of its lanes", "for (int lane = 8; lane > 0; lane /= 2) all +=", "for (int lane = 4; lane > 0; lane /= 2) all +=",
+      0, NULL },
     { "dP left out", "$(pr.dscore(\"e\", pr.kept(\"dp[i][j]\"), \"delta\"))", "$(pr.dscore(\"e\", \"0.f\", \"delta\"))", 0, NULL },
     { "a diagonal beside", "const int key = own + row - half * PAIRS;", "const int key = own + row + 1 - half * PAIRS;", 2, NULL },
     { "half of a band", "half < 2", "half < 1", 2, NULL },
     { "distances below 0 with those above", "(x < 0 ?", "(x < -1000000 ?", 2, NULL },
     { "the distance that an element says, and no other", "end = min(end, $(fixed.x) + 1)", "end = min(end, $(fixed.x))", 2, NULL },
     { "rows past the length", "row < sequence.sq() && lse != -infinity() ? ", "true ? ", 4, NULL },
-    { "queries of a key in one warp alone", "for (int i = 0; i < 16; i++) all += shared", "for (int i = 0; i < 8; i++) all += shared", 4, NULL },
+    { "queries of a key in one warp alone", "for (int i = 0; i < 16; i++) all += shared", "for (int i = 0; i < 8; i++) all += shared",
+      4, NULL },
     { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4, NULL },
     { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5, NULL },
     { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6, NULL },
@@ -403,7 +406,12 @@ static void by_a_lookup(void) { grads(REL, 0x90000); }
 static void over_an_operand(void) { grads(M, (uintptr_t)given_value[REL].ptr + 8); }
 static void over_a_gradient(void) { grads(M, (uintptr_t)args.grad_k.ptr); }
 static void over_another(void) { grads(M, 0x90000), grads(CAP, 0x9000c); }
-static void forward(void) { grads(M, 0x90000), args.op = FA_FORWARD, args.grad_o = args.grad_q = args.grad_k = args.grad_v = (fa_tensor)FA_TENSOR_INIT; }
+static void forward(void)
+{
+    grads(M, 0x90000);
+    args.op = FA_FORWARD;
+    args.grad_o = args.grad_q = args.grad_k = args.grad_v = (fa_tensor)FA_TENSOR_INIT;
+}
 static void a_mask_has_none(void) { grads(IDX, 0x90004); }
 static void stride_alone(void) { given_value[M].grad_stride[0] = 1; }
 /* clang-format on */

@@ -130,7 +130,7 @@ static void add(fa_score_tile_counts *to, const fa_score_tile_counts *n, int64_t
     to->asked += n->asked;
 }
 
-/* Sequences and heads that the mask does not tell apart are counted once. */
+/* Tables of one sequence serve all where the mask does not depend on b, those of one head all heads where it does not on h. */
 static fa_status count(cli_mask_tiles *out, const plan *k, const fa_problem *p, const fa_score_scalars *scalars)
 {
     fa_score_data data = { .off = p->sk - p->sq, .sq = p->sq, .sk = p->sk, .group = p->hq / p->hkv };
@@ -189,7 +189,7 @@ fa_status cli_mask_tiles_of(cli_mask_tiles *out, const fa_gen *g, const fa_probl
     return st;
 }
 
-/* ---- told ---- */
+/* ---- as text and JSON ---- */
 
 static const char *const found_words[] = { [CLI_MASK_BOUNDS] = "bounds", [CLI_MASK_SCAN] = "scan", [CLI_MASK_PAIRS] = "pairs" };
 

@@ -1,9 +1,9 @@
 /* print_tiles: classes and bounds of tiles, and tables of their operands, as CUDA C++. What is printed needs what print_cuda.h needs and
  * templates/pairs/intervals.cu before it.
  *
- * Bodies of functions, a line each, in names of p (const Params &), t (b, h, off, sq, sk), and ints as told. Of p they read p.group,
- * p.hq, p.sq and p.sk (of the longest sequence), p.scoreN..., and the buffers of fa_score_tiles_buffers(), const int * or void *. Ends of
- * tiles are included, and inside of the sequence. No lane needs another. */
+ * Bodies of functions, a line each, in names of p (const Params &), t (b, h, off, sq, sk), and the ints that each names. Of p they read
+ * p.group, p.hq, p.sq and p.sk (of the longest sequence), p.scoreN..., and the buffers of fa_score_tiles_buffers(), const int * or void *.
+ * Ends of tiles are included, and inside of the sequence. No lane needs another. */
 #ifndef FA_GEN_SCORE_PRINT_TILES_H
 #define FA_GEN_SCORE_PRINT_TILES_H
 #include "bounds.h"

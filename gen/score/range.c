@@ -84,7 +84,7 @@ static fa_score_range truth(bool always, bool never, bool nan)
 static fa_score_range of_sum(const fa_score_ir *ir, int node, const fa_score_range *of, const fa_score_box *box, fa_score_range plain)
 {
     fa_score_sum s = { .n = 0 };
-    fa_score_sum_add(&s, ir, node, 1, box->told);
+    fa_score_sum_add(&s, ir, node, 1, box->given);
     fa_score_range r = range((double)s.more, (double)s.more);
     for (int k = 0; k < s.n; k++) {
         fa_score_range x = of[s.leaf[k]];

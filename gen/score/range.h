@@ -12,13 +12,13 @@ typedef struct fa_score_box {
     /* The elements of an array at indices out of these ranges; NULL: anything that its type holds. */
     fa_score_range (*look)(void *user, int operand, const fa_score_range *index);
     void *user;
-    const uint8_t *told; /* by node, not 0 where its range does not come of its arguments': sums do not look into it; NULL: no such */
+    const uint8_t *given; /* by node, not 0 where its range is a table's: sums do not look into its arguments; NULL: there are no tables */
 } fa_score_box;
 
 /* All that any launch may have. Scalars: of the program. */
 fa_score_box fa_score_box_widest(const fa_score_ir *ir);
 
-/* The range of one node, whose arguments' ranges are told in `of`. */
+/* The range of one node, whose arguments' ranges are in `of`. */
 fa_score_range fa_score_range_of(const fa_score_ir *ir, int node, const fa_score_range *of, const fa_score_box *box);
 
 /* Of every node, 0 to ir->n - 1. */

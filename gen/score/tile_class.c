@@ -319,7 +319,7 @@ static void spans_begin(spans *s, const fa_score_tables *t, const fa_score_tile 
                              .sq = point((double)d->sq),
                              .sk = point((double)d->sk),
                              .group = point((double)d->group),
-                             .told = t->tiles->reading };
+                             .given = t->tiles->reading };
     for (int k = 0; k < t->tiles->ir->operands; k++)
         s->box.scalar[k] = point(d->scalar[k]);
 }
@@ -467,20 +467,20 @@ fa_score_ends fa_score_ends_of(const fa_score_tables *tables, const fa_score_bou
 
 /* ---- counts ---- */
 
-static bool told_by(const fa_score_tables *t, int node, unsigned what)
+static bool is_known_by(const fa_score_tables *t, int node, unsigned what)
 {
     const fa_score_node *a = &t->tiles->ir->node[node];
     if (!(a->depends & what) || (t->none && t->tiles->reading[node] != FA_SCORE_BY_PARTS))
         return false;
-    bool told = !a->n;
+    bool known = !a->n;
     for (int k = 0; k < a->n; k++)
-        told = told || told_by(t, a->arg[k], what);
-    return told;
+        known = known || is_known_by(t, a->arg[k], what);
+    return known;
 }
 
 bool fa_score_tables_by(const fa_score_tables *t, unsigned what)
 {
-    return told_by(t, t->tiles->mask, what);
+    return is_known_by(t, t->tiles->mask, what);
 }
 
 /* The tiles of a row: *some and *full as fa_pairs_key_blocks() has them, of both masks as far as bounds tell. */

@@ -61,7 +61,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         from . import _keywords, _score
         score = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
-        if score is not None and not is_jax(q):
+        if score is not None and (is_torch(q) or not is_jax(q)):  # what torch.compile traces sees no JAX
             options: Dict[str, Any] = dict(causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
                                            lse=lse, out_dtype=out_dtype, tf32=tf32, batch_invariant=batch_invariant, dropout_p=dropout_p,
                                            rng=rng, stream=stream, device=device)

@@ -90,11 +90,11 @@ def of_mask(name: str, mask: Any) -> Tuple[str, str, str, Any]:
 
 def without(name: str, x: Any, dims: List[int]) -> Any:
     """The first elements of all dimensions but these; of one element at least [1]."""
-    if is_jax(x):  # whose dimensions are expanded where they are of length 1 alone
-        return x.reshape(tuple(x.shape[k] for k in dims) or (1,))
     if is_torch(x):
         for k in reversed(range(x.dim())):
             x = x if k in dims else x.select(k, 0)
         return x if dims else x.reshape(1)
+    if is_jax(x):  # whose dimensions are expanded where they are of length 1 alone
+        return x.reshape(tuple(x.shape[k] for k in dims) or (1,))
     v = view(name, x)
     return v._replace(shape=tuple(v.shape[k] for k in dims) or (1,), strides=tuple(v.strides[k] for k in dims) or (1,))

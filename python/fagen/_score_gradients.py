@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 from torch.autograd.function import once_differentiable
 
-from . import _abi, _backward, _dense, _score, _varlen
+from . import _abi, _backward, _dense, _keywords, _score, _varlen
 from ._attention import context_of, stream_of
 from ._dropout import probability, state
 from ._mask import mask_of, scale_of
@@ -131,14 +131,14 @@ def _packed(x: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
     return None if x is None else x.contiguous()
 
 
-def _launch(ctx: Any, program: _score.Score, key: Any, arguments: Callable[[], _abi.Args], tensors: List[Tuple[int, View]], like: View, q: Any,
-            lengths: Dict[str, int], stream: int, asked: Sequence[str]) -> Dict[str, torch.Tensor]:
+def _launch(ctx: Any, program: _score.Score, key: Any, arguments: Callable[[], _abi.Args], tensors: List[Tuple[int, View]], like: View,
+            q: Any, lengths: Dict[str, int], stream: int, asked: Sequence[str]) -> Dict[str, torch.Tensor]:
     """A launch, and the gradients of the operands that are asked for."""
     found: Dict[str, torch.Tensor] = {}
     for o in program.made(ctx).operands:
         if o.name not in asked:
             continue
-        if o.shape and _score.DTYPES[o.kind] not in _score.WORDS:
+        if o.shape and _score.DTYPES[o.kind] not in _keywords.WORDS:
             raise invalid(f"{o.name}.requires_grad", True, "False: an operand of integers has no gradient")
         x = program.operands[o.name]
         full = _score.extents(o.shape, lengths)

@@ -3,7 +3,7 @@
     with fagen.sdpa.patched():          # models that call scaled_dot_product_attention run on fagen
         model(x)
 
-A call that fagen does not compute (gradients beside an attn_mask) raises fagen.Unsupported, or goes to PyTorch's own function where the
+A call that fagen does not compute (gradients beside an attn_mask under autocast) raises fagen.Unsupported, or goes to PyTorch's own function where the
 caller says so.
 """
 from __future__ import annotations

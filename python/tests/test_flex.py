@@ -210,7 +210,7 @@ def test_a_translation_is_kept_and_bound_to_what_the_function_holds(monkeypatch)
         return lambda score, b, h, q, k: cap * torch.tanh((score + slopes[h]) / cap) + slopes[q // n % HQ]
     first = flex.program(score_mod=of(3.0, SLOPES, 4), **SIZES)
     assert first.operands["cap"] == 3.0 and first.operands["slopes"] is SLOPES
-    monkeypatch.setattr(translate, "attempt", None)  # whatever would be translated anew
+    monkeypatch.setattr(translate, "attempt", None)  # whatever would be translated again
     other = SLOPES + 1
     second = flex.program(score_mod=of(2.0, other, 4), **SIZES)
     assert second.text == first.text and second.operands["cap"] == 2.0 and second.operands["slopes"] is other

@@ -143,7 +143,8 @@ def in_fp64(q: Any, k: Any, v: Any, change: Callable[[Any], Any], sinks: Any, ca
     s = change(torch.einsum("bihd,bjhd->bhij", q.double(), k) * D ** -0.5)
     if causal:
         s = s.masked_fill(~torch.from_numpy(seen(SQ, SK, -1, 0)), -torch.inf)
-    extra = torch.full((*s.shape[:3], 1), -torch.inf, dtype=s.dtype) if sinks is None else sinks.double()[None, :, None, None].expand(*s.shape[:3], 1)
+    column = (*s.shape[:3], 1)
+    extra = torch.full(column, -torch.inf, dtype=s.dtype) if sinks is None else sinks.double()[None, :, None, None].expand(column)
     all_scores = torch.cat([s, extra], -1)
     p = all_scores.softmax(-1)[..., :-1]
     return torch.einsum("bhij,bjhd->bihd", p, v), all_scores.logsumexp(-1)
@@ -176,14 +177,16 @@ def test_gradients_of_keywords(chip):
     held(mine, its)
 
 
-def test_gradients_of_operands(chip):
+@pytest.mark.parametrize("kind, near", ((np.float16, 0.03), (np.float32, 1e-4)))  # the cap's sum nearly cancels: O's rounding shows in it
+def test_gradients_of_operands(chip, kind, near):
     torch = pytest.importorskip("torch")
+    given = [x.astype(kind) for x in (Q, K, V)]
     rng = np.random.default_rng(5)
     bias, table = rng.standard_normal((1, HQ, SQ, SK)).astype(np.float32), rng.standard_normal((HQ, 8)).astype(np.float32)
     program = fagen.score('bias = f32 "b hq sq sk"\nt = f32 "hq 8"\nc = scalar(2, "float", 0.1, 10)\n'
                           "function score(s, b, h, i, j) return c * s + bias[b][h][i][j] + t[h][min(max(i + off - j, 0), 7)] end")
     cap = torch.tensor(1.5, requires_grad=True)
-    mine, its = leaves(Q, K, V, bias, table), leaves(Q, K, V, bias, table)
+    mine, its = leaves(*given, bias, table), leaves(*given, bias, table)
     q, k, v, b, t = mine
     out, lse = fagen.attention(q, k, v, score=program(bias=b, t=t, c=cap), return_lse=True, deterministic=True, device=CHIP)
     loss(out, lse).backward()
@@ -191,7 +194,8 @@ def test_gradients_of_operands(chip):
     of = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
     near_by = torch.from_numpy(np.clip(I + OFF - J, 0, 7))
     loss(*in_fp64(q, k, v, lambda s: of * s + b.double() + t.double()[:, near_by][None], None, False)).backward()
-    held(mine + [cap], its + [of])
+    held(mine, its)
+    assert abs(float(cap.grad) - float(of.grad)) <= near
 
 
 def test_gradients_of_sequences(chip):

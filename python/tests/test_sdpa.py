@@ -88,8 +88,12 @@ def test_in_its_place(chip):
         close(layer(x), wanted)
         with fagen.sdpa.patched("torch"):
             pass
-        with pytest.raises(fagen.Unsupported, match="query.requires_grad is True|q.requires_grad is True"):
-            F.scaled_dot_product_attention(Q.clone().requires_grad_(), K, V, torch.zeros(24, 33))
+        x, added = [t.clone().requires_grad_() for t in (Q, K, V)], normal(9, 24, 33)
+        have = torch.autograd.grad(F.scaled_dot_product_attention(*x, added).sin().sum(), x)
+        for mine, its in zip(have, torch.autograd.grad(own(*x, added).sin().sum(), x)):
+            close(mine, its)
+        with torch.autocast("cpu", torch.bfloat16), pytest.raises(fagen.Unsupported, match="q.requires_grad is True"):
+            F.scaled_dot_product_attention(*x, added)
     assert F.scaled_dot_product_attention is own and launched is chip
     fagen.sdpa.install("torch")
     try:

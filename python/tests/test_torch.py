@@ -355,8 +355,7 @@ def test_programs_under_autocast_and_where_gradients_are_wanted(chip):
     for call in (lambda q, k, v: fagen.attention(q, k, v, softcap=2.0),
                  lambda q, k, v: fagen.varlen_attention(q, k, v, seqlens_k=NINE, softcap=2.0)):
         compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-        with pytest.raises(fagen.Unsupported, match="q.requires_grad is True: gradients of score programs are not computed"):
-            call(*learns)
+        assert all(g.isfinite().all() and g.any() for g in torch.autograd.grad(call(*learns).sin().sum(), learns))
         with pytest.raises(Exception, match="q.requires_grad is True: gradients of score programs are not computed"):
             compiled(*learns)
         with torch.no_grad():

@@ -78,7 +78,8 @@ for (int i = 0; i < 4; i++) {
 
 //| for _, by in ipairs({ "row", "key", "band", "pair" }) do
 //|   if planes(by) > 0 then
-// The score of a pair in its unit, and its derivatives by what is read $(({ row = "for the query", key = "for the key", band = "for their distance", pair = "for the pair" })[by]).
+//|     local of = ({ row = "for the query", key = "for the key", band = "for their distance", pair = "for the pair" })[by]
+// The score of a pair in its unit, and its derivatives by what is read $(of).
 __device__ __forceinline__ float score_reads_$(by)(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                             float (&by)[$(planes(by))]) {
   constexpr bool CUT = true;
@@ -250,8 +251,10 @@ sum[i][j] += e != 0.f ? g * by[$(read.plane)] : 0.f;
 //| if reads.folds then
 //|   for n, read in ipairs(reads.list) do
 //|     if read.by ~= "pair" then
-// Whether the read of operand $(read.operand) for this sequence, head and $(read.by == "band" and "distance" or read.by == "key" and "key" or "query") is of the element.
-__device__ __forceinline__ bool read_matches$(n)(const Params &p, int b, int h, int x, int off, int sq, int sk, int x0, int x1, int x2, int x3) {
+//|       local of = read.by == "band" and "distance" or read.by == "key" and "key" or "query"
+// Whether the read of operand $(read.operand) for this sequence, head and $(of) is of the element.
+__device__ __forceinline__ bool read_matches$(n)(const Params &p, int b, int h, int x, int off, int sq, int sk, int x0, int x1, int x2,
+                                                 int x3) {
 //|       print_lines(reads.lines("match", n))
 }
 //|       if read.root == "sink" then

@@ -107,8 +107,8 @@ int block = code >> 1;
     }
 //|   end
 //|
-//|   -- The same of warps that walk a published tile: what looks at a block, for all of the tile's rows; of a producer that tells warpgroups
-//|   -- also for the rows of one, of a block that is `of_tile` for all. Nothing of it stays in registers.
+//|   -- The same of warps that walk a published tile: look(block), the class for all of the tile's rows. With wg, of a producer, also
+//|   -- look_of(block, wg, of_tile), the class for a warpgroup's rows where that of the tile is of_tile. Nothing of it stays in registers.
 //|   function pr.begin_published(wg)
 //|     if not pr.scans then return end
 auto look = [&](int block) {
@@ -137,8 +137,8 @@ auto look_of = [&](int block, int wg, int of_tile) {
 };
 //|   end
 //|
-//|   -- Where a producer tells the warpgroups of a block, they read the number that it leaves beside K: bits below CODE_LAST for those that may
-//|   -- not see all of it, that one of the tile's last block, and the block.
+//|   -- A producer leaves a number beside each K, which the warpgroups read: below CODE_LAST a bit for each that may not see all of the
+//|   -- block, CODE_LAST at the tile's last block, and the block.
 //|   function pr.codes()
 //|     if not pr.scans then return end
 
@@ -150,8 +150,7 @@ struct TileBlocks {
   int lo, top;
   u32 some, cut[WGS];
   __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
-  // look(block): what the mask is on it and all rows of the tile; look_of(block, wg, that): as the warpgroup's rows have it. To be used by a
-  // whole warp.
+  // look(block): the class for all rows of the tile; look_of(block, wg, that class): for the warpgroup's rows. To be used by a whole warp.
   template <class Look, class LookOf>
   __device__ __forceinline__ int next(const Look &look, const LookOf &look_of) {
     while (some == 0) {

@@ -7,8 +7,8 @@
 Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device. Packed
 sequences are those of cu_seq_lens_q and cu_seq_lens_k, or of position_ids that begin at 0 again, with an empty cache or none. Any other
 mask is a matrix of truths, as is one of 4 dimensions that the caller gives, or numbers that are added. softcap (Gemma 2), s_aux (the sinks
-of gpt-oss) and position_bias (T5) are score programs: of the forward pass, so that they raise fagen.Unsupported where gradients are wanted.
-Keywords that are not known raise it, too. Gradients are autograd's. Dropout's seed is drawn from PyTorch's generator.
+of gpt-oss) and position_bias (T5) are score programs; where gradients are wanted they raise fagen.Unsupported under torch.compile and
+autocast. Keywords that are not known raise it, too. Gradients are autograd's. Dropout's seed is drawn from PyTorch's generator.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-/* bundle_score: a program of a bundle becomes an object of a context: its text is read again. */
+/* score: a program of a bundle becomes an object of a context: its text is read again. */
+#include "blob.h"
 #include "gen/error.h"
-#include "runtime/bundle/blob.h"
 #include <string.h>
 
 /* The i-th text that rows name, each once; NULL: there is none, and *n are how many there are. */
