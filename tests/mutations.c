@@ -70,7 +70,7 @@ static const mutation mutations[] = {
     { "sum is not rescaled", S, "  row.l *= keep;\n", "", 0, "plain" },
     { "maximum is not kept", S, "  row.m = m;\n", "", 0, "plain" },
     { "division by an empty sum", S, "l == 0.f ? 0.f : fmaf(r,", "fmaf(r,", 0, "blind" },
-    { "infinity minus infinity", S, "fabsf(r) > FAR ? 0.f : r", "r", 0, "blind" },
+    { "infinity minus infinity", S, "m == -infinity() ? 0.f : r", "r", 0, "blind" },
 
     { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
       "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },

@@ -11,9 +11,9 @@ return function(pr, p)
   function pr.exponent(product, unit, shift) return ("fmaf(%s, %s, -%s)"):format(product, unit, shift) end
 
   -- What a score, or what sums relative to a maximum or an LSE have, weighs beside those relative to `shift`. In base 2 the maximum is a
-  -- product that `unit` turns into an exponent, which is rounded before `shift` is taken away.
+  -- product that `unit` turns into an exponent, which is rounded up before `shift` is taken away.
   function pr.exp(score, shift) return ("expf(%s - %s)"):format(score, shift) end
-  function pr.exp_log2(m, unit, shift) return ("exp2_approx(__fmul_rn(%s, %s) - %s)"):format(m, unit, shift) end
+  function pr.exp_log2(m, unit, shift) return ("exp2_approx(__fmul_ru(%s, %s) - %s)"):format(m, unit, shift) end
 
   -- P of the backward pass, from the LSE in that unit, pairs/grad_probability.cu; log2e: a factor, of units that are not of base 2. And of
   -- a score as such.

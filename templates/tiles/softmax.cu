@@ -1,4 +1,4 @@
-//| needs "c.exp?"
+//| needs "c.exp? l.relative?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- online softmax (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023) ----
 // Per row: m, the maximum of the scores so far; l, this lane's share of the sum of exp(scale * (s - m)). Scores stay unscaled:
@@ -7,16 +7,20 @@ struct RowState {
   float m, l;
 };
 
-// Exponents are relative to r, scale * m rounded: the multiply-add rounds their difference once, and what r lost weighs all keys of a row
-// alike. Beyond FAR in log2 units r would lose a bit or more. There r is 0. Scores far below give nothing then, and scores far above
-// infinity: such a row is computed again, unless larger scores follow that are not far (exact_rows.cu).
+// Exponents are relative to r, scale * m rounded up: the multiply-add rounds their difference once, what r gained weighs all keys of a row
+// alike, and no P is above 1. Beyond FAR in log2 units r gains a bit or more: a row whose largest score is there is computed again
+// (exact_rows.cu). Where a larger score follows that is not there, r follows it, and what came before keeps the weight that it has.
 constexpr float FAR = 16777216.f;
-// r. A row that has not seen a key yet, m = -inf, is far as well: exp2(-inf - 0) = 0.
+// r. Of a row that has not seen a key yet, m = -inf, it is 0: exp2(-inf - 0) = 0.
 __device__ __forceinline__ float shift_of(float m, float scale_log2) {
-  const float r = m * scale_log2;
-  return fabsf(r) > FAR ? 0.f : r;
+  const float r = __fmul_ru(m, scale_log2);
+  return m == -infinity() ? 0.f : r;
 }
-// Whether the exponents of a row with this maximum were wrong, or it saw no key.
+//| if l.relative then
+// Where m is r already, and what later blocks bring is added to it: beyond FAR those sums would lose it.
+__device__ __forceinline__ float near_shift(float m) { return fabsf(m) > FAR ? 0.f : m; }
+//| end
+// Whether the exponents of a row with this maximum may have been wrong, or it saw no key.
 __device__ __forceinline__ bool is_far(float m, float scale_log2) { return fabsf(m * scale_log2) > FAR; }
 __device__ __forceinline__ float probability(float score, float scale_log2, float shift) {
   return exp2_approx($(pr.exponent("score", "scale_log2", "shift")));

@@ -29,7 +29,7 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 // Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
                                                const RowState (&state)[2], int row, int block, int t, bool whole) {
-  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
+  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
   if (whole) {
 //|     indented(4, pr.apply, "wgmma", "s", "exponents")
     return;

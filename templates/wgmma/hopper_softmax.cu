@@ -26,7 +26,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // They are there already.
 //|   end
 __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
+  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -49,10 +49,13 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) rise = $(larger)(rise, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
       rise = $(quad_max)(rise);
-      // Else whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
+      // Else whether a row's m moves follows from its own scores alone. One far above stays, and one far below has nothing to keep. Where m
+      // moves by so much that exponents have lost 2^-11 and more, it goes far above: that row is computed again.
       const bool none = state[h].m < -FAR && rise != -infinity();
       const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
-      const float m = shift[h] + rise, step = m - shift[h];
+      float m = shift[h] + rise;
+      if (moves && fabsf(rise) > 16384.f) m = m < -FAR ? fmaxf(m, state[h].m) : 2 * FAR;
+      const float step = m - shift[h];
       keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
       if (!moves) continue;
       state[h].m = m;
@@ -118,8 +121,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
   }
 }
 //| -- What exponentials need: in a first block, and in a later one.
-//| local unit = l.relative and "1.f" or "scale_log2"
-//| local first_shift = "{shift_of(state[0].m, " .. unit .. "), shift_of(state[1].m, " .. unit .. ")}"
+//| local shift = l.relative and "near_shift(state[%d].m)" or "shift_of(state[%d].m, scale_log2)"
+//| local first_shift = "{" .. shift:format(0) .. ", " .. shift:format(1) .. "}"
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
