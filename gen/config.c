@@ -47,7 +47,7 @@ uint64_t fa_config_hash(const fa_config *c)
 static int find(const fa_config *c, const char *name)
 {
     for (int i = 0; i < c->n; i++)
-        if (!strcmp(c->tunable[i].name, name))
+        if (c->tunable[i].name[0] == name[0] && !strcmp(c->tunable[i].name, name))
             return i;
     return -1;
 }

@@ -4,6 +4,7 @@
 #include "score/known.h"
 #include "score/lines.h"
 #include "score/mask.h"
+#include "score/print_arrays.h"
 #include "score/print_tiles.h"
 #include <lauxlib.h>
 #include <string.h>

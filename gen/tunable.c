@@ -256,8 +256,8 @@ bool fa_tunable_set(fa_config *c, const fa_tunable *t, int32_t value)
 {
     if (!fa_config_set(c, t->name, value))
         return false;
-    for (int i = 0; i < c->n; i++)
-        c->tunable[i].later = c->tunable[i].later || (t->later && !strcmp(c->tunable[i].name, t->name));
+    for (int i = 0; t->later && i < c->n; i++)
+        c->tunable[i].later = c->tunable[i].later || !strcmp(c->tunable[i].name, t->name);
     return true;
 }
 

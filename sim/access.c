@@ -58,9 +58,11 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
     if (i->flags & F_VOLATILE)
         sim_shared_sync(w, false, true);
     w->shadow.met = false;
-    FOR_LANES(l, m)
-    {
+    for (uint32_t l = 0; l < SIM_LANES; l++) /* those of lanes that do not load are of no use, and cost less than to skip them */
         address[l] = sim_address(w, i, (int)n, i->flags & F_WIDE, l);
+    bool done = !same && (i->space == SP_GLOBAL || i->space == SP_GENERIC) && sim_load_global(w, i, m, address, data, size);
+    FOR_LANES(l, done ? 0 : m)
+    {
         if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size))
             return STEP_FAULT;
         if (i->flags & F_HINT && sim_grid_hint(w, i, l)) {

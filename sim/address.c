@@ -98,6 +98,42 @@ static inline void move(void *to, const void *from, uint32_t size)
     }
 }
 
+static inline bool written(const sim_alloc *a, uint64_t at, uint32_t size) /* size: 1, 2, 4, 8 or 16, `at` a multiple of it */
+{
+    uint16_t marks;
+    memcpy(&marks, a->written + (at >> 4) * 2, 2);
+    return ((uint32_t)marks >> (at & 15) | ~0u << size) == ~0u;
+}
+
+bool sim_load_global(sim_warp *w, const sim_insn *i, uint32_t m, const uint64_t *address, uint8_t (*to)[32], uint32_t size)
+{
+    sim_block *b = w->block;
+    const sim_launch *launch = b->launch;
+    uint64_t first = address[__builtin_ctz(m)];
+    if ((launch->pdl && m & ~w->after) || i->flags & (F_VOLATILE | F_HINT) || i->order & ORDER_GRID || size > 16 || size & (size - 1))
+        return false;
+    sim_alloc *a = b->cached;
+    if (!a || first - a->base >= a->size) {
+        if (!(a = sim_memory_find(launch->memory, first)))
+            return false;
+        b->cached = a, b->cached_row = -1;
+    }
+    if (a->size < size)
+        return false;
+    uint64_t last = a->size - size;
+    FOR_LANES(l, m)
+    {
+        uint64_t at = address[l] - a->base;
+        if (at > last || (at | address[l]) & (size - 1) || (b->checked && !written(a, at, size)))
+            return false;
+    }
+    if (launch->order && !sim_order_read_lanes(w, i, m, a, address, size))
+        return false;
+    FOR_LANES(l, m) move(to[l], a->data + (address[l] - a->base), size);
+    sim_count_global(b, a, (uint64_t)size * (uint32_t)__builtin_popcount(m), 0);
+    return true;
+}
+
 bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size)
 {
     sim_block *b = w->block;

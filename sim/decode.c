@@ -9,21 +9,26 @@
 
 /* ---- the tables of alu.h ---- */
 
+/* Every arithmetic instruction of a program is compared with some hundred rows: nothing is copied or printed for it. */
 static bool row_matches(const dec *d, const sim_alu_row *r, sim_type t, uint32_t *used)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s", r->op);
-    char *rest = NULL, *w = strtok_r(name, ".", &rest);
-    if (strcmp(w, d->i->word[0]) || !(r->types >> t & 1))
+    const char *name = r->op, *first = d->i->word[0];
+    if (name[0] != first[0] || !(r->types >> t & 1))
+        return false;
+    while (*first && *first == *name)
+        first++, name++;
+    if (*first || (*name && *name != '.'))
         return false;
     *used = 0;
-    while ((w = strtok_r(NULL, ".", &rest))) {
+    while (*name) {
         bool found = false;
+        size_t n = strcspn(++name, ".");
         for (int k = 1; k < d->i->words && !found; k++)
-            if (!strcmp(d->i->word[k], w))
+            if (!strncmp(d->i->word[k], name, n) && !d->i->word[k][n])
                 *used |= 1u << k, found = true;
         if (!found)
             return false;
+        name += n;
     }
     return (int)strlen(r->operands) == d->i->ops;
 }
@@ -108,9 +113,8 @@ static void understand(dec *d)
 {
     bool done = false;
     for (const dec_row *r = sim_decoders; r->op && !done; r++) {
-        if (strcmp(r->op, d->i->word[0]))
-            continue;
-        done = r->decode(d);
+        if (r->op[0] == d->i->word[0][0] && !strcmp(r->op, d->i->word[0]))
+            done = r->decode(d);
     }
     if (!done && !alu(d))
         sim_dec_fail(d, "unknown instruction");

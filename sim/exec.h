@@ -275,6 +275,9 @@ void sim_count_global(sim_block *b, const sim_alloc *a, uint64_t read, uint64_t 
 /* Reads or writes `size` bytes of one lane anywhere; checks everything. false: reported. */
 bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size);
 bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, const void *from, uint32_t size);
+/* Reads of all lanes in m at once from one allocation of global memory, where there is nothing to report and all is written. false: this
+ * is no such case, nothing was read, and sim_load() of each lane is to say what it is. */
+bool sim_load_global(sim_warp *w, const sim_insn *i, uint32_t m, const uint64_t *address, uint8_t (*to)[32], uint32_t size);
 static inline sim_space sim_space_of(sim_space s, uint64_t *address)
 {
     if (s != SP_GENERIC)

@@ -271,6 +271,27 @@ static bool read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_
     return true;
 }
 
+bool sim_order_read_lanes(sim_warp *w, const sim_insn *i, uint32_t m, const sim_alloc *a, const uint64_t *address, uint32_t size)
+{
+    const sim_order *o = w->block->launch->order;
+    uint64_t mine = record_of(w);
+    if (__atomic_load_n(&a->era, __ATOMIC_ACQUIRE) != o->era)
+        return false;
+    FOR_LANES(l, m)
+    {
+        uint64_t at = address[l] - a->base;
+        sim_touch *t = a->touch + (at >> 2);
+        uint32_t bytes = size < 4 ? ((1u << size) - 1) << (at & 3) : 15;
+        for (uint32_t k = 0; k * 4 < size; k++) {
+            leave(o, &t[k].read, mine | bytes);
+            uint64_t wrote = __atomic_load_n(&t[k].wrote, __ATOMIC_RELAXED);
+            if (wrote >> 49 == o->tag >> 49 && wrote & bytes && (i->order & ORDER_CACHED || !ordered(w, wrote)))
+                return false;
+        }
+    }
+    return true;
+}
+
 bool sim_order_read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size)
 {
     return read(w, i, lane, a, address, size, true);

@@ -23,6 +23,8 @@ void sim_order_free(sim_cluster *c);
  * between lock and unlock: two may write the same value. */
 bool sim_order_read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size);
 bool sim_order_write(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size, const void *value);
+/* Plain reads of 1, 2, 4, 8 or 16 aligned bytes by the lanes in m, all of one allocation. false: sim_order_read() of each is to say why. */
+bool sim_order_read_lanes(sim_warp *w, const sim_insn *i, uint32_t m, const sim_alloc *a, const uint64_t *address, uint32_t size);
 /* The same of a read by the async proxy, which leaves no trace: when it ends is known to those alone that wait for it. */
 bool sim_order_fetch(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size);
 

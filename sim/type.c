@@ -15,7 +15,7 @@ static const struct { const char *name; uint8_t bytes; } types[T_COUNT] = {
 sim_type sim_type_of(const char *word)
 {
     for (int t = T_NONE + 1; t < T_COUNT; t++)
-        if (!strcmp(types[t].name, word))
+        if (types[t].name[0] == word[0] && !strcmp(types[t].name, word))
             return (sim_type)t;
     return T_NONE;
 }

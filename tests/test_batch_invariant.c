@@ -67,6 +67,12 @@ static const sequence sequences[] = {
 };
 enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 
+/* Rows whose config, form, mask and type other rows have, too, but not all at once: they are compiled with FAGEN_TEST_FULL only. */
+static bool is_rare(int row)
+{
+    return !full() && (row == 1 || row == 6 || row == 8 || row == 12);
+}
+
 /* ---- templates with small segments ---- */
 
 /* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
@@ -291,8 +297,8 @@ Test(batch_invariant, a_sequence_has_the_same_bits_in_every_batch)
 {
     write_edited(&small);
     for (int i = 0; i < SEQUENCES; i++)
-        cr_expect_eq(others(scratch, &sequences[i], (uint64_t)i + 1, INT32_MAX), 0, "%s, %s: %s", sequences[i].problem, sequences[i].config,
-                     fa_last_error());
+        cr_expect_eq(is_rare(i) ? 0 : others(scratch, &sequences[i], (uint64_t)i + 1, INT32_MAX), 0, "%s, %s: %s", sequences[i].problem,
+                     sequences[i].config, fa_last_error());
 }
 
 Test(batch_invariant, and_with_the_segments_that_ship)

@@ -1,6 +1,7 @@
 /* Tiles of masks as CUDA, on the simulator: tables that a kernel fills, and classes and bounds that another reads from them, are those of
  * the host; the interval of a row has the keys that it sees, and no other. */
 #include "gen/config.h"
+#include "gen/score/print_arrays.h"
 #include "gen/score/print_cuda.h"
 #include "gen/score/print_tiles.h"
 #include "gen/score/tile_class.h"

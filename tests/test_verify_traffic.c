@@ -180,10 +180,12 @@ Test(verify_traffic, flash1_and_tiles_under_masks, .timeout = 300)
     fa_destroy(ctx);
 }
 
-/* The head_dim after d: every multiple of 8 in full form; else each remainder by 64 once, and some of the wide ones. */
-static int next_d(int d)
+/* The head_dim after d: every multiple of 8 in full form; else each remainder by 128 bytes, the width of the banks, a wide one, the widest.
+ */
+static int next_d(int d, int bytes)
 {
-    return d + (full() || d < 72 ? 8 : d < 240 ? 56 : 16);
+    int once = 128 / bytes + 8;
+    return full() || d < once ? d + 8 : d == once ? 168 : d + 88;
 }
 
 /* Twice as many keys take twice the turns of the loop and nothing else more. */
@@ -206,7 +208,7 @@ Test(verify_traffic, no_bank_conflicts_16_bit, .timeout = 600)
     };
     fa_context *ctx = test_context(NULL, NULL);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (int d = 8; d <= 256; d = next_d(d)) {
+    for (int d = 8; d <= 256; d = next_d(d, 2)) {
         int wide = d > 200 || d / 8 % 2 == 0; /* the other config keeps Q in registers */
         char problem[80];
         snprintf(problem, sizeof problem, "%s,d=%d,mask=none,b=1,hq=1,hkv=1", d % 16 ? "bf16" : "fp16", d);
@@ -219,7 +221,7 @@ Test(verify_traffic, no_bank_conflicts_32_bit, .timeout = 600)
 {
     fa_context *ctx = test_context(NULL, NULL);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (int d = 8; d <= 256; d = next_d(d)) {
+    for (int d = 8; d <= 256; d = next_d(d, 4)) {
         char problem[80];
         snprintf(problem, sizeof problem, "tf32,d=%d,mask=none,b=1,hq=1,hkv=1", d);
         check_conflicts(ctx, problem, MMA "br=16,bc=16,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 16);

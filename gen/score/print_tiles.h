@@ -3,13 +3,10 @@
  *
  * Bodies of functions, a line each, in names of p (const Params &), t (b, h, off, sq, sk), and the ints that each names. Of p they read
  * p.group, p.hq, p.sq and p.sk (of the longest sequence), p.scoreN..., and the buffers of fa_score_tiles_buffers(), const int * or void *.
- * Ends of tiles are included, and inside of the sequence. No lane needs another. */
+ * Ends of tiles are included, and inside of the sequence. No lane needs another. Before them those of print_arrays.h. */
 #ifndef FA_GEN_SCORE_PRINT_TILES_H
 #define FA_GEN_SCORE_PRINT_TILES_H
 #include "bounds.h"
-
-/* Functions that the bodies below call. */
-void fa_score_tiles_print_helpers(fa_text *out, const fa_score_tiles *t, const char *params_type);
 
 /* h0, h1, i0, i1, j0, j1: an int, 0 empty, 1 partial, 2 full. */
 void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t);
