@@ -226,7 +226,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, tables */
+/* exact, tables, by_b, by_h */
 static void push_tiles(lua_State *L, const printed *of)
 {
     fa_text tables = { 0 };
@@ -238,6 +238,10 @@ static void push_tiles(lua_State *L, const printed *of)
     fa_text_free(&tables);
     lua_pushboolean(L, of->bounds.exact);
     lua_setfield(L, -2, "exact");
+    lua_pushboolean(L, of->kernel.ir.node[of->tiles.mask].depends & FA_SCORE_OF_B);
+    lua_setfield(L, -2, "by_b");
+    lua_pushboolean(L, of->kernel.ir.node[of->tiles.mask].depends & FA_SCORE_OF_H);
+    lua_setfield(L, -2, "by_h");
 }
 
 /* ---- gradients of operands ---- */

@@ -1,6 +1,7 @@
 //| needs "l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local items = "(blocks.hi - blocks.lo + 1) * " .. (l.spread and "unit.heads" or "p.members")
+//| if pr.marked then items = "blocks.hi - blocks.lo + 1" end
 // Two warpgroups with the same 64 keys: the first computes S, P and dV, and hands P to the second, which computes dP, dS and dK.
 constexpr int P_FULL = 1, P_EMPTY = 2;  // named barriers of both
 
@@ -40,17 +41,26 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     wgmma_fence(dv);
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
+//| if pr.marked then
+    Code code = load_code(smem, ring);
+//|   indented(4, pr.begin_scores, "code.head")
+//| else
     int block = blocks.lo;
-//| indented(4, pr.begin_scores, "first_head(p, unit)")
-//| indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
+//|   indented(4, pr.begin_scores, "first_head(p, unit)")
+//|   indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
+//| end
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 grad_o_used = grad_o_empty(smem, ring.at);
+//| if pr.marked then
+      const int block = code.block();
+//|   indented(6, pr.dropping, "const int number = unit.batch * p.hq + (int)code.head;  // of the head among those of all sequences")
+//| end
 //| indented(6, pr.dropping, "const Kept kept = kept_of(p, number, key0, block * BR);")
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
-      probabilities(s, a, lse, p, sequence, key0, block * BR$(pr.scored));
+      probabilities(s, a, lse, p, sequence, key0, block * BR$(pr.scored)$(pr.marked and ", code.whole(0)" or ""));
       release(q_empty(smem, ring.at));
       if (handed) named_wait(P_EMPTY, 256);
       handed = true;
@@ -63,15 +73,23 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       ring.next();
-//| indented(6, pr.dropping, "number += block == blocks.hi;")
+//| if not pr.marked then
+//|   indented(6, pr.dropping, "number += block == blocks.hi;")
       block = block == blocks.hi ? blocks.lo : block + 1;
+//| end
       if (item == items - 1) {
         wgmma_wait<0>(dv);
         release(grad_o_used);
         break;
       }
-//| indented(6, pr.next_scores, "block == blocks.lo")
+//| if not pr.marked then
+//|   indented(6, pr.next_scores, "block == blocks.lo")
+//| end
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
+//| if pr.marked then
+      code = load_code(smem, ring);
+//|   indented(6, pr.next_scores, "(int)code.head != scored.h", "(int)code.head")
+//| end
       wgmma_fence();
       issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
@@ -109,13 +127,19 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     wgmma_fence(dk);
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
+//| if not pr.marked then
     int block = blocks.lo, member = 0;
+//| end
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 q_used = q_empty(smem, ring.at);
       float delta[BR / 4];
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       load_columns(delta, rows_at(smem, ring) + BR * 4);
+//| if pr.marked then
+      const Code code = load_code(smem, ring);
+      const int block = code.block(), member = (int)code.head - first_head(p, unit);
+//| end
 //| indented(6, pr.dropping, "const Kept kept = kept_of(p, unit.batch * p.hq + first_head(p, unit) + member, key0, block * BR);")
       named_wait(P_FULL, 256);
       take_over(smem, s);
@@ -129,10 +153,12 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_fence(dk);
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
-      if (block == blocks.lo) grad_s.begin(p, warp, unit, member, block, key0 / 64);
+      $(pr.marked and "" or "if (block == blocks.lo) ")grad_s.begin(p, warp, unit, member, block, key0 / 64);
       grad_s.store(p, block, b);
       ring.next();
+//| if not pr.marked then
       if (block++ == blocks.hi) block = blocks.lo, member++;
+//| end
       if (item == items - 1) {
         wgmma_wait<0>(dk);
         release(q_used);
