@@ -294,7 +294,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_fold(const __grid_c
   {
 //|     local n = {}
 //|     for k = 1, 4 do n[k] = k <= operand.rank and ("p.score%d_extent[%d]"):format(operand.number, k - 1) or "1" end
-    const long long elements = (long long)$(n[1]) * $(n[2]) * $(n[3]) * $(n[4]);
+    // None where the array has none.
+    const long long elements = p.score$(operand.number)_grad == nullptr ? 0 : (long long)$(n[1]) * $(n[2]) * $(n[3]) * $(n[4]);
     for (long long element = $(wk.block) * 8 + threadIdx.x / 32; element < elements; element += warps) {
       const int x3 = (int)(element % $(n[4])), x2 = (int)(element / $(n[4]) % $(n[3]));
       const int x1 = (int)(element / $(n[4]) / $(n[3]) % $(n[2])), x0 = (int)(element / $(n[4]) / $(n[3]) / $(n[2]));
