@@ -59,6 +59,15 @@ static const struct row {
       "function score(s, b, h, i, j) return c * s + d[b][h][i][j] end function mask(b, h, i, j) return i // 64 ~= j // 64 or i == b end",
       "bf16,d=20,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true,
       false },
+    { "all kinds, in many steps, beside tables of a mask",
+      "r = f32 'b sq' k = f32 'hq sk' t = f32 'hq sq+sk-1' d = f32 'b hq sq sk' z = f32 'hq' x = f32 'b sq' y = f32 'b sk' "
+      "function score(s, b, h, i, j) return s * r[b][i] + k[h][j] + t[h][j - i + sq - 1] + d[b][h][i][j] end "
+      "function mask(b, h, i, j) return floor(x[b][i] * 5) <= floor(y[b][j] * 9) end "
+      "function sink(b, h, i) return z[h] end",
+      "bf16,d=64,mask=none",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
+      "spread=2",
+      1, false, false },
     { "alibi and a sink on wgmma",
       "m = f32 'hq' z = f32 'hq' function score(s, b, h, i, j) return s + m[h] * (j - i - off) end "
       "function sink(b, h, i) return z[h] end",
@@ -422,9 +431,9 @@ static const struct {
     { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4, NULL },
     { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5, NULL },
     { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6, NULL },
-    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 10, NULL },
+    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 11, NULL },
     { "the first half of the keys twice", "first_key = threadIdx.x / 128 * 32;", "first_key = 0;", 6, "pair_products.cu" },
-    { "columns past 64", "k0 < WIDTH; k0 += PAIRS_DEPTH", "k0 < min(WIDTH, PAIRS_DEPTH); k0 += PAIRS_DEPTH", 10, "pair_products.cu" },
+    { "columns past 64", "k0 < WIDTH; k0 += PAIRS_DEPTH", "k0 < min(WIDTH, PAIRS_DEPTH); k0 += PAIRS_DEPTH", 11, "pair_products.cu" },
     { "tiles of a key by another's marks", "marks_of_keys(p, sequence, head, key0, PAIRS).some(row0, PAIRS)",
       "marks_of_keys(p, sequence, head, key0, PAIRS).some(key0, PAIRS)", 8, NULL },
     { "a band's keys of the first tile alone", "between(max(key0, 0), key0 + PAIRS - 1)", "between(max(key0, 0), max(key0, 0))", 8, NULL },

@@ -111,7 +111,7 @@ end
 
 local function with_work_of_marks(p, work)
   if not edges.marked(p) then return work end
-  local lines = (edges.marks_by_sequence(p) and p.b or 1) * (p.score.by_h and p.hq or 1)
+  local lines = (p.score.marks_by_b and p.b or 1) * (p.score.marks_by_h and p.hq or 1)
   table.insert(work, 1, { bytes = 65536 + lines * (p.sq // 64) * (p.sk // 64) // 2, latency = 3000 })
   if edges.tables(p) then table.insert(work, 1, { bytes = 65536, latency = 3000 }) end
   return work

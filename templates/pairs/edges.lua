@@ -27,14 +27,8 @@ function edges.bounds(p) return walks(p) and not lacks_tables(p) end
 function edges.ends(p) return edges.bounds(p) and p.score.exact or false end
 function edges.scans(p) return edges.bounds(p) and not p.score.exact or false end
 
--- What marks depend on beside queries and keys, and their buffers: two words for 32 tiles of 64 keys with 64 queries each, and likewise
--- of queries.
-function edges.marks_by_sequence(p) return p.has_lengths or p.score.by_b end
-function edges.marks(p)
-  if not marked(p) then return nil end
-  local of = (edges.marks_by_sequence(p) and "b " or "") .. (p.score.by_h and "hq " or "")
-  return ("marks_keys int32 %ssk/64 sq/2048 2, marks_queries int32 %ssq/64 sk/2048 2"):format(of, of)
-end
+-- Buffers of marks.
+function edges.marks(p) return marked(p) and p.score.marks or nil end
 
 function edges.of(pr, p)
   pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)

@@ -1,9 +1,8 @@
-//| local edges = include "pairs/edges.lua"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
-//| local of_sequence = edges.marks_by_sequence(p) and number or "0"
-//| local heads, of_head = p.score.by_h and "p.hq" or "1", p.score.by_h and "head" or "0"
+//| local of_sequence = p.score.marks_by_b and number or "0"
+//| local heads, of_head = p.score.marks_by_h and "p.hq" or "1", p.score.marks_by_h and "head" or "0"
 // ---- tiles of 64 queries and 64 keys that hold a pair which both masks leave ----
 __device__ __forceinline__ int mark_words(int n) { return (n + 2047) / 2048; }
 
@@ -70,7 +69,7 @@ __device__ __forceinline__ int mark_of(const Params &p, const Sequence &sequence
 extern "C" __global__ void __launch_bounds__(256) fa_mask_marks(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32, lines_k = (p.sk + 63) / 64, lines_q = (p.sq + 63) / 64;
   const int words_k = mark_words(p.sq), words_q = mark_words(p.sk);
-  const long long heads = (long long)$(edges.marks_by_sequence(p) and "p.b" or "1") * $(heads);
+  const long long heads = (long long)$(p.score.marks_by_b and "p.b" or "1") * $(heads);
   const long long of_keys = heads * lines_k * words_k, all = of_keys + heads * lines_q * words_q;
   for (long long job = $(wk.block) * 8 + (int)threadIdx.x / 32; job < all; job += $(wk.blocks) * 8) {
     const bool by_keys = job < of_keys;

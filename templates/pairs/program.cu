@@ -20,6 +20,12 @@ $(line)
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
 //|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
 //|
+//|   -- P times the derivative of the score.
+//|   local function bent(probability, bend)
+//|     local text = program.bends_below_one and "fmaf(%s, %s, %s)" or "%s * %s"
+//|     return text:format(probability, bend, probability)
+//|   end
+//|
 //|   -- What a score in the kernel's registers is multiplied by to be one, and to be an exponent of 2.
 //|   pr.unit, pr.unit_log2 = "p.scale", "p.scale_log2"
 //|   if has_score then
@@ -28,6 +34,7 @@ $(line)
 //|   end
 //|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
 //|   pr.walks, pr.marked = edges.walks(p), edges.marked(p)
+//|   pr.late = pr.marked and not has_score  -- what pairs share is read where a tile is in doubt
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
@@ -116,14 +123,14 @@ __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t,
 //|     print_lines(program.pair(packed()))
 }
 //|     if pr.bends then
-// The same, and the derivative of the score by x * p.scale.
+// The same, and the derivative of the score by x * p.scale$(program.bends_below_one and ", less 1" or "").
 template <bool CUT>
 __device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                                  float &bend) {
 //|       print_lines(program.bend(packed()))
 }
 // What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
-__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
+__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? $(bent("probability", "bend")) : 0.f; }
 //|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
@@ -350,10 +357,14 @@ ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
 //|   end
 //|
+//|   -- Where exponents tell of query and key by their distance alone: the pair for which a thread computes least.
+//|   function pr.along(of) return pr.slopes and not pr.bends and not has_mask and program.along and of.along end
+//|
 //|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair. masked:
 //|   -- whether the program's mask may hide pairs.
 //|   local function probability_of(of, x, bend, cut, masked)
-//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, of.column)
+//|     local along = pr.along(of)
+//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, along and along.column or of.column)
 //|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
 //|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
 //|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
@@ -366,8 +377,9 @@ if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
 //|   -- Of a tile: products become P; derivatives go to `bends`.
 //|   function pr.probabilities(layout, x, bends, cut, masked)
 //|     local of = layouts[layout].score
+//|     local along = pr.along(of)
 //|     loops(of.loops, true, function()
-//|       pr.own_row(of.row)
+//|       pr.own_row(along and along.row or of.row)
 $(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked));
 //|     end)
 //|   end
@@ -381,9 +393,9 @@ float probability[4];
 float bend;
 probability[2 * h + e] = $(probability_of(of, x, "bend", cut, masked));
 //|         if program.bend_is_finite and not has_mask then
-$(x)$(of.at) = probability[2 * h + e] * bend;
+$(x)$(of.at) = $(bent("probability[2 * h + e]", "bend"));
 //|         elseif program.bend_is_finite then
-$(x)$(of.at) = $(masked) ? bent(probability[2 * h + e], bend) : probability[2 * h + e] * bend;
+$(x)$(of.at) = $(masked) ? bent(probability[2 * h + e], bend) : $(bent("probability[2 * h + e]", "bend"));
 //|         else
 $(x)$(of.at) = bent(probability[2 * h + e], bend);
 //|         end

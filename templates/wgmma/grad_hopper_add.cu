@@ -48,8 +48,8 @@ struct GradQueries {
          threadIdx.x % 32 * 4;
   }
   // The number of a block among those of all heads.
-  static __device__ __forceinline__ int number(const Params &p, const Code &code) {
-    return (int)code.head * ((p.sq + 63) / 64) + code.block();
+  static __device__ __forceinline__ int number(const Params &p, u32 smem, const Ring<STAGES> &ring) {
+    return load_head(smem, ring) * ((p.sq + 63) / 64) + load_code(smem, ring).block();
   }
 //| else
   int block;
@@ -95,14 +95,12 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
-//| if pr.marked then
-  const int items = blocks.hi - blocks.lo + 1;
-//| else
+//| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
 //| end
   float dk[NK], dv[NV];
   clear(dk), clear(dv);
-  if (items > 0) {
+  if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     GradQueries grad_q;
     grad_q.begin(p, unit, $(pr.marked and "" or "blocks, ")wg, warp);
     // Before the first block: dS of zeros, so that every iteration of the loop has a product and adds it.
@@ -138,21 +136,23 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
 //| if pr.marked then
-    Code code = load_code(smem, ring);
-    int at_hand = GradQueries::number(p, code), at_before = at_hand;  // that of `before`
-//|   indented(4, pr.begin_scores, "code.head")
-//|   indented(4, pr.dropping, "Kept kept = kept_of(p, unit.batch * p.hq + (int)code.head, key, code.block() * BR);")
+    int at_hand = GradQueries::number(p, smem, ring), at_before = at_hand;  // that of `before`
+//|   if not pr.late then
+//|     indented(4, pr.begin_scores, "load_head(smem, ring)")
+//|   end
+//|   indented(4, pr.dropping, "Kept kept = kept_of(p, unit.batch * p.hq + load_head(smem, ring), key, load_code(smem, ring).block() * BR);")
 //| else
     int block = blocks.lo;
 //| end
     float columns[BR / 4];  // LSE, then D
     load_columns(columns, rows_at(smem, ring));
 #pragma unroll 1
-    for (int item = 0;; item++) {
+    for ($(pr.marked and "" or "int item = 0");;$(pr.marked and "" or " item++")) {
       const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
 //| if pr.marked then
-      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(pr.scored), code.whole(wg));
+      const Code code = load_code(smem, ring);
+      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(pr.late and ", load_head(smem, ring)" or pr.scored), code.whole(wg));
 //| else
       probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
 //| end
@@ -177,7 +177,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //|   indented(6, pr.dropping,
 //|     "kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
 //| end
-      if (item == items - 1) break;
+      if ($(pr.marked and "code.last()" or "item == items - 1")) break;
 //| if not pr.marked then
 //|   indented(6, pr.next_scores, "block == blocks.lo")
       if (item > 1) grad_q.next(p, blocks);
@@ -187,9 +187,10 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
-      code = load_code(smem, next);
-//|   indented(6, pr.next_scores, "(int)code.head != scored.h", "(int)code.head")
-//|   indented(6, pr.dropping, "kept = kept_of(p, unit.batch * p.hq + (int)code.head, key, code.block() * BR);")
+//|   if not pr.late then
+//|     indented(6, pr.next_scores, "load_code(smem, next).first()", "load_head(smem, next)")
+//|   end
+//|   indented(6, pr.dropping, "kept = kept_of(p, unit.batch * p.hq + load_head(smem, next), key, load_code(smem, next).block() * BR);")
 //| end
       turn_wait(wg);
       wgmma_fence(b);
@@ -222,7 +223,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
       ring = next, before = ds, ds.next();
 //| if pr.marked then
-      at_before = at_hand, at_hand = GradQueries::number(p, code);
+      at_before = at_hand, at_hand = GradQueries::number(p, smem, ring);
 //| end
     }
     // The last block's dK, and dQ of the last two.

@@ -80,13 +80,14 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
   };
 //| local begun = ("head > %s || block > blocks.lo"):format(first)
 //| if pr.marked then
-//|   begun = "begun"
-  bool begun = false;
+//|   begun = "before >= 0"
+  int before = -1, head = $(first), block = 0, next_head, next;  // before: the head of the block before
+  bool more = seek_block(p, sequence, key0, $(last), head, block);
+  if (!more) skip_keys(smem, round);
 #pragma unroll 1
-  for (int head = $(first); head < $(last); head++) {
-    const Marks marks = marks_of_keys(p, sequence, head, key0, KEYS);
-#pragma unroll 1
-    for (int block = marks.next<BR>(0); block >= 0; block = marks.next<BR>(block + 1)) {
+    for (; more; before = head, head = next_head, block = next) {
+      next_head = head, next = block + 1;
+      more = seek_block(p, sequence, key0, $(last), next_head, next);
 //| else
 #pragma unroll 1
   for (int head = $(first); head < $(last); head++)
@@ -101,7 +102,7 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       const u32 full = q_full(smem, ring.at);
 //| end
 //| if pr.marked then
-      leave_code(smem, ring, marks, head, block);
+      leave_code(smem, ring, marks_of_keys(p, sequence, head, key0, KEYS), head, block, head != before, head != next_head, !more);
 //| end
       mbarrier_expect(full, Q_TILE + BR * 8);
       const long long rows = sequence.delta(head, block * BR);
@@ -119,17 +120,10 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
                  sequence.map_query(block * BR), head, batch);
       ring.next();
       if ($(begun)) continue;
-//| if pr.marked then
-      begun = true;
-//| end
       wait_for_keys(smem, round);
       load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
       load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
     }
-//| if pr.marked then
-  }
-  if (!begun) skip_keys(smem, round);
-//| end
 }
 
 //| if c.twins == 0 and (c.held < 2 or l.apart) then
@@ -199,7 +193,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
   }
 }
 
-//| if not pr.of_pairs then
+//| if not pr.of_pairs or pr.late then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -236,14 +230,24 @@ __device__ __forceinline__ void score_probabilities(float (&s)[NS], u32 (&a)[NS 
 //|   end
 }
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
-                                              const Sequence &sequence, int key, int row, const ScoreTile &scored$(pr.marked and ", bool whole" or "")) {
+                                              const Sequence &sequence, int key, int row, $(pr.late and "int head" or "const ScoreTile &scored")$(pr.marked and ", bool whole" or "")) {
 //|   if not pr.marked then
 //|     pr.whole_block()
 //|   end
+//|   if pr.late then
+  if (whole) {
+    exponentials(s, lse, p);
+    pack_rows(a, s);
+  } else {
+    const ScoreTile scored = score_tile(p, sequence, head);
+    score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
+  }
+//|   else
   if (whole)
     score_probabilities<false>(s, a, lse, p, scored, sequence, key, row);
   else
     score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
+//|   end
 }
 //| else
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query

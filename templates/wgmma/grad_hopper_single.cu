@@ -55,8 +55,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 #pragma unroll 1
     for (int member = 0; member < $(l.spread and "unit.heads" or "p.members"); member++) {
 //| if pr.marked then
-      const int items = count_blocks(p, sequence, first_head(p, unit) + member, key0);
-      if (items == 0) continue;
+      if (!has_blocks(p, sequence, first_head(p, unit) + member, key0)) continue;
 //| else
       if (own.lo > own.hi) {
         skip(blocks.hi - blocks.lo + 1);
@@ -78,25 +77,27 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| indented(6, pr.dropping,
 //|   "const int number = unit.batch * p.hq + first_head(p, unit) + member;  // of the head among those of all sequences",
 //|   not pr.marked and "Kept kept = kept_of(p, number, key, own.lo * BR);" or nil)
-//| indented(6, pr.begin_score, "first_head(p, unit) + member")
+//| if not pr.late then
+//|   indented(6, pr.begin_score, "first_head(p, unit) + member")
+//| end
 //| if not pr.marked then
       grad_s.begin(p, warp, unit, member, own.lo, key / 64);
 //| end
       wait_for(ring);
 //| if pr.marked then
-      Code code = load_code(smem, ring);
-//|   indented(6, pr.dropping, "Kept kept = kept_of(p, number, key, code.block() * BR);")
+//|   indented(6, pr.dropping, "Kept kept = kept_of(p, number, key, load_code(smem, ring).block() * BR);")
 //| end
       wgmma_fence();
       issue_next();
       float columns[BR / 4];  // LSE, then D
       load_columns(columns, rows_at(smem, ring));
-//| local begun = pr.marked and "item > 0" or "block > own.lo"
+//| local begun = pr.marked and "!code.first()" or "block > own.lo"
 #pragma unroll 1
 //| if pr.marked then
-      for (int item = 0;; item++) {
+      for (;;) {
+        const Code code = load_code(smem, ring);
         const int block = code.block();
-        const bool last = item == items - 1;
+        const bool last = code.last_of_head();
 //| else
       for (int block = own.lo;; block++) {
 //| end
@@ -106,7 +107,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
         wgmma_wait<1>(s);  // and dK of the block before
         if ($(begun)) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored)$(pr.marked and ", code.whole(wg)" or ""));
+        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.late and ", first_head(p, unit) + member" or pr.scored)$(pr.marked and ", code.whole(wg)" or ""));
 //| indented(8, pr.dropping, "drop(a, kept);")
         load_columns(columns, rows + BR * 4);
         wgmma_fence(a);
@@ -130,11 +131,13 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
           wait_for(next);
           load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
-          code = load_code(smem, next);
+//|   indented(10, pr.dropping, "kept = kept_of(p, number, key, load_code(smem, next).block() * BR);")
 //| end
         }
-//| indented(8, pr.dropping,
-//|   "kept = kept_of(p, number, key, " .. (pr.marked and "code.block()" or "(block + 1)") .. " * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
+//| if not pr.marked then
+//|   indented(8, pr.dropping,
+//|     "kept = kept_of(p, number, key, (block + 1) * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
+//| end
         turn_wait(wg);
         wgmma_fence(ds);
         issue_sums(dk, ds, q + ring.at * (Q_TILE / 16));
