@@ -95,6 +95,22 @@ static const struct row {
     { "temperature_rows", "fp16,d=64,mask=causal,features=dropout",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
       false },
+    { "documents", "bf16,d=64,mask=causal,features=lengths",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=persistent,q_br=192,q_stages=3",
+      1, true },
+    { "blocks", "fp16,d=64,mask=window,features=lengths+dropout",
+      "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
+      "spread=1",
+      1, false },
+    { "softcap_window", "bf16,d=64,mask=none,features=lengths+dropout",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
+      false },
+    { "matrix", "fp16,d=64,mask=none,features=dropout",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
+      "spread=2",
+      1, false },
+    { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=4,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false },
+    { "documents", "fp32,d=40,mask=causal,features=lengths+dropout", "flash_bwd_ffma:br=32,bc=32", 0, false },
 };
 
 /* The seed's case of a row. */

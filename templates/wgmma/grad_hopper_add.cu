@@ -152,7 +152,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_wait<1>(s);
 //| if pr.marked then
       const Code code = load_code(smem, ring);
-      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(pr.late and ", load_head(smem, ring)" or pr.scored), code.whole(wg));
+      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(pr.late and ", load_head(smem, ring)" or pr.scored), code.sees_all(wg));
 //| else
       probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
 //| end

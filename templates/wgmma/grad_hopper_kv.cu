@@ -360,7 +360,7 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
-    consume(queue, tile.unit, sequence, tile.key0, $(pr.marked and "query_blocks(p, tile.unit, sequence, tile.key0)" or "query_blocks(sequence, tile.key0, KEYS)"));
+    consume(queue, tile.unit, sequence, tile.key0, $(pr.marked and "blocks_of(p, tile.unit, sequence, tile.key0)" or "query_blocks(sequence, tile.key0, KEYS)"));
     queue.done(smem);
   }
 }

@@ -8,7 +8,7 @@ __device__ __forceinline__ int members_of(const Params &p, const Unit &unit) { r
 
 // Whether some pair of the tile's keys and a head's queries is seen: by whole warps, of which the compiler knows that all lanes hear the
 // same. Where it did not, nothing of a loop would be in uniform registers.
-__device__ __forceinline__ bool has_blocks(const Params &p, const Sequence &sequence, int head, int key0) {
+__device__ __forceinline__ bool meets_head(const Params &p, const Sequence &sequence, int head, int key0) {
   const Marks marks = marks_of_keys(p, sequence, head, key0, KEYS);
   int some = 0;
   for (int n = threadIdx.x % 32; n < marks.words; n += 32) some |= marks.word(n).x;
@@ -18,10 +18,10 @@ __device__ __forceinline__ bool has_blocks(const Params &p, const Sequence &sequ
 struct QueryBlocks {
   int lo, hi;
 };
-__device__ __forceinline__ QueryBlocks query_blocks(const Params &p, const Unit &unit, const Sequence &sequence, int key0) {
+__device__ __forceinline__ QueryBlocks blocks_of(const Params &p, const Unit &unit, const Sequence &sequence, int key0) {
   bool any = false;
 #pragma unroll 1
-  for (int member = 0; member < members_of(p, unit); member++) any = any || has_blocks(p, sequence, first_of(p, unit) + member, key0);
+  for (int member = 0; member < members_of(p, unit); member++) any = any || meets_head(p, sequence, first_of(p, unit) + member, key0);
   return {0, any ? 0 : -1};
 }
 
@@ -33,7 +33,7 @@ struct Code {
   __device__ __forceinline__ bool first() const { return (bits & 4) != 0; }
   __device__ __forceinline__ bool last_of_head() const { return (bits & 8) != 0; }
   __device__ __forceinline__ bool last() const { return (bits & 16) != 0; }
-  __device__ __forceinline__ bool whole(int wg) const { return (bits >> wg & 1) == 0; }
+  __device__ __forceinline__ bool sees_all(int wg) const { return (bits >> wg & 1) == 0; }
 };
 __device__ __forceinline__ void leave_code(u32 smem, const Ring<STAGES> &ring, const Marks &marks, int head, int block, bool first,
                                            bool last_of_head, bool last) {

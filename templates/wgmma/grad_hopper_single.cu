@@ -55,7 +55,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 #pragma unroll 1
     for (int member = 0; member < $(l.spread and "unit.heads" or "p.members"); member++) {
 //| if pr.marked then
-      if (!has_blocks(p, sequence, first_head(p, unit) + member, key0)) continue;
+      if (!meets_head(p, sequence, first_head(p, unit) + member, key0)) continue;
 //| else
       if (own.lo > own.hi) {
         skip(blocks.hi - blocks.lo + 1);
@@ -107,7 +107,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
         wgmma_wait<1>(s);  // and dK of the block before
         if ($(begun)) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.late and ", first_head(p, unit) + member" or pr.scored)$(pr.marked and ", code.whole(wg)" or ""));
+        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.late and ", first_head(p, unit) + member" or pr.scored)$(pr.marked and ", code.sees_all(wg)" or ""));
 //| indented(8, pr.dropping, "drop(a, kept);")
         load_columns(columns, rows + BR * 4);
         wgmma_fence(a);
