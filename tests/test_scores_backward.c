@@ -109,7 +109,7 @@ static const struct row {
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
       "spread=2",
       1, false },
-    { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=4,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false },
+    { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=8,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false },
     { "documents", "fp32,d=40,mask=causal,features=lengths+dropout", "flash_bwd_ffma:br=32,bc=32", 0, false },
 };
 

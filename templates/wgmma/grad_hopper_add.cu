@@ -42,7 +42,15 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
 struct GradQueries {
   float *to;
-//| if pr.marked then
+//| if not pr.marked then
+  int block;
+  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
+    const long long head = (long long)unit.batch * p.hq + $(first);
+    to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
+         threadIdx.x % 32 * 4;
+    block = blocks.lo;
+  }
+//| else
   __device__ __forceinline__ void begin(const Params &p, const Unit &unit, int wg, int warp) {
     to = (float *)p.sums + (long long)unit.batch * p.hq * ((p.sq + 63) / 64) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
          threadIdx.x % 32 * 4;
@@ -50,14 +58,6 @@ struct GradQueries {
   // The number of a block among those of all heads.
   static __device__ __forceinline__ int number(const Params &p, u32 smem, const Ring<STAGES> &ring) {
     return load_head(smem, ring) * ((p.sq + 63) / 64) + load_code(smem, ring).block();
-  }
-//| else
-  int block;
-  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
-    const long long head = (long long)unit.batch * p.hq + $(first);
-    to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
-         threadIdx.x % 32 * 4;
-    block = blocks.lo;
   }
 //| end
   static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }

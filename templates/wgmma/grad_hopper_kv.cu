@@ -352,6 +352,7 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
   keys.next();
 }
 
+//| local blocks = pr.marked and "blocks_of(p, tile.unit, sequence, tile.key0)" or "query_blocks(sequence, tile.key0, KEYS)"
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
@@ -360,7 +361,7 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
-    consume(queue, tile.unit, sequence, tile.key0, $(pr.marked and "blocks_of(p, tile.unit, sequence, tile.key0)" or "query_blocks(sequence, tile.key0, KEYS)"));
+    consume(queue, tile.unit, sequence, tile.key0, $(blocks));
     queue.done(smem);
   }
 }
