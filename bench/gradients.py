@@ -23,8 +23,8 @@ def contender(fa, fagen, q, k, v, grad_out, mask, kept, **more):
 
 
 def apart(score, seen, q, k, v, grad_out, out, lse, grad_q, grad_k, grad_v):
-    """The gradients of the first and the last head of the first sequence, as far from those of fp64 as their norms go. score(s, h, i, j): of
-    scaled products, in fp64, None: these; seen(h, i, j): whether query i sees key j; both of tensors of indices."""
+    """The gradients of the first and the last head of the first sequence, as far from those of fp64 as their norms go. score(s, h, i, j):
+    of scaled products, in fp64, None: these; seen(h, i, j): whether query i sees key j; both of tensors of indices."""
     import torch
     n, h, scale = q.shape[1], q.shape[2], 1 / math.sqrt(q.shape[-1])
     some, every, worst = torch.linspace(0, n - 1, CHECKED, device="cuda").long(), torch.arange(n, device="cuda"), 0

@@ -468,7 +468,7 @@ static const struct {
 } faults[] = {
     { "all tiles are whole", MARKS, "make_int2((int)some, (int)full)", "make_int2((int)some, (int)some)", 3, 0 },
     { "no tile is whole", MARKS, "__ballot_sync(~0u, is == 2)", "__ballot_sync(~0u, is == 3)", 3, 8 },
-    { "no tile is whole, on wgmma", "grad_hopper_single.cu", "\", code.sees_all(wg)\"", "\", false\"", 4, 8 },
+    { "no tile is whole, on wgmma", "grad_hopper_single.cu", "(pr.marked and \", code.sees_all(wg)\" or \"\")", "(pr.marked and \", false\" or \"\")", 4, 8 },
     { "marks of the first head", MARKS, "p.score.marks_by_h and \"head\" or \"0\"", "\"0\"", 5, 1 },
     { "marks of the first sequence", MARKS, "p.score.marks_by_b and number or \"0\"", "\"0\"", 4, 6 },
     { "blocks of queries find the keys of others", MARKS, "by_keys ? line : tile)", "line)", 4, 0 },

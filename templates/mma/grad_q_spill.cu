@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   }
 //| local first, following, more = "range.block_lo", "next++", "next <= range.block_hi"
 //| local blocks, after = "int block = range.block_lo; block <= range.block_hi; block++", "block + 1"
+//| local key = pr.marked and "0" or "range.block_lo * BC"
 //| local has, holds, place = "", "tiles[m].holds((block + 1) * (BC / 16), BC / 16)", "i"
 //| if pr.marked then
 //|   first, following, more = "first", "next = marks.next<BC>(next + 1)", "next >= 0"
@@ -53,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   // dS of 16 keys for every 16 rows of the warp. A block's tiles replace those of the block before as soon as these are used.
   const uint4 *from[QB];  // of the tiles that are loaded next
 #pragma unroll
-  for (int m = 0; m < QB; m++) from[m] = scores_of(p, local, member, row0 + warp_row + m * 16, $(pr.marked and "0" or "range.block_lo * BC"));
+  for (int m = 0; m < QB; m++) from[m] = scores_of(p, local, member, row0 + warp_row + m * 16, $(key));
   u32 a[BC / 16][QB][4];
   // `all` is false where some tiles may be missing: zeros stand for them.
   auto load_scores = [&](auto all, int i, int block) {

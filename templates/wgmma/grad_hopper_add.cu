@@ -68,10 +68,11 @@ struct GradQueries {
     if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
   }
 //| end
+//| local place = pr.marked and "(long long)number * (64 * D) + n" or "n"
   __device__ __forceinline__ void add(int wg, const float (&x)[NQ]$(pr.marked and ", int number" or "")) {
 #pragma unroll
     for (int n = 0; n < NQ / 4; n++)
-      if (n < columns(wg) / 8) add_global(to + $(pr.marked and "(long long)number * (64 * D) + " or "")n * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
+      if (n < columns(wg) / 8) add_global(to + $(place) * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
   }
 };
 
@@ -140,7 +141,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //|   if not pr.late then
 //|     indented(4, pr.begin_scores, "load_head(smem, ring)")
 //|   end
-//|   indented(4, pr.dropping, "Kept kept = kept_of(p, unit.batch * p.hq + load_head(smem, ring), key, load_code(smem, ring).block() * BR);")
+//|   indented(4, pr.dropping,
+//|     "Kept kept = kept_of(p, unit.batch * p.hq + load_head(smem, ring), key, load_code(smem, ring).block() * BR);")
 //| else
     int block = blocks.lo;
 //| end
@@ -151,8 +153,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
 //| if pr.marked then
+//|   local scored = pr.late and ", load_head(smem, ring)" or pr.scored
       const Code code = load_code(smem, ring);
-      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(pr.late and ", load_head(smem, ring)" or pr.scored), code.sees_all(wg));
+      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(scored), code.sees_all(wg));
 //| else
       probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
 //| end

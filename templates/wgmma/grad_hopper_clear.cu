@@ -1,10 +1,11 @@
 //| needs "l.spread l.sums"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local named = (l.spread or pr.marked) and "unit" or ""
 // One warp: zeros over rows of others, in the order in which boxes are loaded. What has no such rows it passes over.
 __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
   Ring<STAGES> ring;
   u32 parities = 0, keys_parity = 0;  // of what lands: a bit for each stage of Q and dO, and that of K and V
-  each_tile(p, smem, [&](const TileQueue &, const Unit &$((l.spread or pr.marked) and "unit" or ""), const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+  each_tile(p, smem, [&](const TileQueue &, const Unit &$(named), const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     bool keys_are_own = has_own_keys(sequence, key0);
 //| if pr.marked then
 #pragma unroll 1

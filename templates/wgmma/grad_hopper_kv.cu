@@ -213,6 +213,7 @@ __device__ __forceinline__ void hide(u32 (&a)[NS / 2], const Sequence &sequence,
 }
 //| end
 //| if pr.of_pairs then
+//|   local scored = (pr.late and "int head" or "const ScoreTile &scored") .. (pr.marked and ", bool whole" or "")
 //|   local becomes = pr.bends and "an operand, and in its place what dP^T - D is multiplied by" or "P^T, and the same as an operand"
 // S^T becomes $(becomes): keys from `key` on, queries from `row` on, the warpgroup's first. CUT: some pairs are hidden, or of queries or
 // keys past the last, whatever the program makes of those.
@@ -230,7 +231,7 @@ __device__ __forceinline__ void score_probabilities(float (&s)[NS], u32 (&a)[NS 
 //|   end
 }
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
-                                              const Sequence &sequence, int key, int row, $(pr.late and "int head" or "const ScoreTile &scored")$(pr.marked and ", bool whole" or "")) {
+                                              const Sequence &sequence, int key, int row, $(scored)) {
 //|   if not pr.marked then
 //|     pr.whole_block()
 //|   end

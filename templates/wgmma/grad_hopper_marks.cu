@@ -25,8 +25,8 @@ __device__ __forceinline__ QueryBlocks blocks_of(const Params &p, const Unit &un
   return {0, any ? 0 : -1};
 }
 
-// What a block in a buffer is: its number, whether it is the head's first, its last, the tile's last, and whether a pair of 64 of the tile's
-// keys may be hidden; and which head it is of. Read where it is needed, so that no register holds it beside the products.
+// What a block in a buffer is: its number, whether it is the head's first, its last, the tile's last, and whether a pair of 64 of the
+// tile's keys may be hidden; and which head it is of. Read where it is needed, so that no register holds it beside the products.
 struct Code {
   u32 bits;
   __device__ __forceinline__ int block() const { return (int)(bits >> 5); }

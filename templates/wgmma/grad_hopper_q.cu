@@ -10,6 +10,7 @@ __device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barr
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
 //| local each = "int block = blocks.lo; block <= blocks.hi; block++"
+//| local blocks_type = pr.marked and "Marks" or "KeyBlocks"
 //| local of_group = pr.marked and "blocks.line(i)" or "own[i]"
 //| local function own_has(own) return own .. (pr.marked and ".some(block * 64, 64)" or ".has(block)") end
 //| if pr.marked then
@@ -20,7 +21,7 @@ __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barri
 
 //| if p.has_lengths then
 // One warp: zeros over keys of others.
-__device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const $(pr.marked and "Marks" or "KeyBlocks") &blocks, int lane) {
+__device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const $(blocks_type) &blocks, int lane) {
   Ring<Q_STAGES> ring;
   u32 parities = 0;  // of what lands: a bit for each stage
 #pragma unroll 1

@@ -107,7 +107,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
         wgmma_wait<1>(s);  // and dK of the block before
         if ($(begun)) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-        probabilities(s, a, columns, p, sequence, key, block * BR$(pr.late and ", first_head(p, unit) + member" or pr.scored)$(pr.marked and ", code.sees_all(wg)" or ""));
+//| local scored = (pr.late and ", first_head(p, unit) + member" or pr.scored) .. (pr.marked and ", code.sees_all(wg)" or "")
+        probabilities(s, a, columns, p, sequence, key, block * BR$(scored));
 //| indented(8, pr.dropping, "drop(a, kept);")
         load_columns(columns, rows + BR * 4);
         wgmma_fence(a);
