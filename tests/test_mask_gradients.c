@@ -427,7 +427,8 @@ static bool laws(call *c, const struct kernel *k, const struct mask *m)
              : !same(c, &marked, &asked)                         ? "other bits than where every pair is asked"
              : !zeros(c, m, &marked)                             ? "what is of no pair is not 0, or what is of one is"
              : !k->reads_twice && marked.rows != rows_seen(k, m) ? "rows of Q are not those of tiles that hold a pair"
-             : m->sees == sees_all && marked.instructions > plain.instructions + 0.4 * (asked.instructions - plain.instructions)
+             : m->sees == sees_all &&
+                     marked.instructions > plain.instructions + (k->hopper ? 0.4 : 0.6) * (asked.instructions - plain.instructions)
                  ? "pairs of whole tiles are asked"
                  : NULL;
     return !c->why;
