@@ -62,7 +62,7 @@ static const struct row {
     { "all kinds, in many steps, beside tables of a mask",
       "r = f32 'b sq' k = f32 'hq sk' t = f32 'hq sq+sk-1' d = f32 'b hq sq sk' z = f32 'hq' x = f32 'b sq' y = f32 'b sk' "
       "function score(s, b, h, i, j) return s * r[b][i] + k[h][j] + t[h][j - i + sq - 1] + d[b][h][i][j] end "
-      "function mask(b, h, i, j) return floor(x[b][i] * 5) <= floor(y[b][j] * 9) end "
+      "function mask(b, h, i, j) return x[b][i] <= 1.5 * y[b][j // 8 * 8] end "
       "function sink(b, h, i) return z[h] end",
       "bf16,d=64,mask=none",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
