@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Masks of score programs on this GPU: what a mask costs beside the same call without one, by the tiles that hold a pair which is seen.
 
-    python3 bench/masks.py [--lengths 4096,16384] [--head-dims 64,128] [--masks documents,prefix] [--flex] [--rounds 7] [-o masks.json]
+    python3 bench/masks.py [--lengths 4096,16384] [--head-dims 64,128] [--masks documents,prefix] [--backward] [--flex] [--rounds 7]
+                           [-o masks.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together. Calls are CUDA graphs, sampled
 in turns, forward and back, the kernel that makes tables of the operands included. `bound` is what the mask is held to: the plain call's
 time by the share of tiles, of the chosen kernel's size, that hold a visible pair, by 0.90, and 8 us. Rows of the result are held against
 fp64 before anything is timed. --flex: the same function by torch.compile(flex_attention), with its block mask made beforehand, and what
-making it takes.
+making it takes. --backward: the gradients alone; FlexAttention's run outside of graphs.
 """
 import argparse
 import math
@@ -67,6 +68,7 @@ def parse(argv=None):
     p.add_argument("--lengths", default="4096,16384")
     p.add_argument("--head-dims", default="64,128")
     p.add_argument("--masks", default=",".join(MASKS))
+    p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--flex", action="store_true", help="beside FlexAttention")
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("-o", "--json", help="all samples")
@@ -108,8 +110,9 @@ def share_of_tiles(name, values, h, n, br, bc):
     return met / (len(heads) * -(-n // br) * -(-n // bc))
 
 
-def flex(name, values, q, k, v):
-    """A call of FlexAttention's kernel and the seconds that its block mask takes, or why there is none."""
+def flex(name, values, q, k, v, grad_out=None):
+    """A call of FlexAttention's kernel and the seconds that its block mask takes, or why there is none. grad_out: of the backward, a
+    contender of its own."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     b, n, h = q.shape[0], q.shape[1], q.shape[2]
@@ -126,6 +129,9 @@ def flex(name, values, q, k, v):
         mask = make(mod, b, by_head, n, n, device="cuda")
         torch.cuda.synchronize()
         took = time.perf_counter() - begun
+        if grad_out is not None:
+            import gradients
+            return gradients.flex(q, k, v, grad_out, block_mask=mask), took
         run, (q, k, v) = torch.compile(flex_attention, dynamic=False), (t.transpose(1, 2) for t in (q, k, v))
         run(q, k, v, block_mask=mask)
         return lambda _: run(q, k, v, block_mask=mask), took
@@ -134,15 +140,24 @@ def flex(name, values, q, k, v):
         return str(e).strip().splitlines()[0][:200], 0
 
 
+def gradients_apart(name, values, q, k, v, grad_out, made):
+    import gradients
+    return gradients.apart(None, lambda h, i, j: MASKS[name][1](0, h, i, j, values), q, k, v, grad_out, *made)
+
+
 def cell(fa, fagen, d, s, name, o):
+    import gradients
     import graphs
     import torch
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // s)
-    q, k, v = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv")
+    q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
     kept, calls, values = [], {}, MASKS[name][0](b, h, s)
     row = {"d": d, "s": s, "mask": name}
 
     def ours(called, **more):
+        if o.backward:
+            calls[called] = gradients.contender(fa, fagen, q, k, v, grad_out, fagen.NONE, kept, **more)
+            return calls[called](0)
         out = torch.empty_like(q)
         args = fa.args(q, k, v, out, fagen.MASKS["none"], **more)
         kept.append((fa.give_workspace(args), args, out, more))
@@ -155,17 +170,19 @@ def cell(fa, fagen, d, s, name, o):
         out = ours(name, score=fa.score(scores.text_of(name)), values=values)
     except fagen.Error as e:
         return {**row, "why": str(e)[:300]}
-    row["apart"] = apart(name, values, q, k, v, out)
+    row["apart"] = gradients_apart(name, values, q, k, v, grad_out, out) if o.backward else apart(name, values, q, k, v, out)
+    row["backward"] = o.backward
     row["config"] = next((line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config")), "")
     br, bc = (int(re.search(rf"\b{word}=(\d+)", row["config"]).group(1)) for word in ("br", "bc"))
     row["tiles"] = share_of_tiles(name, values, h, s, br, bc)
     if o.flex:
-        run, took = flex(name, values, q, k, v)
-        if callable(run):
-            calls["flex"], row["flex mask"] = run, took
-        else:
+        run, took = flex(name, values, q, k, v, grad_out if o.backward else None)
+        if isinstance(run, str):
             row["no flex"] = run
-    samples = scores.race({called: graphs.capture(run, lasts=4e-3) for called, run in calls.items()}, list(calls), o.rounds)
+        else:
+            calls["flex"], row["flex mask"] = run, took
+    made = {called: run if hasattr(run, "sample") else graphs.capture(run, lasts=4e-3) for called, run in calls.items()}
+    samples = scores.race(made, list(calls), o.rounds)
     row["seconds"], row["plain"] = samples[name], samples["plain"]
     row["bound"] = statistics.median(row["plain"]) * row["tiles"] / 0.90 + 8e-6
     row["of bound"] = statistics.median(row["seconds"]) / row["bound"]

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Score programs on this GPU: what share of the rate of plain causal attention each keeps, and beside FlexAttention.
 
-    python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--flex] [--rounds 9] [-o scores.json]
+    python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--backward] [--flex] [--rounds 9]
+                            [-o scores.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense
 bias has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back, each program with the plain call
 alone: at the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call has the clock of its
 neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of the same round. Rows
 of the result are held against fp64 before anything is timed. --flex: the same function by torch.compile(flex_attention), with a causal
-block mask.
+block mask. --backward: the gradients alone, beside those of plain causal attention; FlexAttention's run outside of graphs.
 """
 import argparse
 import json
@@ -28,6 +29,7 @@ def parse(argv=None):
     p.add_argument("--lengths", default="16384")
     p.add_argument("--head-dims", default="64,128")
     p.add_argument("--programs", default=",".join(PROGRAMS))
+    p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--flex", action="store_true", help="beside FlexAttention, which compiles for some ten seconds each")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--together", action="store_true", help="all programs in one race")
@@ -101,8 +103,8 @@ def apart(name, values, q, k, v, out):
     return worst
 
 
-def flex(name, values, q, k, v):
-    """A call of FlexAttention's kernel, or why there is none."""
+def flex(name, values, q, k, v, grad_out=None):
+    """A call of FlexAttention's kernel, or why there is none. grad_out: of the backward, a contender of its own."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     score, n = PROGRAMS[name][1], q.shape[1]
@@ -110,10 +112,13 @@ def flex(name, values, q, k, v):
         return "flex has no sink"
     torch._dynamo.reset()
     mask = create_block_mask(lambda b, h, i, j: j <= i, None, None, n, n, device="cuda")
-    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
 
     def mod(s, b, h, i, j):
         return score(s, h, i, j, n, values)
+    if grad_out is not None:
+        import gradients
+        return gradients.flex(q, k, v, grad_out, score_mod=mod, block_mask=mask)
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
     why = ""
     for options in ({}, {"num_stages": 2}, {"num_stages": 1}):  # its own choice may not fit into shared memory
         run = torch.compile(flex_attention, dynamic=False)
@@ -135,14 +140,25 @@ def race(made, names, rounds):
     return {name: times[2:] for name, times in samples.items()}
 
 
+def gradients_apart(name, values, q, k, v, grad_out, made):
+    import gradients
+    score, n = PROGRAMS[name][1], q.shape[1]
+    numbers = [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values]
+    return gradients.apart(score and (lambda s, h, i, j: score(s, h, i, j, n, numbers)), lambda h, i, j: j <= i, q, k, v, grad_out, *made)
+
+
 def cell(fa, fagen, d, s, names, o):
+    import gradients
     import graphs
     import torch
     h, b = WIDTH // d, max(1, TOKENS // s)
-    q, k, v = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv")
+    q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
     calls, kept, rows = {}, [], {}
 
     def ours(name, **more):
+        if o.backward:
+            calls[name] = gradients.contender(fa, fagen, q, k, v, grad_out, fagen.CAUSAL, kept, **more)
+            return calls[name](0)
         out = torch.empty_like(q)
         args = fa.args(q, k, v, out, fagen.CAUSAL, **more)
         kept.append((fa.give_workspace(args), args, out, more))
@@ -159,16 +175,17 @@ def cell(fa, fagen, d, s, names, o):
         except fagen.Error as e:
             rows[name]["why"] = str(e)[:300]
             continue
-        rows[name]["apart"] = apart(name, values, q, k, v, out)
+        told_apart = gradients_apart(name, values, q, k, v, grad_out, out) if o.backward else apart(name, values, q, k, v, out)
+        rows[name]["apart"], rows[name]["backward"] = told_apart, o.backward
         told_config = (line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config"))
         rows[name]["config"] = next(told_config, "")
         if o.flex:
-            run = flex(name, values, q, k, v)
-            if callable(run):
-                calls[f"flex {name}"] = run
-            else:
+            run = flex(name, values, q, k, v, grad_out if o.backward else None)
+            if isinstance(run, str):
                 rows[name]["no flex"] = run
-    made = {name: graphs.capture(run, lasts=4e-3) for name, run in calls.items()}
+            else:
+                calls[f"flex {name}"] = run
+    made = {name: run if hasattr(run, "sample") else graphs.capture(run, lasts=4e-3) for name, run in calls.items()}
     raced = [name for name in rows if name in made]
     samples = race(made, list(made), o.rounds) if o.together else {}
     for name in raced:

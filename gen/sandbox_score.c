@@ -227,10 +227,11 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, tables */
-static void push_tiles(lua_State *L, const printed *of)
+/* exact, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
+static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
-    fa_text tables = { 0 };
+    fa_text tables = { 0 }, marks = { 0 };
+    unsigned by = fa_score_tiles_marked_by(&of->tiles, p->features & FA_FEATURE_LENGTHS);
     if (fa_score_tiles_filled(&of->tiles)) {
         fa_score_tiles_buffers(&tables, &of->tiles);
         lua_pushlstring(L, tables.s, tables.n);
@@ -239,6 +240,14 @@ static void push_tiles(lua_State *L, const printed *of)
     fa_text_free(&tables);
     lua_pushboolean(L, of->bounds.exact);
     lua_setfield(L, -2, "exact");
+    fa_score_tiles_marks(&marks, by);
+    lua_pushlstring(L, marks.s, marks.n);
+    lua_setfield(L, -2, "marks");
+    fa_text_free(&marks);
+    lua_pushboolean(L, by & FA_SCORE_OF_B);
+    lua_setfield(L, -2, "marks_by_b");
+    lua_pushboolean(L, by & FA_SCORE_OF_H);
+    lua_setfield(L, -2, "marks_by_h");
 }
 
 /* ---- gradients of operands ---- */
@@ -397,7 +406,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_pushboolean(L, mask.root >= 0);
     lua_setfield(L, -2, "has_mask");
     if (mask.root >= 0)
-        push_tiles(L, of);
+        push_tiles(L, of, p);
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {
@@ -408,6 +417,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "cuts_beside");
     lua_pushboolean(L, k->slopes);
     lua_setfield(L, -2, "slopes");
+    lua_pushboolean(L, k->along);
+    lua_setfield(L, -2, "along");
     lua_pushboolean(L, k->by_key);
     lua_setfield(L, -2, "cuts");
     lua_pushboolean(L, k->of_off || mask.of_off);
@@ -430,13 +441,15 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "differentiable");
     lua_pushboolean(L, k->bends);
     lua_setfield(L, -2, "bends");
+    lua_pushboolean(L, k->bends_below_one);
+    lua_setfield(L, -2, "bends_below_one");
     lua_pushboolean(L, k->bend_is_finite);
     lua_setfield(L, -2, "bend_is_finite");
     lua_pushnumber(L, k->issue_back + mask.issue);
     lua_setfield(L, -2, "issue_back");
     lua_pushnumber(L, k->exps_back);
     lua_setfield(L, -2, "exps_back");
-    lua_pushinteger(L, k->regs_back + mask.regs);
+    lua_pushinteger(L, k->regs_back); /* what a mask takes it takes of tiles in doubt alone */
     lua_setfield(L, -2, "regs_back");
     if (p->score_grads) {
         push_reads(L, k, (uint32_t)p->score_grads);

@@ -8,7 +8,7 @@
 /* What is added to messages with lines of templates, as compilers and the simulator know them: "templates/tiles/softmax.cu:12". */
 #define FA_SOURCE_HINT "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
 
-#define FA_SOURCE_STEPS 8
+#define FA_SOURCE_STEPS 16
 #define FA_STEP_MAPS 12  /* of a step */
 #define FA_CLUSTER_MAX 8 /* blocks of a cluster that every chip with clusters takes */
 

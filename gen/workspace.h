@@ -4,7 +4,7 @@
 #define FA_GEN_WORKSPACE_H
 #include "extent.h"
 
-#define FA_BUFFERS_MAX 8
+#define FA_BUFFERS_MAX 16
 #define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
 #define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning that no buffer takes, whether a kernel has counters or not */
 #define FA_WORKSPACE_CHUNK (1ll << 30)   /* bytes of buffers over units that are there at a time, but for one member at least */

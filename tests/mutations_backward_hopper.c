@@ -286,7 +286,8 @@ const mutation hopper_mutations[] = {
     { "stores of dS half over one another", K, "i % 16 * 128", "i % 16 * 64", 0, "one" },
     { "a tile of dS after the last query", K, "      if (tile > 0 && block * BR + tile * 64 >= p.sq) continue;\n", "", 0, "rows_128" },
     { "dS of the next block over this one", K, "    to += BR / 64 * next_tile(p);\n", "", 0, "one" },
-    { "dS of the second head over the first", T, "if (block == blocks.lo) grad_s.begin(", "if (item == 0) grad_s.begin(", 0, "twins" },
+    { "dS of the second head over the first", T, "\"if (block == blocks.lo) \")grad_s.begin(", "\"if (item == 0) \")grad_s.begin(", 0,
+      "twins" },
     { "dS of twins without the head's number", T, "block = blocks.lo, member++;", "block = blocks.lo;", 0, "twins" },
 
     /* barriers and waits of dK and dV */
@@ -297,7 +298,7 @@ const mutation hopper_mutations[] = {
       "mbarrier_wait(q_empty(smem, ring.at), ring.parity);", 0, "one" },
     { "LSE and D are not expected", K, "mbarrier_expect(full, Q_TILE + BR * 8);", "mbarrier_expect(full, Q_TILE);", 0, "one" },
     { "keys of one warpgroup are expected", K, "mbarrier_expect(full, KEYS / 64 * tile);", "mbarrier_expect(full, tile);", 0, "turns" },
-    { "K and V come with every block", K, "      if (head > $(first) || block > blocks.lo) continue;\n", "", 0, "one" },
+    { "K and V come with every block", K, "      if ($(begun)) continue;\n", "", 0, "one" },
     { "one warpgroup empties a buffer of Q for both", K, "mbarrier_init(q_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(q_empty(smem, i), 4);", 0, "turns" },
     { "one warpgroup empties a buffer of dO for both", K, "mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);",
@@ -372,13 +373,8 @@ const mutation hopper_mutations[] = {
     { "dQ: a warpgroup keeps a buffer while it lets blocks pass", G, "          release(before);\n          before = 0;\n", "", 0,
       "wide_q" },
     { "dQ: dS before the kernel in front has ended", G,
-      "    grid_wait();\n//| end\n#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage "
-      "= smem + "
-      "ring.at * Q_STAGE, full",
-      "//| end\n#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage = smem + ring.at * "
-      "Q_STAGE, "
-      "full",
-      0, "one" },
+      "    grid_wait();\n//| end\n#pragma unroll 1\n    for ($(each)) {\n      const u32 stage = smem + ring.at * Q_STAGE, full",
+      "//| end\n#pragma unroll 1\n    for ($(each)) {\n      const u32 stage = smem + ring.at * Q_STAGE, full", 0, "one" },
 
     /* blocks that stay */
     { "keys are never given back", K, "  release(keys_empty(smem));\n", "", 0, "one add twins" },
@@ -393,8 +389,8 @@ const mutation hopper_mutations[] = {
     { "twins: keys of a tile are never given back by the warpgroup of dV", T, "  keys_done(smem, keys_ring);\n", "", 0, "twins" },
     { "twins: keys of a tile are never given back by the warpgroup of dK", T, "  keys_done(smem, keys_ring);\n", "", 1, "twins" },
     { "a tile is done before its gradients are stored", K,
-      "    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n    queue.done(smem);\n",
-      "    queue.done(smem);\n    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n", 0, "one" },
+      "    consume(queue, tile.unit, sequence, tile.key0, $(blocks));\n    queue.done(smem);\n",
+      "    queue.done(smem);\n    consume(queue, tile.unit, sequence, tile.key0, $(blocks));\n", 0, "one" },
     { "a tile is never done", U, "mbarrier_arrive(tile_empty(smem, slot.at));", ";", 0, "one" },
     { "one warpgroup is done with a tile for both", K, "wk.begin_slots(\"4 * GROUPS\"", "wk.begin_slots(\"4\"", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
@@ -405,8 +401,9 @@ const mutation hopper_mutations[] = {
     { "a tile that no query sees is done at once", K,
       "  mbarrier_wait(k_full(smem), keys.parity);\n  mbarrier_wait(v_full(smem), keys.parity);\n", "", 0, "topleft" },
     { "a block for each tile does it over and over", U, "    first = false;\n", "", 0, "pair" },
-    { "dO of a tile's last block is not given back", W, "      release(grad_o_empty(smem, ring.at));\n      ring.next();\n      skip",
-      "      ring.next();\n      skip", 0, "one" },
+    { "dO of a tile's last block is not given back", W,
+      "      release(grad_o_empty(smem, ring.at));\n      ring.next();\n//| if not pr.marked then\n      skip",
+      "      ring.next();\n//| if not pr.marked then\n      skip", 0, "one" },
     { "add: dO of a tile's last block is not given back", A, "    release(grad_o_empty(smem, ring.at));\n    ring.next();",
       "    ring.next();", 0, "add" },
     { "twins: dO of a tile's last block is not given back", T, "        release(grad_o_used);\n        break;", "        break;", 0,

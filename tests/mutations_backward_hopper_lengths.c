@@ -204,7 +204,7 @@ const mutation hopper_lengths_mutations[] = {
       "own_rows(sequence, block).all() ? stage_full(smem, ring.at) : stage_landed(smem, ring.at)", "stage_full(smem, ring.at)", 0, "none" },
     { "dQ: zeros before K has landed", G, "    mbarrier_wait(stage_landed(smem, ring.at), parities >> ring.at & 1);\n", "", 0, "none" },
     { "dQ: K is not handed on", G, "    hand_on(stage_full(smem, ring.at), lane);\n", "", 0, "none" },
-    { "dQ: the warp that clears passes over a stage less", G, "block++, ring.next()) {\n    const OwnRows", "block++) {\n    const OwnRows",
+    { "dQ: the warp that clears passes over a stage less", G, "$(each), ring.next()) {\n    const OwnRows", "$(each)) {\n    const OwnRows",
       0, "none deep" },
     { "dQ: only the first K lands", G, "mbarrier_init(stage_landed(smem, i), 1)", "mbarrier_init(stage_landed(smem, 0), 1)", 0,
       "none deep" },

@@ -69,7 +69,7 @@ Test(bundle_blob, what_was_written_is_read)
         m.step[1][s] = (fa_blob_step){ .launch = { .threads = 64 + s,
                                                    .smem = 70 + s,
                                                    .per_sm = s,
-                                                   .cluster = 1 + s,
+                                                   .cluster = 1 + s % 8,
                                                    .counter = s & 1,
                                                    .pdl = !(s & 1),
                                                    .n_maps = s ? FA_STEP_MAPS : 1 },
@@ -77,7 +77,7 @@ Test(bundle_blob, what_was_written_is_read)
                                        .spills = 8 * s };
         fa_product_parse(&m.step[1][s].launch.grid, s & 1 ? "sq/128 sk/64 hq b 3" : "rows/16 hkv b");
         strcpy(m.step[1][s].launch.entry, "entry_0_of_31_letters_xxxxxxxxx");
-        m.step[1][s].launch.entry[6] += (char)s;
+        m.step[1][s].launch.entry[6] = (char)('a' + s);
         for (int k = 0; k < m.step[1][s].launch.n_maps; k++)
             m.step[1][s].launch.map[k] = (fa_map){ k % 4, 8 + s, 16 + k, 64, 2 * k };
     }

@@ -100,6 +100,26 @@ Test(cli_scores, show_counts_the_tiles_of_a_mask)
     docs_show("show -d 64 -n 4096 --score documents --arch sm_80");
 }
 
+/* Of gradients all tiles are marked before, whatever the mask; tables of its operands are beside the marks. */
+Test(cli_scores, show_counts_the_tiles_of_gradients)
+{
+    json_t *doc = cli_json("show --op backward -d 64 -b 1 -n 4096 --score causal --arch h100 --json", 0),
+           *mask = json_object_get(doc, "mask");
+    json_t *counts = json_object_get(mask, "counts");
+    cr_expect_str_eq(word(mask, "found"), "marks");
+    cr_expect_str_eq(word(mask, "tables"), "marks_keys int32 sk/64 sq/2048 2, marks_queries int32 sq/64 sk/2048 2");
+    cr_expect_eq(number(mask, "table_bytes"), 2 * 64 * 2 * 2 * 4);
+    cr_expect(json_is_true(json_object_get(mask, "sure")));
+    cr_expect_gt(number(counts, "empty"), 0);
+    cr_expect_gt(number(counts, "full"), number(counts, "partial"));
+    json_decref(doc);
+    doc = cli_json("show --op backward -d 64 -n 4096 --score documents --arch h100 --json", 0);
+    mask = json_object_get(doc, "mask");
+    cr_expect_str_eq(word(mask, "tables"), "mask_queries int32 b sq/64 4, mask_keys int32 b sk/64 4, "
+                                           "marks_keys int32 b sk/64 sq/2048 2, marks_queries int32 b sq/64 sk/2048 2");
+    json_decref(doc);
+}
+
 /* Of the model's best config; nothing is compiled. */
 static json_t *explored(const char *words)
 {

@@ -148,7 +148,9 @@ Test(steps, workspace)
         { "'m fp32 b/'", NULL, 0 },
         { "'m fp32 unit'", NULL, 0 },
         { "'a_name_of_17_lett fp32 b'", NULL, 0 },
-        { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b'", NULL, 0 },
+        { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b,j fp32 b,k fp32 b,l fp32 b,m fp32 b,"
+          "n fp32 b,o fp32 b,p fp32 b,q fp32 b'",
+          NULL, 0 },
         { "7", NULL, 0 },
         { "function() end", NULL, 0 },
     };

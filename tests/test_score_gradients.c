@@ -48,6 +48,26 @@ static const struct row {
       "bf16,d=20,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=spill,q_br=32,q_bc=16", 0, false, true },
     { "alibi of bf16 products", "m = f32 'b hq' function score(s, b, h, i, j) return 2 * tanh_exact((s + m[b][h] * (j - i)) / 2) end",
       "bf16,d=20,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true, false },
+    { "rows, keys, distances and buckets under a mask that leaves tiles out",
+      "r = f32 'b sq' k = f32 'hq sk' t = f32 'hq sq+sk-1' z = f32 'hq' "
+      "function score(s, b, h, i, j) return s * r[b][i] + k[h][j] + t[h][j - i + sq - 1] end "
+      "function mask(b, h, i, j) return (i // 64 + j // 64 + h) % 2 == 0 and (i + j) % 5 ~= 0 end "
+      "function sink(b, h, i) return z[h] end",
+      "fp32,d=16,mask=none", "flash_bwd_ffma:br=16,bc=16", 0, false, true },
+    { "pairs under a mask that leaves tiles out, of sequences",
+      "d = f32 'b hq sq sk' c = scalar(2, 'float', 1, 9) "
+      "function score(s, b, h, i, j) return c * s + d[b][h][i][j] end function mask(b, h, i, j) return i // 64 ~= j // 64 or i == b end",
+      "bf16,d=20,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true,
+      false },
+    { "all kinds, in many steps, beside tables of a mask",
+      "r = f32 'b sq' k = f32 'hq sk' t = f32 'hq sq+sk-1' d = f32 'b hq sq sk' z = f32 'hq' x = f32 'b sq' y = f32 'b sk' "
+      "function score(s, b, h, i, j) return s * r[b][i] + k[h][j] + t[h][j - i + sq - 1] + d[b][h][i][j] end "
+      "function mask(b, h, i, j) return x[b][i] <= 1.5 * y[b][j // 8 * 8] end "
+      "function sink(b, h, i) return z[h] end",
+      "bf16,d=64,mask=none",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
+      "spread=2",
+      1, false, false },
     { "alibi and a sink on wgmma",
       "m = f32 'hq' z = f32 'hq' function score(s, b, h, i, j) return s + m[h] * (j - i - off) end "
       "function sink(b, h, i) return z[h] end",
@@ -320,6 +340,74 @@ Test(score_gradients, are_differences_of_the_loss)
     }
 }
 
+/* ---- launches without a row ---- */
+
+enum { GAP = 5 };
+
+static const struct none {
+    int b, sq, sk, flags;
+    bool zeros;
+} nones[] = {
+    { 0, 8, 8, FA_DETERMINISTIC, true },
+    { 2, 0, 0, FA_DETERMINISTIC, true },
+    { 2, 0, 8, FA_DETERMINISTIC, true },
+    { 2, 8, 0, FA_DETERMINISTIC, true },
+    { 0, 8, 8, FA_DETERMINISTIC | FA_ACCUMULATE, false },
+    { 2, 0, 0, FA_ACCUMULATE, false },
+    { 2, 0, 8, FA_ACCUMULATE, false },
+};
+
+/* No pair adds to a gradient: it is 0, or what it was; between its elements nothing changes. Of arrays without elements none is written. */
+Test(score_gradients, are_zeros_where_no_pair_is)
+{
+    static const char text[] = "c = scalar(2, 'float', 1, 9) m = f32 'hq 3' t = f32 'hq 2 4' r = f32 'b sq' "
+                               "function score(s, b, h, i, j) return c * s + m[h][0] + t[h][1][min(max(j - i, 0), 3)] + r[b][i] end";
+    fa_gen *g;
+    void *workspace;
+    static float was[128], got[128];
+    fa_context *ctx = opened(NULL, 0, &g, &workspace);
+    fa_score *score;
+    OK(fa_score_create(ctx, text, &score));
+    for (int i = 0; i < 128; i++)
+        was[i] = 1 + (float)i;
+    for (size_t n = 0; n < sizeof nones / sizeof *nones; n++) {
+        const struct none *row = &nones[n];
+        fa_score_value value[4] = { FA_SCORE_VALUE_INIT, FA_SCORE_VALUE_INIT, FA_SCORE_VALUE_INIT, FA_SCORE_VALUE_INIT };
+        fa_args a = FA_ARGS_INIT;
+        static const float numbers[4096];
+        a.op = FA_BACKWARD, a.dtype = FA_F32, a.grad_dtype = FA_F32, a.d = 16, a.b = row->b, a.hq = a.hkv = 4, a.sq = row->sq;
+        a.sk = row->sk, a.flags = row->flags;
+        fa_tensor *tensors[] = { &a.q, &a.k, &a.v, &a.o, &a.grad_o, &a.grad_q, &a.grad_k, &a.grad_v };
+        for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+            tensors[i]->ptr = to_device(ctx, numbers, sizeof numbers);
+        a.lse = to_device(ctx, numbers, 1024);
+        value[0].scalar = 2;
+        float *grad = to_device(ctx, was, sizeof was), *one = to_device(ctx, was, 4), *none = to_device(ctx, was, 4);
+        value[1].ptr = value[2].ptr = value[3].ptr = to_device(ctx, numbers, sizeof numbers);
+        value[1].extent[0] = value[2].extent[0] = 4, value[1].extent[1] = 3, value[2].extent[1] = 2, value[2].extent[2] = 4;
+        value[3].extent[0] = row->b, value[3].extent[1] = row->sq;
+        value[0].grad_ptr = one;
+        value[1].grad_ptr = grad, value[1].grad_stride[0] = 3 + GAP, value[1].grad_stride[1] = 1; /* rows with gaps, up to 27 */
+        value[2].grad_ptr = grad + 32;                                                            /* packed */
+        value[3].grad_ptr = row->sq && row->b ? grad + 96 : none;
+        a.score = score, a.score_values = value, a.score_value_count = 4;
+        OK(fa_launch(ctx, &a, NULL));
+        OK(fa_copy(ctx, got, grad, sizeof got, FA_FROM_DEVICE));
+        for (int i = 0; i < 64; i++) {
+            bool element = i < 32 ? i % (3 + GAP) < 3 : true;
+            cr_expect_eq(got[i], element && row->zeros ? 0 : was[i], "row %zu: number %d is %g", n, i, (double)got[i]);
+        }
+        for (int i = 64; i < 96; i++)
+            cr_expect_eq(got[i], was[i], "row %zu: number %d is %g", n, i, (double)got[i]);
+        OK(fa_copy(ctx, got, one, 4, FA_FROM_DEVICE));
+        cr_expect_eq(got[0], row->zeros ? 0 : was[0]);
+        OK(fa_copy(ctx, got, none, 4, FA_FROM_DEVICE));
+        cr_expect_eq(got[0], was[0], "row %zu: of an array without elements", n);
+    }
+    fa_gen_close(g);
+    fa_destroy(ctx);
+}
+
 /* ---- faults ---- */
 
 /* clang-format off */
@@ -343,9 +431,14 @@ static const struct {
     { "keys of another head", "plane * p.sk + x]", "plane / p.group * p.group * p.sk + x]", 4, NULL },
     { "one head where all add up", "head < $(over.h < 0 and \"p.hq\" or \"h0 + 1\")", "head < h0 + 1", 5, NULL },
     { "the mask of the program", "$(pr.and_sees(\"head\", \"in_row\", \"in_key\"))", "", 6, NULL },
-    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 8, NULL },
+    { "D of another row of sixteen", "row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2", "row % 16", 11, NULL },
     { "the first half of the keys twice", "first_key = threadIdx.x / 128 * 32;", "first_key = 0;", 6, "pair_products.cu" },
-    { "columns past 64", "k0 < WIDTH; k0 += PAIRS_DEPTH", "k0 < min(WIDTH, PAIRS_DEPTH); k0 += PAIRS_DEPTH", 8, "pair_products.cu" },
+    { "columns past 64", "k0 < WIDTH; k0 += PAIRS_DEPTH", "k0 < min(WIDTH, PAIRS_DEPTH); k0 += PAIRS_DEPTH", 11, "pair_products.cu" },
+    { "tiles of a key by another's marks", "marks_of_keys(p, sequence, head, key0, PAIRS).some(row0, PAIRS)",
+      "marks_of_keys(p, sequence, head, key0, PAIRS).some(key0, PAIRS)", 8, NULL },
+    { "a band's keys of the first tile alone", "between(max(key0, 0), key0 + PAIRS - 1)", "between(max(key0, 0), max(key0, 0))", 8, NULL },
+    { "tiles of a query by another's marks", "marks_of_queries(p, sequence, head, row0, PAIRS).some(key0, PAIRS)",
+      "marks_of_queries(p, sequence, head, row0, PAIRS).some(row0, PAIRS)", 8, NULL },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

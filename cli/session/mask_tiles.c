@@ -9,6 +9,7 @@
 #include "gen/workspace.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ASKED_MOST ((int64_t)1 << 21) /* tiles, of all sequences and heads: about a second */
 
@@ -88,9 +89,19 @@ fa_status cli_mask_of(cli_mask *out, const fa_program *program)
 /* As templates/pairs/edges.lua has it; NULL: tiles are looked for. */
 static const char *hindrance(const fa_problem *p, const cli_mask *m)
 {
-    return p->op == FA_BACKWARD                                    ? "gradients look for none"
-           : m->tables[0] && p->features & FA_FEATURE_NO_WORKSPACE ? "a call without a workspace has no tables"
-                                                                   : NULL;
+    return m->tables[0] && p->features & FA_FEATURE_NO_WORKSPACE ? "a call without a workspace has no tables" : NULL;
+}
+
+/* Of gradients all tiles are marked before, be there bounds or none. */
+static void tell_marks(cli_mask *out, plan *k, const fa_problem *p)
+{
+    fa_text tables = { 0 };
+    fa_score_tiles_marks(&tables, fa_score_tiles_marked_by(&k->tiles, p->features & FA_FEATURE_LENGTHS));
+    size_t n = strlen(out->tables);
+    snprintf(out->tables + n, sizeof out->tables - n, "%s%s", n ? ", " : "", fa_text_cstr(&tables));
+    fa_text_free(&tables);
+    out->found = CLI_MASK_MARKS;
+    k->bounds.exact = false;
 }
 
 static int64_t bytes_of(const fa_program *program, uint32_t arrays, const fa_problem *p)
@@ -172,6 +183,8 @@ fa_status cli_mask_tiles_of(cli_mask_tiles *out, const fa_gen *g, const fa_probl
         return st;
     tell_plan(&out->mask, k);
     out->why = hindrance(p, &out->mask);
+    if (p->op == FA_BACKWARD)
+        tell_marks(&out->mask, k, p);
     if (out->why) {
         out->mask.found = CLI_MASK_PAIRS;
         out->mask.prepared = 0;
@@ -191,7 +204,9 @@ fa_status cli_mask_tiles_of(cli_mask_tiles *out, const fa_gen *g, const fa_probl
 
 /* ---- as text and JSON ---- */
 
-static const char *const found_words[] = { [CLI_MASK_BOUNDS] = "bounds", [CLI_MASK_SCAN] = "scan", [CLI_MASK_PAIRS] = "pairs" };
+static const char *const found_words[] = {
+    [CLI_MASK_BOUNDS] = "bounds", [CLI_MASK_SCAN] = "scan", [CLI_MASK_MARKS] = "marks", [CLI_MASK_PAIRS] = "pairs"
+};
 
 static json_t *names_json(const fa_program *program, uint32_t arrays)
 {
@@ -241,10 +256,11 @@ json_t *cli_mask_tiles_json(const cli_mask_tiles *m)
 static void print_found(const cli_mask *m)
 {
     fa_text of = { 0 };
-    cli_say(stdout,
-            m->found == CLI_MASK_BOUNDS ? "found by   bounds, the first and the last key of a tile's queries" : "found by   a scan");
+    cli_say(stdout, m->found == CLI_MASK_BOUNDS  ? "found by   bounds, the first and the last key of a tile's queries"
+                    : m->found == CLI_MASK_MARKS ? "found by   marks of all tiles of 64 x 64"
+                                                 : "found by   a scan");
     if (m->prepared)
-        cli_say(stdout, m->found == CLI_MASK_BOUNDS ? ", out of tables of %s" : " of tables of %s", names_of(&of, m->program, m->prepared));
+        cli_say(stdout, m->found == CLI_MASK_SCAN ? " of tables of %s" : ", out of tables of %s", names_of(&of, m->program, m->prepared));
     else if (m->found == CLI_MASK_SCAN)
         cli_say(stdout, ", which reads no table");
     fa_text_free(&of);
@@ -289,7 +305,9 @@ void cli_mask_tiles_print(const cli_mask_tiles *m)
     if (m->rows)
         print_counts(m);
     print_found(&m->mask);
-    if (!m->mask.prepared)
+    if (m->mask.found == CLI_MASK_MARKS)
+        cli_say(stdout, "; kernels before write %lld bytes of workspace\n", (long long)m->workspace);
+    else if (!m->mask.prepared)
         cli_say(stdout, "; no kernel runs before\n");
     else if (m->reads < 0)
         cli_say(stdout, "; a kernel before writes %lld bytes of workspace\n", (long long)m->workspace);

@@ -11,6 +11,7 @@ typedef enum cli_mask_found {
     CLI_MASK_NONE,   /* the program has no mask, or there is no program */
     CLI_MASK_BOUNDS, /* the keys of a tile's queries are those between two ends */
     CLI_MASK_SCAN,   /* tiles are asked one by one */
+    CLI_MASK_MARKS,  /* they are, in a kernel before */
     CLI_MASK_PAIRS   /* each pair of all tiles is asked */
 } cli_mask_found;
 
@@ -20,7 +21,7 @@ typedef struct cli_mask {
     cli_mask_found found;
     uint32_t decides;  /* bits of the arrays whose elements decide */
     uint32_t prepared; /* of those that the kernel before reads: what is in its tables; 0: there is none */
-    char tables[256];  /* buffers of the workspace (gen/workspace.h) */
+    char tables[384];  /* buffers of the workspace (gen/workspace.h) */
 } cli_mask;
 fa_status cli_mask_of(cli_mask *out, const fa_program *program); /* NULL is fine */
 

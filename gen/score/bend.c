@@ -87,6 +87,29 @@ int fa_score_bend_of(fa_score_ir *ir, int pair, int unit)
     return row == one ? rest : rest == one ? row : fa_score_ir_make(ir, FA_SCORE_MUL, rest, row, -1);
 }
 
+/* y of a node that is -y; -1: it is not. */
+static int below_zero(const fa_score_ir *ir, int node)
+{
+    const fa_score_node *a = &ir->node[node];
+    if (a->op == FA_SCORE_NEG)
+        return a->arg[0];
+    for (int k = 0; k < 2 && a->op == FA_SCORE_MUL; k++)
+        if (fa_score_is_value(ir, a->arg[k], -1))
+            return a->arg[1 - k];
+    return -1;
+}
+
+int fa_score_bend_below_one(const fa_score_ir *ir, int node)
+{
+    const fa_score_node *a = &ir->node[node];
+    if (a->op == FA_SCORE_SUB)
+        return fa_score_is_value(ir, a->arg[0], 1) ? a->arg[1] : -1;
+    for (int k = 0; k < 2 && a->op == FA_SCORE_ADD; k++)
+        if (fa_score_is_value(ir, a->arg[k], 1))
+            return below_zero(ir, a->arg[1 - k]);
+    return -1;
+}
+
 bool fa_score_is_finite(const fa_score_ir *ir, int node)
 {
     const fa_score_range *r = &ir->node[node].range;

@@ -8,6 +8,9 @@
  * for nodes. */
 int fa_score_bend_of(fa_score_ir *ir, int pair, int unit);
 
+/* y of a derivative that is 1 - y; -1: it is not. P times it is one multiply-add of P and y. */
+int fa_score_bend_below_one(const fa_score_ir *ir, int node);
+
 /* Whether the node is finite wherever it is a number. */
 bool fa_score_is_finite(const fa_score_ir *ir, int node);
 #endif

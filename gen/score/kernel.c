@@ -100,6 +100,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         return false;
     out->issue = costs.issue;
     out->slopes = costs.slopes;
+    out->along = costs.along;
     out->exps = costs.exps;
     out->regs = costs.regs;
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_AHEAD))
@@ -113,6 +114,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         return false;
     out->differentiable = costs.differentiable;
     out->bends = costs.bends;
+    out->bends_below_one = costs.bends_below_one;
     out->bend_is_finite = costs.bend_is_finite;
     out->issue_back = costs.issue + costs.rows * SHARE_OF_ROWS + (costs.bends ? ISSUE_BEND : 0);
     out->exps_back = costs.exps + costs.exps_rows * SHARE_OF_ROWS;

@@ -16,6 +16,7 @@ typedef struct fa_score_kernel {
     int unit;           /* of it, above 0; -1: 1 */
     int sink;           /* -1: there is none */
     bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */
+    bool along;         /* where it slopes: of query and key only key - query tells */
     bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
     bool by_key_beside; /* one that is not of those below does */
     int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of numbers whose last index goes up by one with the key, and no other does, which may
@@ -33,6 +34,7 @@ typedef struct fa_score_kernel {
     int regs_ahead, regs_staged;  /* the same of kernels that read ahead, or from shared memory */
     bool differentiable;          /* there is room for the derivative by the product */
     bool bends;                   /* which is not 1 everywhere: the backward pass multiplies by it */
+    bool bends_below_one;         /* it is 1 less something, which is printed in its place */
     bool bend_is_finite;          /* wherever it is a number */
     double issue_back, exps_back; /* of a pair of the backward pass, beside those of one without a program */
     int regs_back;

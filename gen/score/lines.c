@@ -2,6 +2,7 @@
 #include "lines.h"
 #include "bend.h"
 #include "derive.h"
+#include "distance.h"
 #include "issue.h"
 #include "normal.h"
 #include "reach.h"
@@ -317,9 +318,10 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     }
     need(w, k->pair);
     if (w->bend >= 0) {
-        need(w, w->bend);
-        fa_text_str(out, "  bend = ");
-        fa_score_print_value(out, &w->pair, w->bend);
+        int below = fa_score_bend_below_one(&k->ir, w->bend), of = below >= 0 ? below : w->bend;
+        need(w, of);
+        fa_text_str(out, below >= 0 ? "  bend = -" : "  bend = ");
+        fa_score_print_value(out, &w->pair, of);
         fa_text_str(out, ";\n");
     }
     for (int i = 0; what == FA_SCORE_LINES_READS && i < w->reads->n; i++) {
@@ -503,8 +505,10 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa
                                    .regs_staged = registers(w, true) };
     out->differentiable = w->bend >= 0;
     out->bends = w->bend >= 0 && !fa_score_is_value(&w->k->ir, w->bend, 1);
+    out->bends_below_one = w->bend >= 0 && fa_score_bend_below_one(&w->k->ir, w->bend) >= 0;
     out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);
     out->slopes = find_slope(w->k, &n, &slope);
+    out->along = out->slopes && !fa_score_depends_on(&w->k->ir, n.factor, FA_SCORE_OF_I) && fa_score_of_distance(&w->k->ir, n.offset);
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

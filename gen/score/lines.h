@@ -26,7 +26,8 @@ void fa_score_kernel_fill(fa_text *out, const fa_score_kernel *k, bool packed, f
  * last key. row may be after the last query. */
 void fa_score_kernel_pair(fa_text *out, const fa_score_kernel *k, bool packed);
 
-/* The same of a function that has a `float &bend` as well, which becomes the derivative of the score by x * p.scale. */
+/* The same of a function that has a `float &bend` as well, which becomes the derivative of the score by x * p.scale; where
+ * k->bends_below_one, that less 1. */
 void fa_score_kernel_bend(fa_text *out, const fa_score_kernel *k, bool packed);
 
 /* The same of a function that has `float (&by)[]` as well: the derivatives of the score by what the reads of one kind read, by plane. It
@@ -51,11 +52,12 @@ void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);
 
 /* What the lines cost. False: there is no memory. */
 typedef struct fa_score_lines_costs {
-    double issue, exps;                         /* of a pair */
-    double rows, exps_rows;                     /* of a row's own values */
-    int regs, regs_staged;                      /* the latter without what is read ahead */
-    bool slopes;                                /* the score is a row's multiple of the product and what is linear in the key */
-    bool differentiable, bends, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
+    double issue, exps;     /* of a pair */
+    double rows, exps_rows; /* of a row's own values */
+    int regs, regs_staged;  /* the latter without what is read ahead */
+    bool slopes;            /* the score is a row's multiple of the product and what is linear in the key */
+    bool along;             /* of query and key only key - query tells of both */
+    bool differentiable, bends, bends_below_one, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
 } fa_score_lines_costs;
 bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa_score_lines_of of);
 #endif

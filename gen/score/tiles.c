@@ -163,3 +163,16 @@ void fa_score_tiles_buffers(fa_text *out, const fa_score_tiles *t)
     for (int k = 0; k < t->pairs; k++)
         fa_text_fmt(out, "%smask_pairs%d int32 %s", out->n ? ", " : "", k, t->pair[k].extents);
 }
+
+unsigned fa_score_tiles_marked_by(const fa_score_tiles *t, bool lengths)
+{
+    return (t->ir->node[t->mask].depends | (lengths ? FA_SCORE_OF_B : 0)) & (FA_SCORE_OF_B | FA_SCORE_OF_H);
+}
+
+void fa_score_tiles_marks(fa_text *out, unsigned by)
+{
+    const char *b = by & FA_SCORE_OF_B ? "b " : "", *h = by & FA_SCORE_OF_H ? "hq " : "";
+    int step = FA_SCORE_TABLE_STEP;
+    fa_text_fmt(out, "marks_keys int32 %s%ssk/%d sq/%d 2, marks_queries int32 %s%ssq/%d sk/%d 2", b, h, step, 32 * step, b, h, step,
+                32 * step);
+}

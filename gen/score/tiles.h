@@ -65,4 +65,10 @@ bool fa_score_tiles_filled(const fa_score_tiles *t);
 /* The buffers of a workspace that hold them, "mask_queries int32 b sq/64 2, mask_keys int32 b sk/64 4, mask_pairs0 int32 b sq/64 sk/64";
  * "": none. Steps of a side are those of the longest sequence. */
 void fa_score_tiles_buffers(fa_text *out, const fa_score_tiles *t);
+
+/* Of the backward pass: what a kernel before finds of each tile of 64 queries and 64 keys, by both masks, templates/pairs/marks.cu. For 32
+ * tiles of a line two words, lines of the same keys, and of the same queries. Their buffers, "marks_keys int32 b sk/64 sq/2048 2,
+ * marks_queries int32 b sq/64 sk/2048 2"; by: what of FA_SCORE_OF_B and FA_SCORE_OF_H there are lines for. */
+unsigned fa_score_tiles_marked_by(const fa_score_tiles *t, bool lengths);
+void fa_score_tiles_marks(fa_text *out, unsigned by);
 #endif

@@ -346,6 +346,17 @@ static bool is_empty(const fa_operation *op, const fa_sizes *s)
     return !any || !s->of[FA_EXTENT_B];
 }
 
+/* Of a call without a row nothing is to be read, and no gradient of an operand changes but those that become 0. */
+static void forget_values(fa_call *c, const fa_score *score, const fa_args *args)
+{
+    fa_score_given given[FA_SCORE_OPERANDS_MAX];
+    memcpy(given, c->values.score, sizeof given);
+    memset(&c->values, 0, sizeof c->values);
+    for (int i = 0; score && !(args->flags & FA_ACCUMULATE) && i < score->program->ir.operands; i++)
+        c->values.score[i] = given[i];
+    c->workspace_size = 0;
+}
+
 static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span *spans)
 {
     const fa_score *score = NULL;
@@ -376,8 +387,7 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
         return st;
     out->empty = is_empty(out->op, &out->sizes);
     if (out->empty) {
-        memset(&out->values, 0, sizeof out->values);
-        out->workspace_size = 0;
+        forget_values(out, score, args);
         return FA_OK;
     }
     out->problem.sq = out->problem.sq ? out->problem.sq : 1;

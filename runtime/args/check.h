@@ -16,7 +16,7 @@ typedef struct fa_call {
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
     fa_values values; /* all but buffers, tiles, total, section, joined and counter */
     size_t workspace_size;
-    bool empty; /* no row of an output: nothing to launch */
+    bool empty; /* no row of an output: nothing to launch, and of values there are gradients of operands alone, if these are written */
 } fa_call;
 
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */

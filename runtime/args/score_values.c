@@ -250,7 +250,7 @@ static fa_status check_gradient(fa_score_given *out, fa_span *s, const look *l, 
         st = wrong(l, "grad_ptr", "set", "a multiple of 4 bytes");
     if (st == FA_OK && tensors)
         st = place(s, &grad);
-    out->grad = (uint64_t)(uintptr_t)of.grad_ptr;
+    out->grad = s->some ? (uint64_t)(uintptr_t)of.grad_ptr : 0;
     memcpy(out->grad_stride, s->stride, sizeof out->grad_stride);
     return st;
 }

@@ -3,7 +3,7 @@
 #define FA_RUNTIME_BUILD_WORKERS_H
 #include <fagen.h>
 
-#define FA_WORKERS_MOST 8
+#define FA_WORKERS_MOST 16
 
 /* Calls piece(user, i) for i = 0 ... n - 1, n at most FA_WORKERS_MOST: 0 in this thread, the others in threads that end before this
  * returns, or in this one where none could be started. Returns the status of the first that failed, with its message. */

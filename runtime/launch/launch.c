@@ -1,5 +1,6 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
 #include "launch.h"
+#include "empty.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
@@ -237,7 +238,7 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     if (st == FA_OK)
         st = fa_repeat_check(&r, args);
     if (st != FA_OK || r->call.empty)
-        return st;
+        return st == FA_OK ? fa_empty_launch(ctx, &r->call, stream) : st;
     const fa_plan *plan = NULL;
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
@@ -282,7 +283,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
     fa_entered in;
     fa_status st = fa_repeat_check(&r, args);
     if (st != FA_OK || r->call.empty)
-        return st;
+        return st == FA_OK ? fa_empty_launch(ctx, &r->call, stream) : st;
     st = check_class(plan, &r->call.problem);
     if (st == FA_OK)
         st = check_maps(plan, &r->call);

@@ -2,6 +2,7 @@
 
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
 
 local backward = { features = "lengths+deterministic+dropout+lse-strides+score" }
 
@@ -92,6 +93,30 @@ local function with_work(p, work)
   return work
 end
 
+-- A score program's mask: the steps before those of a family, which mark its tiles, pairs/marks.cu.
+local function with_marks(p, steps)
+  if edges.marked(p) then table.insert(steps, 1, { entry = "fa_mask_marks", threads = 256, smem = 0, grid = "sms 8" }) end
+  if edges.marked(p) and edges.tables(p) then
+    table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4" })
+  end
+  return steps
+end
+
+local function with_marks_of(p, buffers)
+  for _, more in ipairs({ edges.tables(p) or "", edges.marks(p) or "" }) do
+    if more ~= "" then buffers = buffers .. ", " .. more end
+  end
+  return buffers
+end
+
+local function with_work_of_marks(p, work)
+  if not edges.marked(p) then return work end
+  local lines = (p.score.marks_by_b and p.b or 1) * (p.score.marks_by_h and p.hq or 1)
+  table.insert(work, 1, { bytes = 65536 + lines * (p.sq // 64) * (p.sk // 64) // 2, latency = 3000 })
+  if edges.tables(p) then table.insert(work, 1, { bytes = 65536, latency = 3000 }) end
+  return work
+end
+
 -- buffers: names of what the kernels share in the workspace.
 function backward.params(p, buffers)
   local values = values_of(p)
@@ -111,12 +136,14 @@ function backward.workspace(rows, spills)
   end, search = true }
 end
 
--- A family with what gradients of operands need besides.
+-- A family with what a score program's mask and gradients of operands need besides.
 function backward.family(family)
   local steps, workspace, work = family.steps, family.workspace, family.work
-  family.steps = function(p, c, a, l) return with_operands(p, steps(p, c, a, l)) end
-  family.workspace = function(p, c, a, l) return with_sums(p, type(workspace) == "string" and workspace or workspace(p, c, a, l)) end
-  family.work = function(p, c, a, l) return with_work(p, work(p, c, a, l)) end
+  family.steps = function(p, c, a, l) return with_operands(p, with_marks(p, steps(p, c, a, l))) end
+  family.workspace = function(p, c, a, l)
+    return with_sums(p, with_marks_of(p, type(workspace) == "string" and workspace or workspace(p, c, a, l)))
+  end
+  family.work = function(p, c, a, l) return with_work(p, with_work_of_marks(p, work(p, c, a, l))) end
   return family
 end
 

@@ -78,8 +78,9 @@ __device__ __forceinline__ void dots(float (&s)[RI][CJ], u32 rows, u32 keys, int
 __device__ __forceinline__ u32 pair_offset(int row, int key) { return tile_offset<BC / 4>(row, key / 4) + key % 4 * 4; }
 
 // P and dS of the tiles in shared memory, to shared memory: queries from row0 on, keys from key0 on. WITH_P: else dS alone.
+//| local cut = pr.marked and ", bool cut" or ""
 template <bool WITH_P>
-__device__ __forceinline__ void score_gradients(const Params &p, const Sequence &sequence, u32 smem, int head, int row0, int key0) {
+__device__ __forceinline__ void score_gradients(const Params &p, const Sequence &sequence, u32 smem, int head, int row0, int key0$(cut)) {
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   float s[RI][CJ] = {}, dp[RI][CJ] = {};
   dots<CHUNKS>(s, smem + SMEM_Q, smem + SMEM_K, x, y);
@@ -96,7 +97,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
 #pragma unroll
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
-      const bool visible = $(pr.seen("key", "lo", "hi"))$(pr.and_sees("head", "row", "key"));
+      const bool visible = $(pr.seen("key", "lo", "hi"))$(pr.and_sees("head", "row", "key", "cut"));
 //| local score = pr.score_of_pair("s[i][j]", "head", "row", "key")
 //| indented(6, pr.begin_pair, "s[i][j]", "head", "row", "key")
       $(pr.p_type) e = visible ? $(pr.probability(score, pr.unit, "finite_lse(lse)", "LOG2E")) : 0.f;
@@ -188,11 +189,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     load_keys_and_values(p, sequence, smem, kv_head, key0, $(pr.first_own_key), $(pr.last_own_key()));
     for (int head = kv_head * p.group; head < (kv_head + 1) * p.group; head++)
       for (int row0 = row_lo / BR * BR; row0 <= row_hi; row0 += BR) {
+//| if pr.marked then
+        const int2 marks = marks_of_keys(p, sequence, head, key0, BC).between(row0, row0 + BR - 1);
+        if (marks.x == 0) continue;
+//| end
+//| local cut = pr.marked and ", marks.y == 0" or ""
         load_queries(p, sequence, smem, head, row0);
         cp_async_commit();
         cp_async_wait<0>();
         __syncthreads();  // Q and dO have arrived
-        score_gradients<true>(p, sequence, smem, head, row0, key0);
+        score_gradients<true>(p, sequence, smem, head, row0, key0$(cut));
         __syncthreads();  // P and dS are complete
         add_rows<CHUNKS_V, VJ>(dv, smem + SMEM_P, smem + SMEM_GRAD_O, x, y);
         add_rows<CHUNKS, DJ>(dk, smem + SMEM_DS, smem + SMEM_Q, x, y);
@@ -230,11 +236,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     for (int j = 0; j < DJ; j++) dq[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   if (range.block_lo <= range.block_hi) load_queries(p, sequence, smem, head, row0);
   for (int block = range.block_lo; block <= range.block_hi; block++) {
+//| if pr.marked then
+    const int2 marks = marks_of_queries(p, sequence, head, row0, BR).between(block * BC, block * BC + BC - 1);
+    if (marks.x == 0) continue;
+//| end
     load_keys_and_values(p, sequence, smem, head / p.group, block * BC, range.key_lo, range.key_hi);
     cp_async_commit();
     cp_async_wait<0>();
     __syncthreads();  // K and V have arrived
-    score_gradients<false>(p, sequence, smem, head, row0, block * BC);
+    score_gradients<false>(p, sequence, smem, head, row0, block * BC$(cut));
     __syncwarp();  // dS of the warp's rows is complete
 #pragma unroll 2
     for (int c = 0; c < BC / 4; c++) {

@@ -124,9 +124,12 @@ __device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
 }
 
 //| local hides = pr.right or c.dq == 1 or pr.has_score
-//| if hides then
+//| local cuts = hides or pr.marked
+//| if cuts then
 //| pr.whole()
 
+//| end
+//| if hides then
 //|   if pr.has_score then
 // Pairs that the mask hides, and those of $(c.dq == 1 and "keys and " or "")queries after the last, become 0. key, row: the warp's first.
 //|   elseif c.dq == 1 then
@@ -145,10 +148,13 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 //| local bends = pr.bends and ", float (&bends)[KB][NB_ROWS][4]" or ""
 //| if pr.of_pairs then
 // S^T becomes P^T; key, row: the warp's first. What becomes of keys after the last key is not stored.
+//|   if pr.marked then
+template <bool CUT>
+//|   end
 __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4]$(bends), const Params &p, const Pairs (&pairs)[NB_ROWS],
                                               const ScoreTile &scored, int key, int row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-//|   indented(2, pr.probabilities, "mma_keys", "s", "bends", "true")
+//|   indented(2, pr.probabilities, "mma_keys", "s", "bends", "true", "CUT")
 }
 //|   if pr.bends then
 // P^T becomes what dP^T - D is multiplied by, in the place of the derivatives.
@@ -225,22 +231,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
+//| if not pr.marked then
   const int first_row = $(pr.first_query("key0")), row_lo = first_row / BR * BR, row_hi = $(pr.last_query_of("key0", "KEYS", "sk"));
+//| end
+//| local function end_of_heads(text) return pr.marked and text or ("first_row <= row_hi ? %s : 0"):format(text) end
 //| if c.dq == 1 then
   const int first_head = kv_head * p.group + p.member;                 // of the launch
-  const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
+  const int heads = $(end_of_heads("first_head + p.members"));  // the end of them
 //| else
-  const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
+  const int heads = $(end_of_heads("(kv_head + 1) * p.group"));  // the end of them
 //| end
   const int seen_first = $(pr.first_own_query), seen_last = $(pr.last_own_query("sk"));  // rows that see a key: no others are read
+//| if pr.marked then
+  // On to the next block with a pair that both masks leave.
+  auto seek = [&](int &head, int &row) {
+    for (; head < heads; head++, row = 0) {
+      const int block = marks_of_keys(p, sequence, head, key0, KEYS).next<BR>(row / BR);
+      row = block * BR;
+      if (block >= 0) return;
+    }
+  };
+  int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = 0;                 // at hand
+  seek(head, row);
+//| else
   int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = row_lo;            // at hand
+//| end
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
 //| if walks then
   Walk<BR, CHUNKS, D> walk_q;
   Walk<BR, CHUNKS_V, DV> walk_grad_o;
+//| local begin = pr.marked and "next_row" or "row_lo"
   auto begin_head = [&] {
-    walk_q.begin(p.q, sequence.q() + next_head * p.q_sh, p.q_ss, row_lo);
-    walk_grad_o.begin(p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, row_lo);
+    walk_q.begin(p.q, sequence.q() + next_head * p.q_sh, p.q_ss, $(begin));
+    walk_grad_o.begin(p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, $(begin));
   };
   begin_head();
 //|   if l.chunks == l.chunks_v then
@@ -263,7 +286,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       const float2 *const pairs = (const float2 *)p.delta + sequence.delta(next_head, next_row);
       for (int i = threadIdx.x; i < BR; i += THREADS) cp_async<8>(to + STAGE_PAIRS + i * 8, pairs + i, next_row + i < sq);
       next_row += BR;
-//| if walks then
+//| if pr.marked then
+      seek(next_head, next_row);
+//|   if walks then
+      begin_head();
+//|   end
+//| elseif walks then
       if (next_row > row_hi) {
         next_row = row_lo, next_head++;
         begin_head();
@@ -284,7 +312,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-//| indented(2, pr.begin_scores, c.dq == 1 and "first_head" or "kv_head * p.group")
+//| local begin_head = c.dq == 1 and "first_head" or "kv_head * p.group"
+//| indented(2, pr.begin_scores, pr.marked and "min(head, heads - 1)" or begin_head)
   // Calls body(cut, q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. cut: whether some pairs
   // may be hidden; where no other warp is waited for, what is seen whole has a text of its own, without branches. After the barrier at its
   // head a tile has arrived, and no warp reads the one before.
@@ -296,7 +325,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
         const Place q = {tile + r * CHUNKS * 16, SMEM_STAGES}, grad_o = {tile + r * CHUNKS_V * 16, SMEM_STAGES + STAGE_GRAD_O};
         const u32 pairs = tile + SMEM_STAGES + STAGE_PAIRS + r * 8;
         const int from = row + r;
-//| if not hides then
+//| if pr.marked then
+        const int2 marks = marks_of_keys(p, sequence, head, key0 + warp_key, 16 * KB).between(from, from + PART - 1);
+        if (marks.x == 0 || !meet(sequence, key0 + warp_key, from)) continue;
+        const bool all = marks.y != 0 && whole(sequence, key0 + warp_key, from);
+//|   if c.twins == 1 then
+        body(!all, q, grad_o, pairs, from);
+//|   else
+        if (all)
+          body(Constant<false>(), q, grad_o, pairs, from);
+        else
+          body(Constant<true>(), q, grad_o, pairs, from);
+//|   end
+//| elseif not hides then
         if (meet(sequence, key0 + warp_key, from)) body(Constant<false>(), q, grad_o, pairs, from);
 //| elseif c.twins == 1 then
         if (meet(sequence, key0 + warp_key, from)) body(!whole(sequence, key0 + warp_key, from), q, grad_o, pairs, from);
@@ -322,7 +363,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       load_next();
 //| end
       row += BR;
-//| if pr.of_pairs then
+//| if pr.marked then
+      seek(head, row);
+//|   indented(6, pr.next_scores, "head < heads && head != scored.h", "head")
+//| elseif pr.of_pairs then
       if (row > row_hi) {
         row = row_lo, head++;
 //|   indented(8, pr.next_scores, "head < heads")
@@ -355,7 +399,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if pr.bends then
       float bends[KB][NB_ROWS][4];
 //|   end
+//|   if pr.marked then
+      if (cut)
+        probabilities<true>($(scores));
+      else
+        probabilities<false>($(scores));
+//|   else
       probabilities($(scores));
+//|   end
 //|   if hides then
       if (cut) hide(s, sequence, key0 + warp_key, from);
 //|   end
@@ -423,7 +474,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   if pr.bends then
     float bends[KB][NB_ROWS][4];
 //|   end
-    probabilities($(scores));
+    probabilities$(pr.marked and "<cut.value>" or "")($(scores));
 //|   if hides then
     if constexpr (cut.value) hide(s, sequence, key0 + warp_key, from);
 //|   end

@@ -32,6 +32,9 @@ constexpr int NS = BR / 2, NK = $(l.dk), NV = $(l.dv);  // registers of S, dK an
 // Offsets in shared memory of the kernel of dK and dV, K at 0, and of that of dQ, whose stages begin with K.
 constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o);
 constexpr int SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
+//| if p.score and p.score.has_mask then
+constexpr int SMEM_CODES = $(l.codes);
+//| end
 //| if l.persistent then
 constexpr int TILE_BARRIERS = $(l.tile_barriers), SMEM_SLOTS = $(l.slots);
 //| end

@@ -10,6 +10,7 @@
 local backward = include "families/backward_family.lua"
 local hopper = include "families/hopper_family.lua"
 local program_cost = include "pairs/program_cost.lua"
+local edges = include "pairs/edges.lua"
 
 local round_up = include "families/round_up.lua"
 
@@ -38,7 +39,9 @@ local function places_kv(p, c)
   -- Half of the columns of dQ, in whole boxes where there are several.
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
-  l.barriers = l.rows_at + c.stages * c.br * 8
+  -- Under a score program's mask, beside LSE and D which block they are of.
+  l.codes = l.rows_at + c.stages * c.br * 8
+  l.barriers = l.codes + (edges.marked(p) and c.stages * 8 or 0)
   l.tile_barriers = 2 + 4 * c.stages + 3 * c.ds_bufs
   -- With lengths there is one for each `full`, at the same distance.
   l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)

@@ -29,27 +29,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   }
 //| indented(2, pr.begin_dropout, "(int)(sequence.number() * p.hq) + head")
 //| indented(2, pr.begin_score, "head")
-  int next = range.block_lo, next_stage = 0;
+//| local first, following, more = "range.block_lo", "next++", "next <= range.block_hi"
+//| local blocks = "int block = range.block_lo; block <= range.block_hi; block++"
+//| if pr.marked then
+//|   first, following, more = "marks.next<BC>(0)", "next = marks.next<BC>(next + 1)", "next >= 0"
+//|   blocks = "int block = marks.next<BC>(0); block >= 0; block = marks.next<BC>(block + 1)"
+  const Marks marks = marks_of_queries(p, sequence, head, row0, QUERIES);
+//| end
+  int next = $(first), next_stage = 0;
   auto load_next = [&] {
-    if (next <= range.block_hi) {
+    if ($(more)) {
       const u32 to = smem + SMEM_Q_STAGES + next_stage * Q_STAGE;
       load_rows<BC, CHUNKS, D>(to, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, next * BC, range.key_lo, range.key_hi);
       load_rows<BC, CHUNKS_V, DV>(to + STAGE_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, next * BC, range.key_lo, range.key_hi);
-      next++;
+      $(following);
 //| if c.stages == 2 then
       next_stage ^= 1;
 //| end
     }
     cp_async_commit();
   };
-  if (range.block_lo <= range.block_hi) {
+  if ($(pr.marked and more or "range.block_lo <= range.block_hi")) {
     load_rows<QUERIES, CHUNKS, D>(smem, p.q, sequence.q() + head * p.q_sh, p.q_ss, row0, 0, sq - 1);
     load_rows<QUERIES, CHUNKS_V, DV>(smem + SMEM_Q_GRAD_O, p.grad_o, sequence.grad_o() + head * p.grad_o_sh, p.grad_o_ss, row0, 0, sq - 1);
   }
   load_next();
   int stage = 0;
 #pragma unroll 1
-  for (int block = range.block_lo; block <= range.block_hi; block++) {
+  for ($(blocks)) {
     cp_async_wait<0>();
     __syncthreads();  // K and V have arrived, everyone is through with the block before
 //| if c.stages == 2 then
@@ -60,14 +67,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     dot_rows(s, {q_rows, 0}, {tile, 0}, at);
     dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
 //| indented(4, pr.dropping, "drop(ds, dropout, number, row0 + warp_row, block * BC, " .. pr.keep_scale .. ");")
-    const bool masked = $(pr.is_cut("range"));
+    const bool masked = $(pr.is_cut("range"))$(pr.marked and " || !marks.all(block * BC, BC)" or "");
 //| local probability = pr.probability("s[m][n][e]", "p.scale_log2", "lse[m][e / 2]")
 //| if pr.of_pairs then
 //|   probability = pr.bends and "bent(s[m][n][e], bends[m][n][e])" or "s[m][n][e]"
 //|   if pr.bends then
     float bends[QB][NB_KEYS][4];
 //|   end
-//|   indented(4, pr.probabilities, "mma_queries", "s", "bends", "true")
+//|   if pr.marked then
+    if (masked) {
+//|     indented(6, pr.probabilities, "mma_queries", "s", "bends", "true", "true")
+    } else {
+//|     indented(6, pr.probabilities, "mma_queries", "s", "bends", "true", "false")
+    }
+//|   else
+//|     indented(4, pr.probabilities, "mma_queries", "s", "bends", "true")
+//|   end
 //| end
 #pragma unroll
     for (int m = 0; m < QB; m++)

@@ -13,17 +13,22 @@ local function has_mask(p) return p.score and p.score.has_mask or false end
 function edges.cuts_right(p) return edges.right(p) or has_mask(p) end
 function edges.cuts_left(p) return edges.left(p) or has_mask(p) end
 
--- Whether keys are walked by the program's mask: the backward pass looks at each pair.
+-- Whether keys are walked by the program's mask. The backward pass walks both ways, by marks that a kernel before makes of all tiles.
 local function walks(p) return has_mask(p) and p.op ~= "backward" end
 edges.walks = walks
+local function marked(p) return has_mask(p) and p.op == "backward" end
+edges.marked = marked
 -- A mask may need tables of its operands, buffers of the workspace: their text, nil where there are none.
-local function tables(p) return walks(p) and p.score.tables or nil end
+local function tables(p) return has_mask(p) and p.score.tables or nil end
 local function lacks_tables(p) return tables(p) and p.has_no_workspace end
 function edges.tables(p) return not lacks_tables(p) and tables(p) or nil end
 -- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
 function edges.bounds(p) return walks(p) and not lacks_tables(p) end
 function edges.ends(p) return edges.bounds(p) and p.score.exact or false end
 function edges.scans(p) return edges.bounds(p) and not p.score.exact or false end
+
+-- Buffers of marks.
+function edges.marks(p) return marked(p) and p.score.marks or nil end
 
 function edges.of(pr, p)
   pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)

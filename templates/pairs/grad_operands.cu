@@ -102,6 +102,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_rows(const __grid_c
     const Range range = key_range(p, sequence, row0, min(row0 + PAIRS, sequence.sq()) - 1);
     float sum[4][$(planes("row"))] = {};
     for (int key0 = range.key_lo / PAIRS * PAIRS; key0 <= range.key_hi; key0 += PAIRS) {
+//| if pr.marked then
+      if (!marks_of_queries(p, sequence, head, row0, PAIRS).some(key0, PAIRS)) continue;
+//| end
       float s[4][4], dp[4][4];
       pair_tile(p, sequence, head, row0, key0, range.key_lo, range.key_hi, shared, s, dp);
 //|   indented(6, pairs_of, "row", function()
@@ -134,6 +137,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_keys(const __grid_c
     for (int row0 = 0; row0 < sequence.sq(); row0 += PAIRS) {
       const Range range = key_range(p, sequence, row0, min(row0 + PAIRS, sequence.sq()) - 1);
       if (key0 > range.key_hi || key0 + PAIRS <= range.key_lo) continue;
+//| if pr.marked then
+      if (!marks_of_keys(p, sequence, head, key0, PAIRS).some(row0, PAIRS)) continue;
+//| end
       float s[4][4], dp[4][4];
       pair_tile(p, sequence, head, row0, key0, range.key_lo, range.key_hi, shared, s, dp);
 //|   indented(6, pairs_of, "key", function()
@@ -172,6 +178,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_bands(const __grid_
       for (int half = 0; half < 2; half++) {
         const int key0 = row0 + first + half * PAIRS;
         if (key0 > range.key_hi || key0 + PAIRS <= range.key_lo) continue;
+//|   if pr.marked then
+        if (marks_of_queries(p, sequence, head, row0, PAIRS).between(max(key0, 0), key0 + PAIRS - 1).x == 0) continue;
+//|   end
         float s[4][4], dp[4][4];
         pair_tile(p, sequence, head, row0, key0, range.key_lo, range.key_hi, shared, s, dp);
 //|   for n = 0, planes("band") - 1 do
@@ -225,6 +234,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_pairs$(read.operand
       const Range range = key_range(p, sequence, row0, min(row0 + PAIRS, sequence.sq()) - 1);
       if (key0 > range.key_hi || key0 + PAIRS <= range.key_lo) continue;
       for (int head = h0; head < $(over.h < 0 and "p.hq" or "h0 + 1"); head++) {
+//|     if pr.marked then
+        if (!marks_of_keys(p, sequence, head, key0, PAIRS).some(row0, PAIRS)) continue;
+//|     end
         float s[4][4], dp[4][4];
         pair_tile(p, sequence, head, row0, key0, range.key_lo, range.key_hi, shared, s, dp);
 //|   indented(8, pairs_of, "pair", function()
@@ -282,7 +294,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_operand_fold(const __grid_c
   {
 //|     local n = {}
 //|     for k = 1, 4 do n[k] = k <= operand.rank and ("p.score%d_extent[%d]"):format(operand.number, k - 1) or "1" end
-    const long long elements = (long long)$(n[1]) * $(n[2]) * $(n[3]) * $(n[4]);
+    // None where the array has none.
+    const long long elements = p.score$(operand.number)_grad == nullptr ? 0 : (long long)$(n[1]) * $(n[2]) * $(n[3]) * $(n[4]);
     for (long long element = $(wk.block) * 8 + threadIdx.x / 32; element < elements; element += warps) {
       const int x3 = (int)(element % $(n[4])), x2 = (int)(element / $(n[4]) % $(n[3]));
       const int x1 = (int)(element / $(n[4]) / $(n[3]) % $(n[2])), x0 = (int)(element / $(n[4]) / $(n[3]) / $(n[2]));

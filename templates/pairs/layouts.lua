@@ -25,6 +25,7 @@
 --   word           of arrays that are read ahead, two keys to a word, of which `e` is the key
 --   lse            of a row, in a kernel of the backward pass: its LSE in base 2
 --   shift          of a row, what its exponents are relative to, where scores become those at once
+--   along          another row and column with the same distance, the row the same for a thread, for scores that tell no more
 --
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
 -- same of 16-bit elements by twos.
@@ -106,6 +107,7 @@ layouts.mma_keys = {
   score = {
     loops = { "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 2; e++", "int m = 0; m < KB; m++", "int h = 0; h < 2; h++" },
     row = "row + n * 8 + 2 * t + e", key = "key + g", column = "m * 16 + h * 8", lse = "pairs[n].lse[e]",
+    along = { row = "row + 2 * t", column = "m * 16 + h * 8 - n * 8 - e" },
     at = "[m][n][2 * h + e]",
   },
 }
@@ -157,6 +159,7 @@ layouts.wgmma_keys = {
   score = {
     loops = { "int n = 0; n < BR / 8; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },
     row = "row + n * 8 + 2 * t + e", key = "key + warp_key + g", column = "h * 8", lse = "lse[2 * n + e]",
+    along = { row = "row + 2 * t", column = "h * 8 - n * 8 - e" },
     at = "[4 * n + 2 * h + e]",
   },
 }

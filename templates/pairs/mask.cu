@@ -36,4 +36,12 @@ __device__ __forceinline__ int last_key(const Sequence &sequence, int) { return 
 //| else
 //|   pr.key_range()
 //|   pr.program()
+//|   if pr.marked then
+
+//|     if edges.tables(p) then
+//|       include "pairs/mask_kernel.cu"
+
+//|     end
+//|     include "pairs/marks.cu"
+//|   end
 //| end

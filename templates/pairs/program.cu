@@ -20,6 +20,12 @@ $(line)
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
 //|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
 //|
+//|   -- P times the derivative of the score.
+//|   local function bent(probability, bend)
+//|     local text = program.bends_below_one and "fmaf(%s, %s, %s)" or "%s * %s"
+//|     return text:format(probability, bend, probability)
+//|   end
+//|
 //|   -- What a score in the kernel's registers is multiplied by to be one, and to be an exponent of 2.
 //|   pr.unit, pr.unit_log2 = "p.scale", "p.scale_log2"
 //|   if has_score then
@@ -27,7 +33,8 @@ $(line)
 //|     pr.unit, pr.unit_log2 = unit or "1.f", unit and ("(%s * 1.44269504088896341f)"):format(unit) or "1.44269504088896341f"
 //|   end
 //|   pr.has_score, pr.has_mask, pr.has_sink = has_score, has_mask, has_sink
-//|   pr.walks = edges.walks(p)
+//|   pr.walks, pr.marked = edges.walks(p), edges.marked(p)
+//|   pr.late = pr.marked and not has_score  -- what pairs share is read where a tile is in doubt
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
@@ -41,7 +48,7 @@ $(line)
 
 // ---- the score program ----
 //|     print_lines(program.helpers())
-//|     if has_mask and edges.bounds(p) then
+//|     if has_mask and (edges.bounds(p) or pr.marked) then
 
 //|       include "pairs/intervals.cu"
 //|       print_lines(program.mask_helpers())
@@ -103,7 +110,7 @@ __device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &
 //|       print_lines(program.mask_ends())
 }
 //|     end
-//|     if edges.scans(p) then
+//|     if edges.scans(p) or pr.marked then
 // What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
 __device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
 //|       print_lines(program.mask_class())
@@ -116,14 +123,14 @@ __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t,
 //|     print_lines(program.pair(packed()))
 }
 //|     if pr.bends then
-// The same, and the derivative of the score by x * p.scale.
+// The same, and the derivative of the score by x * p.scale$(program.bends_below_one and ", less 1" or "").
 template <bool CUT>
 __device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                                  float &bend) {
 //|       print_lines(program.bend(packed()))
 }
 // What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
-__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? probability * bend : 0.f; }
+__device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? $(bent("probability", "bend")) : 0.f; }
 //|     end
 //|     local ahead = ""
 //|     for n, of in ipairs(l.tma and program.arrays or {}) do
@@ -312,9 +319,10 @@ apply_score<false>($(arguments));
 //|     if not has_score then return product end
 //|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
 //|   end
-//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds.
-//|   function pr.and_sees(head, row, key)
-//|     return has_mask and (" && score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key) or ""
+//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds. cut: whether it may hide pairs.
+//|   function pr.and_sees(head, row, key, cut)
+//|     local sees = ("score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key)
+//|     return has_mask and " && " .. (cut and ("(!%s || %s)"):format(cut, sees) or sees) or ""
 //|   end
 //|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
 //|   function pr.pass_hidden(head, row, key)
@@ -344,14 +352,19 @@ const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key
 //|     if not pr.of_pairs then return end
 ScoreTile scored = score_tile(p, sequence, (int)($(head)));
 //|   end
-//|   function pr.next_scores(condition)
+//|   function pr.next_scores(condition, head)
 //|     if not pr.of_pairs then return end
-if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
+if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
 //|   end
 //|
-//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair.
-//|   local function probability_of(of, x, bend, cut)
-//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, of.column)
+//|   -- Where exponents tell of query and key by their distance alone: the pair for which a thread computes least.
+//|   function pr.along(of) return pr.slopes and not pr.bends and not has_mask and program.along and of.along end
+//|
+//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair. masked:
+//|   -- whether the program's mask may hide pairs.
+//|   local function probability_of(of, x, bend, cut, masked)
+//|     local along = pr.along(of)
+//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, along and along.column or of.column)
 //|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
 //|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
 //|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
@@ -359,27 +372,30 @@ if ($(condition)) scored = score_tile(p, sequence, scored.h + 1);
 //|     if pr.slopes and not pr.bends then
 //|       probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
 //|     end
-//|     return has_mask and ("score_sees<true>(%s) ? %s : 0.f"):format(place, probability) or probability
+//|     return has_mask and ("%s && !score_sees<true>(%s) ? 0.f : %s"):format(masked, place, probability) or probability
 //|   end
 //|   -- Of a tile: products become P; derivatives go to `bends`.
-//|   function pr.probabilities(layout, x, bends, cut)
+//|   function pr.probabilities(layout, x, bends, cut, masked)
 //|     local of = layouts[layout].score
+//|     local along = pr.along(of)
 //|     loops(of.loops, true, function()
-//|       pr.own_row(of.row)
-$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut));
+//|       pr.own_row(along and along.row or of.row)
+$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked));
 //|     end)
 //|   end
 //|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
-//|   function pr.bent_operand(layout, x, operand, cut)
+//|   function pr.bent_operand(layout, x, operand, cut, masked)
 //|     local of = layouts[layout].score
 //|     loops({ of.loops[1] }, true, function()
 float probability[4];
 //|       loops({ of.loops[2], of.loops[3] }, true, function()
 //|         pr.own_row(of.row)
 float bend;
-probability[2 * h + e] = $(probability_of(of, x, "bend", cut));
+probability[2 * h + e] = $(probability_of(of, x, "bend", cut, masked));
 //|         if program.bend_is_finite and not has_mask then
-$(x)$(of.at) = probability[2 * h + e] * bend;
+$(x)$(of.at) = $(bent("probability[2 * h + e]", "bend"));
+//|         elseif program.bend_is_finite then
+$(x)$(of.at) = $(masked) ? bent(probability[2 * h + e], bend) : $(bent("probability[2 * h + e]", "bend"));
 //|         else
 $(x)$(of.at) = bent(probability[2 * h + e], bend);
 //|         end

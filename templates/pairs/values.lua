@@ -20,7 +20,9 @@ return function(p)
 
   -- Of a score program: its operands, and where its sequences' diagonals are, where it asks.
   local tables = ""
-  for name in (edges.tables(p) or ""):gmatch("([%w_]+) int32") do tables = tables .. name .. " " end
+  for _, buffers in ipairs({ edges.tables(p) or "", edges.marks(p) or "" }) do
+    for name in buffers:gmatch("([%w_]+) int32") do tables = tables .. name .. " " end
+  end
   v.program = p.score and "score " .. tables .. (p.score.off and (p.has_lengths and "off " or "relative off ") or "") or ""
   v.scores = "scale scale_log2 b hq hkv group sq sk " .. v.program
   -- Which pairs are seen: of each sequence by its own lengths, or of all.

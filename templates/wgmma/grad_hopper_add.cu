@@ -42,6 +42,7 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
 struct GradQueries {
   float *to;
+//| if not pr.marked then
   int block;
   __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
     const long long head = (long long)unit.batch * p.hq + $(first);
@@ -49,16 +50,29 @@ struct GradQueries {
          threadIdx.x % 32 * 4;
     block = blocks.lo;
   }
+//| else
+  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, int wg, int warp) {
+    to = (float *)p.sums + (long long)unit.batch * p.hq * ((p.sq + 63) / 64) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
+         threadIdx.x % 32 * 4;
+  }
+  // The number of a block among those of all heads.
+  static __device__ __forceinline__ int number(const Params &p, u32 smem, const Ring<STAGES> &ring) {
+    return load_head(smem, ring) * ((p.sq + 63) / 64) + load_code(smem, ring).block();
+  }
+//| end
   static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }
+//| if not pr.marked then
   // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
     to += 64 * D;
     if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
   }
-  __device__ __forceinline__ void add(int wg, const float (&x)[NQ]) {
+//| end
+//| local place = pr.marked and "(long long)number * (64 * D) + n" or "n"
+  __device__ __forceinline__ void add(int wg, const float (&x)[NQ]$(pr.marked and ", int number" or "")) {
 #pragma unroll
     for (int n = 0; n < NQ / 4; n++)
-      if (n < columns(wg) / 8) add_global(to + n * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
+      if (n < columns(wg) / 8) add_global(to + $(place) * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
   }
 };
 
@@ -82,12 +96,14 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
+//| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
+//| end
   float dk[NK], dv[NV];
   clear(dk), clear(dv);
-  if (items > 0) {
+  if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     GradQueries grad_q;
-    grad_q.begin(p, unit, blocks, wg, warp);
+    grad_q.begin(p, unit, $(pr.marked and "" or "blocks, ")wg, warp);
     // Before the first block: dS of zeros, so that every iteration of the loop has a product and adds it.
     Ring<DS_BUFS> before = ds;
     mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
@@ -108,24 +124,41 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     u32 v[(DV + 15) / 16 * 4];
     hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
-//| indented(4, pr.dropping,
-//|   "int number = unit.batch * p.hq + " .. first .. ";  // of the head at hand among those of all sequences",
-//|   "Kept kept = kept_of(p, number, key, blocks.lo * BR);")
-//| indented(4, pr.begin_scores, first)
+//| if not pr.marked then
+//|   indented(4, pr.dropping,
+//|     "int number = unit.batch * p.hq + " .. first .. ";  // of the head at hand among those of all sequences",
+//|     "Kept kept = kept_of(p, number, key, blocks.lo * BR);")
+//|   indented(4, pr.begin_scores, first)
+//| end
     mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence();
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
+//| if pr.marked then
+    int at_hand = GradQueries::number(p, smem, ring), at_before = at_hand;  // that of `before`
+//|   if not pr.late then
+//|     indented(4, pr.begin_scores, "load_head(smem, ring)")
+//|   end
+//|   indented(4, pr.dropping,
+//|     "Kept kept = kept_of(p, unit.batch * p.hq + load_head(smem, ring), key, load_code(smem, ring).block() * BR);")
+//| else
     int block = blocks.lo;
+//| end
     float columns[BR / 4];  // LSE, then D
     load_columns(columns, rows_at(smem, ring));
 #pragma unroll 1
-    for (int item = 0;; item++) {
+    for ($(pr.marked and "" or "int item = 0");;$(pr.marked and "" or " item++")) {
       const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
+//| if pr.marked then
+//|   local scored = pr.late and ", load_head(smem, ring)" or pr.scored
+      const Code code = load_code(smem, ring);
+      probabilities(s, a, columns, p, sequence, key, code.block() * BR$(scored), code.sees_all(wg));
+//| else
       probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
+//| end
 //| indented(6, pr.dropping, "drop(a, kept);")
       load_columns(columns, rows + BR * 4);
       wgmma_fence(a);
@@ -141,17 +174,27 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
                     b[2 * n + 3]);
       release(ds_stored(smem, ds.at));
-//| indented(6, pr.dropping, "number += block == blocks.hi;")
+//| if not pr.marked then
+//|   indented(6, pr.dropping, "number += block == blocks.hi;")
       if (block++ == blocks.hi) block = blocks.lo;
-//| indented(6, pr.dropping,
-//|   "kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
-      if (item == items - 1) break;
-//| indented(6, pr.next_scores, "block == blocks.lo")
+//|   indented(6, pr.dropping,
+//|     "kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn")
+//| end
+      if ($(pr.marked and "code.last()" or "item == items - 1")) break;
+//| if not pr.marked then
+//|   indented(6, pr.next_scores, "block == blocks.lo")
       if (item > 1) grad_q.next(p, blocks);
+//| end
       Ring<STAGES> next = ring;
       next.next();
       mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
+//| if pr.marked then
+//|   if not pr.late then
+//|     indented(6, pr.next_scores, "load_code(smem, next).first()", "load_head(smem, next)")
+//|   end
+//|   indented(6, pr.dropping, "kept = kept_of(p, unit.batch * p.hq + load_head(smem, next), key, load_code(smem, next).block() * BR);")
+//| end
       turn_wait(wg);
       wgmma_fence(b);
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
@@ -173,7 +216,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
       release(q_empty(smem, ring.at));
       release(ds_empty(smem, before.at));
-      grad_q.add(wg, dq);
+      grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
 //| if not l.apart then
       // dP takes the registers of dQ: the wait parts the two for the assembler, too.
       mbarrier_wait(grad_o_full(smem, next.at), next.parity);
@@ -182,6 +225,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_commit();
 //| end
       ring = next, before = ds, ds.next();
+//| if pr.marked then
+      at_before = at_hand, at_hand = GradQueries::number(p, smem, ring);
+//| end
     }
     // The last block's dK, and dQ of the last two.
     float last[NQ];
@@ -195,15 +241,19 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     wgmma_commit();
     turn_pass(wg);
     wgmma_wait<0>(last);
+//| if not pr.marked then
     if (items > 2) grad_q.next(p, blocks);
-    grad_q.add(wg, last);
+//| end
+    grad_q.add(wg, last$(pr.marked and ", at_before" or ""));
     mbarrier_wait(ds_full(smem, ds.at), ds.parity);
     wgmma_fence();
     issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys, 0);
     wgmma_commit();
     wgmma_wait<0>(last);
+//| if not pr.marked then
     if (items > 1) grad_q.next(p, blocks);
-    grad_q.add(wg, last);
+//| end
+    grad_q.add(wg, last$(pr.marked and ", at_hand" or ""));
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
     release(q_empty(smem, ring.at));

@@ -1,6 +1,8 @@
 //| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
+//| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
+//| local last = l.spread and "unit.head + unit.heads" or l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"
 //| if l.spread then
 // ---- what query heads of a group add to dK and dV of a tile of keys: over their queries that see them ----
 //| else
@@ -43,7 +45,11 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 }
 //| end
 
-//| pr.query_blocks()
+//| if pr.marked then
+//|   include "wgmma/grad_hopper_marks.cu"
+//| else
+//|   pr.query_blocks()
+//| end
 
 //| if p.has_lengths then
 //|   include "wgmma/grad_hopper_out_of_range.cu"
@@ -53,7 +59,7 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 // may have to end.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, Ring<STAGES> &ring, int round) {
+                                               $(pr.marked and "" or "const QueryBlocks &blocks, ")Ring<STAGES> &ring, int round) {
 //| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
 //| if p.has_lengths then
 //|   grad_o_landing = "landing(grad_o_full(smem, ring.at), own)"
@@ -72,18 +78,31 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < boxes; box++)
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
-//| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
-//| local last = l.spread and "unit.head + unit.heads" or l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"
+//| local begun = ("head > %s || block > blocks.lo"):format(first)
+//| if pr.marked then
+//|   begun = "before >= 0"
+  int before = -1, head = $(first), block = 0, next_head, next;  // before: the head of the block before
+  bool more = seek_block(p, sequence, key0, $(last), head, block);
+  if (!more) skip_keys(smem, round);
+#pragma unroll 1
+    for (; more; before = head, head = next_head, block = next) {
+      next_head = head, next = block + 1;
+      more = seek_block(p, sequence, key0, $(last), next_head, next);
+//| else
 #pragma unroll 1
   for (int head = $(first); head < $(last); head++)
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
+//| end
       mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
 //| if p.has_lengths then
       const bool own = own_queries(sequence, block).all();
       const u32 full = landing(q_full(smem, ring.at), own);
 //| else
       const u32 full = q_full(smem, ring.at);
+//| end
+//| if pr.marked then
+      leave_code(smem, ring, marks_of_keys(p, sequence, head, key0, KEYS), head, block, head != before, head != next_head, !more);
 //| end
       mbarrier_expect(full, Q_TILE + BR * 8);
       const long long rows = sequence.delta(head, block * BR);
@@ -100,7 +119,7 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, $(grad_o_landing), box * BOX,
                  sequence.map_query(block * BR), head, batch);
       ring.next();
-      if (head > $(first) || block > blocks.lo) continue;
+      if ($(begun)) continue;
       wait_for_keys(smem, round);
       load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
       load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
@@ -174,7 +193,7 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
   }
 }
 
-//| if not pr.of_pairs then
+//| if not pr.of_pairs or pr.late then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -194,6 +213,7 @@ __device__ __forceinline__ void hide(u32 (&a)[NS / 2], const Sequence &sequence,
 }
 //| end
 //| if pr.of_pairs then
+//|   local scored = (pr.late and "int head" or "const ScoreTile &scored") .. (pr.marked and ", bool whole" or "")
 //|   local becomes = pr.bends and "an operand, and in its place what dP^T - D is multiplied by" or "P^T, and the same as an operand"
 // S^T becomes $(becomes): keys from `key` on, queries from `row` on, the warpgroup's first. CUT: some pairs are hidden, or of queries or
 // keys past the last, whatever the program makes of those.
@@ -202,21 +222,33 @@ __device__ __forceinline__ void score_probabilities(float (&s)[NS], u32 (&a)[NS 
                                                     const ScoreTile &scored, const Sequence &sequence, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
 //|   if pr.bends then
-//|     indented(2, pr.bent_operand, "wgmma_keys", "s", "a", "CUT")
+//|     indented(2, pr.bent_operand, "wgmma_keys", "s", "a", "CUT", "CUT")
   if (CUT) hide(s, sequence, key, row), hide(a, sequence, key, row);
 //|   else
-//|     indented(2, pr.probabilities, "wgmma_keys", "s", nil, "CUT")
+//|     indented(2, pr.probabilities, "wgmma_keys", "s", nil, "CUT", "CUT")
   if (CUT) hide(s, sequence, key, row);
   pack_rows(a, s);
 //|   end
 }
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
-                                              const Sequence &sequence, int key, int row, const ScoreTile &scored) {
-//|   pr.whole_block()
+                                              const Sequence &sequence, int key, int row, $(scored)) {
+//|   if not pr.marked then
+//|     pr.whole_block()
+//|   end
+//|   if pr.late then
+  if (whole) {
+    exponentials(s, lse, p);
+    pack_rows(a, s);
+  } else {
+    const ScoreTile scored = score_tile(p, sequence, head);
+    score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
+  }
+//|   else
   if (whole)
     score_probabilities<false>(s, a, lse, p, scored, sequence, key, row);
   else
     score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
+//|   end
 }
 //| else
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
@@ -321,6 +353,7 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
   keys.next();
 }
 
+//| local blocks = pr.marked and "blocks_of(p, tile.unit, sequence, tile.key0)" or "query_blocks(sequence, tile.key0, KEYS)"
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
@@ -329,7 +362,7 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
-    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));
+    consume(queue, tile.unit, sequence, tile.key0, $(blocks));
     queue.done(smem);
   }
 }
@@ -403,11 +436,15 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
         const Sequence sequence = sequence_of(p, tile.unit.batch);
+//| if pr.marked then
+        produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, ring, round);
+//| else
         const QueryBlocks blocks = query_blocks(sequence, tile.key0, KEYS);
         if (blocks.lo <= blocks.hi)
           produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, blocks, ring, round);
         else
           skip_keys(smem, round);
+//| end
       });
     }
   } else {

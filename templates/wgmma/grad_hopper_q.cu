@@ -9,15 +9,23 @@ __device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barr
 //| end
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
-//| pr.key_blocks()
+//| local each = "int block = blocks.lo; block <= blocks.hi; block++"
+//| local blocks_type = pr.marked and "Marks" or "KeyBlocks"
+//| local of_group = pr.marked and "blocks.line(i)" or "own[i]"
+//| local function own_has(own) return own .. (pr.marked and ".some(block * 64, 64)" or ".has(block)") end
+//| if pr.marked then
+//|   each = "int block = blocks.next<64>(0); block >= 0; block = blocks.next<64>(block + 1)"
+//| else
+//|   pr.key_blocks()
+//| end
 
 //| if p.has_lengths then
 // One warp: zeros over keys of others.
-__device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const KeyBlocks &blocks, int lane) {
+__device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const $(blocks_type) &blocks, int lane) {
   Ring<Q_STAGES> ring;
   u32 parities = 0;  // of what lands: a bit for each stage
 #pragma unroll 1
-  for (int block = blocks.lo; block <= blocks.hi; block++, ring.next()) {
+  for ($(each), ring.next()) {
     const OwnRows own = own_rows(sequence, block);
     if (own.all()) continue;
     mbarrier_wait(stage_landed(smem, ring.at), parities >> ring.at & 1);
@@ -50,7 +58,12 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 //| if p.has_lengths then
   if (row0 >= sequence.sq()) return;
 //| end
+//| if pr.marked then
+  const int head = first_head(p, unit) + member;
+  const Marks blocks = marks_of_queries(p, sequence, head, row0, QUERIES);
+//| else
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
+//| end
   if (threadIdx.x == 0) {
 #pragma unroll
     for (int i = 0; i < Q_STAGES; i++) mbarrier_init(stage_full(smem, i), 1), mbarrier_init(stage_empty(smem, i), 4 * Q_GROUPS);
@@ -67,9 +80,11 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     if (warp == 1) clear_foreign_keys(smem, sequence, blocks, lane);
 //| end
     if (warp != 0 || lane != 0) return;
+//| if not pr.marked then
     KeyBlocks own[Q_GROUPS];
 #pragma unroll
     for (int i = 0; i < Q_GROUPS; i++) own[i] = key_blocks(p, sequence, row0 + i * 64, 64);
+//| end
     Ring<Q_STAGES> ring;
 //| local landing, batch = "stage_full(smem, ring.at)", "map_batch"
 //| if p.has_lengths then
@@ -78,11 +93,11 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     grid_wait();
 //| end
 #pragma unroll 1
-    for (int block = blocks.lo; block <= blocks.hi; block++) {
+    for ($(each)) {
       const u32 stage = smem + ring.at * Q_STAGE, full = $(landing);
       int tiles = 0;
 #pragma unroll
-      for (int i = 0; i < Q_GROUPS; i++) tiles += own[i].has(block);
+      for (int i = 0; i < Q_GROUPS; i++) tiles += $(own_has(of_group));
       mbarrier_wait(stage_empty(smem, ring.at), ring.parity ^ 1);
       mbarrier_expect(full, K_TILE + tiles * DS_TILE);
 #pragma unroll
@@ -90,14 +105,18 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         tma_load(stage + box * 64 * ROW, k_map, full, box * BOX, sequence.map_key(block * 64), unit.kv_head, sequence.$(batch)());
 #pragma unroll
       for (int i = 0; i < Q_GROUPS; i++)
-        if (own[i].has(block))
+        if ($(own_has(of_group)))
           bulk_load(stage + K_TILE + i * DS_TILE, ds_tile(p, unit, member, row0 / 64 + i, block), DS_TILE, full);
       ring.next();
     }
   } else {
     registers_take<$(l.q_consumer)>();
     const int wg = warp / 4 - 1, row = row0 + wg * 64;
+//| if pr.marked then
+    const Marks own = blocks.line(wg);
+//| else
     const KeyBlocks own = key_blocks(p, sequence, row, 64);
+//| end
     Ring<Q_STAGES> ring;
     u32 before = 0;  // the buffer of the product that is under way
     float dq[NK];
@@ -107,10 +126,10 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     grid_wait();
 //| end
 #pragma unroll 1
-    for (int block = blocks.lo; block <= blocks.hi; block++) {
+    for ($(each)) {
       const u32 stage = smem + ring.at * Q_STAGE;
       mbarrier_wait(stage_full(smem, ring.at), ring.parity);
-      if (own.has(block)) {
+      if ($(own_has("own"))) {
         const u32 ds = stage + K_TILE + wg * DS_TILE + warp % 4 * 512 + lane * 16;
         uint4 x[4];
 #pragma unroll

@@ -1,6 +1,7 @@
 //| needs "l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local items = "(blocks.hi - blocks.lo + 1) * " .. (l.spread and "unit.heads" or "p.members")
+//| local is_last = pr.marked and "code.last()" or "item == items - 1"
 // Two warpgroups with the same 64 keys: the first computes S, P and dV, and hands P to the second, which computes dP, dS and dK.
 constexpr int P_FULL = 1, P_EMPTY = 2;  // named barriers of both
 
@@ -31,8 +32,10 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 //| else
   begin_sums(p, dv, unit, key0, NK);
 //| end
+//| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? $(items) : 0;
-  if (items > 0) {
+//| end
+  if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     float s[NS];
     u32 a[NS / 2];
     mbarrier_wait(k_full(smem), keys_ring.parity);
@@ -40,17 +43,29 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     wgmma_fence(dv);
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
+//| if pr.marked then
+//|   if not pr.late then
+//|     indented(4, pr.begin_scores, "load_head(smem, ring)")
+//|   end
+//| else
     int block = blocks.lo;
-//| indented(4, pr.begin_scores, "first_head(p, unit)")
-//| indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
+//|   indented(4, pr.begin_scores, "first_head(p, unit)")
+//|   indented(4, pr.dropping, "int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences")
+//| end
 #pragma unroll 1
-    for (int item = 0;; item++) {
+    for ($(pr.marked and "" or "int item = 0");;$(pr.marked and "" or " item++")) {
       const u32 grad_o_used = grad_o_empty(smem, ring.at);
+//| if pr.marked then
+      const Code code = load_code(smem, ring);
+      const int block = code.block();
+//|   indented(6, pr.dropping, "const int number = unit.batch * p.hq + load_head(smem, ring);  // of the head among those of all sequences")
+//| end
 //| indented(6, pr.dropping, "const Kept kept = kept_of(p, number, key0, block * BR);")
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
-      probabilities(s, a, lse, p, sequence, key0, block * BR$(pr.scored));
+//| local scored = (pr.late and ", load_head(smem, ring)" or pr.scored) .. (pr.marked and ", code.sees_all(0)" or "")
+      probabilities(s, a, lse, p, sequence, key0, block * BR$(scored));
       release(q_empty(smem, ring.at));
       if (handed) named_wait(P_EMPTY, 256);
       handed = true;
@@ -63,15 +78,22 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       ring.next();
-//| indented(6, pr.dropping, "number += block == blocks.hi;")
+//| if not pr.marked then
+//|   indented(6, pr.dropping, "number += block == blocks.hi;")
       block = block == blocks.hi ? blocks.lo : block + 1;
-      if (item == items - 1) {
+//| end
+      if ($(is_last)) {
         wgmma_wait<0>(dv);
         release(grad_o_used);
         break;
       }
-//| indented(6, pr.next_scores, "block == blocks.lo")
+//| if not pr.marked then
+//|   indented(6, pr.next_scores, "block == blocks.lo")
+//| end
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
+//| if pr.marked and not pr.late then
+//|   indented(6, pr.next_scores, "load_code(smem, ring).first()", "load_head(smem, ring)")
+//| end
       wgmma_fence();
       issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
@@ -100,8 +122,10 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
 //| else
   begin_sums(p, dk, unit, key0, 0);
 //| end
+//| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? $(items) : 0;
-  if (items > 0) {
+//| end
+  if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     float dp[NS], s[NS];
     u32 b[NS / 2];
     mbarrier_wait(v_full(smem), keys_ring.parity);
@@ -109,13 +133,19 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     wgmma_fence(dk);
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
+//| if not pr.marked then
     int block = blocks.lo, member = 0;
+//| end
 #pragma unroll 1
-    for (int item = 0;; item++) {
+    for ($(pr.marked and "" or "int item = 0");;$(pr.marked and "" or " item++")) {
       const u32 q_used = q_empty(smem, ring.at);
       float delta[BR / 4];
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       load_columns(delta, rows_at(smem, ring) + BR * 4);
+//| if pr.marked then
+      const Code code = load_code(smem, ring);
+      const int block = code.block(), member = load_head(smem, ring) - first_head(p, unit);
+//| end
 //| indented(6, pr.dropping, "const Kept kept = kept_of(p, unit.batch * p.hq + first_head(p, unit) + member, key0, block * BR);")
       named_wait(P_FULL, 256);
       take_over(smem, s);
@@ -129,11 +159,13 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_fence(dk);
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
-      if (block == blocks.lo) grad_s.begin(p, warp, unit, member, block, key0 / 64);
+      $(pr.marked and "" or "if (block == blocks.lo) ")grad_s.begin(p, warp, unit, member, block, key0 / 64);
       grad_s.store(p, block, b);
       ring.next();
+//| if not pr.marked then
       if (block++ == blocks.hi) block = blocks.lo, member++;
-      if (item == items - 1) {
+//| end
+      if ($(is_last)) {
         wgmma_wait<0>(dk);
         release(q_used);
         break;
