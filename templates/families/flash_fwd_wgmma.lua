@@ -13,6 +13,7 @@ local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
+local mask_places = include "pairs/mask_places.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 -- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
@@ -84,6 +85,11 @@ local function buffers(p, c, packed)
     l.staged.at = l.bytes
     l.bytes = l.bytes + l.staged.stages * l.staged.bytes
   end
+  if not packed and mask_places.wanted(p) then -- what its mask reads
+    l.masks = mask_places.of(p, c)
+    l.masks.at = l.bytes
+    l.bytes = l.bytes + l.masks.stages * l.masks.bytes
+  end
   return l
 end
 
@@ -98,6 +104,10 @@ local function places(p, c)
   if l.staged then
     l.staged.barriers = barriers
     barriers = barriers + 2 * l.staged.stages
+  end
+  if l.masks then
+    l.masks.barriers = barriers
+    barriers = barriers + 2 * l.masks.stages
   end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.

@@ -121,6 +121,20 @@ auto look = [&](int block) {
   return class_of_rows(p, sequence, where.head, where.row, min(where.row + BR, row_count(p, sequence)) - 1, block);
 };
 //|     if not wg then return end
+//|     if pr.masks then
+auto look_of = [&](int block, int wg, int of_tile) {
+  if (of_tile != 1) return of_tile;
+  const Tile where = tiles.again(p, smem);
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int row = where.row + row_in_tile(wg), end = min(where.row + BR, row_count(p, sequence)) - 1;
+  return max(1, class_of_rows(p, sequence, where.head, row, max(row, min(row + 63, end)), block));
+};
+auto edge_of = [&](int block, int wg) {
+  const KeyRange keys = tiles.keys(p, smem, wg);
+  return block <= keys.full_lo || block >= keys.full_hi;
+};
+//|       return
+//|     end
 auto look_of = [&](int block, int wg, int of_tile) {
   const KeyRange keys = tiles.keys(p, smem, wg);
   if (of_tile == 0) return 0;
@@ -142,25 +156,37 @@ auto look_of = [&](int block, int wg, int of_tile) {
 //|   function pr.codes()
 //|     if not pr.scans then return end
 
+//|     if pr.masks then
+// Where the mask is staged these bits tell of it alone; CODE_EDGE is that the launch's may hide pairs.
+constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_BLOCK = WGS + 2;
+//|     else
 constexpr int CODE_LAST = 1 << WGS, CODE_BLOCK = WGS + 1;
+//|     end
+//|     local edges, of_edges = pr.masks and ", edge" or "", pr.masks and ", const EdgeOf &edge_of" or ""
 __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
 
 // A tile's blocks, as MaskBlocks has them; -1 ends them.
 struct TileBlocks {
   int lo, top;
-  u32 some, cut[WGS];
-  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
+  u32 some, cut[WGS]$(edges);
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{}$(pr.masks and ", edge(0)" or "") {}
   // look(block): the class for all rows of the tile; look_of(block, wg, that class): for the warpgroup's rows. To be used by a whole warp.
-  template <class Look, class LookOf>
-  __device__ __forceinline__ int next(const Look &look, const LookOf &look_of) {
+  template <class Look, class LookOf$(pr.masks and ", class EdgeOf" or "")>
+  __device__ __forceinline__ int next(const Look &look, const LookOf &look_of$(of_edges)) {
     while (some == 0) {
       if (top <= lo) return -1;
       top -= 32;
       const int block = top + 31 - (int)threadIdx.x % 32, of_tile = block >= lo ? look(block) : 0;
       some = __ballot_sync(~0u, of_tile != 0);
       if (some == 0) continue;
+//|     if pr.masks then
+      edge = 0;
+//|     end
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++) {
+//|     if pr.masks then
+        edge |= __ballot_sync(~0u, edge_of(block, wg));
+//|     end
         const u32 bits = __ballot_sync(~0u, look_of(block, wg, of_tile) == 1);
 #pragma unroll
         for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i];
@@ -171,6 +197,9 @@ struct TileBlocks {
     int code = (top + 31 - n) << CODE_BLOCK;
 #pragma unroll
     for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i;
+//|     if pr.masks then
+    if (edge >> n & 1) code |= CODE_EDGE;
+//|     end
     return code;
   }
 };

@@ -45,6 +45,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| end
 
+//| if pr.masks then
+  Ring<STAGES_MASK> masks;
+  auto release_mask = [&] {
+    release(mask_empty(smem, masks.at));
+    masks.next();
+  };
+//| end
+
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
@@ -195,7 +203,16 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if pr.scans then
       for (bool last = false; !last;) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if pr.masks then
+        const u32 code = load_shared(code_at(smem, k.at));
+        last = (code & CODE_LAST) != 0;
+        if (code & CODE_CUT) {
+          mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+          release_mask();
+        }
+//|   else
         last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
+//|   end
         skip_k(), skip_v();
       }
 //| else
@@ -212,6 +229,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
 //| end
+//| if pr.masks then
+      if (code & CODE_CUT) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        if (code >> wg & 1) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
+        release_mask();
+      }
+      if (code & CODE_EDGE) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+    };
+//| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
 //| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
 //| if pr.staged then
@@ -224,6 +250,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));

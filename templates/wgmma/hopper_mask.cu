@@ -12,7 +12,7 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
-//| if pr.of_pairs then
+//| if pr.of_pairs and not pr.masks then
 
 // Before that products become scores. CUT: keys past the last may be among them.
 template <bool CUT>

@@ -1,0 +1,226 @@
+/* staged: the largest truths that look something up by query and key together are the plane: one of them, or else the mask itself. */
+#include "staged.h"
+#include "print_cuda.h"
+#include "reach.h"
+#include <string.h>
+
+typedef struct search {
+    const fa_score_tiles *t;
+    fa_score_staged *out;
+    bool seen[FA_SCORE_ROOM];
+    int planes;
+} search;
+
+static const fa_score_node *node_of(const fa_score_tiles *t, int node)
+{
+    return &t->ir->node[node];
+}
+
+/* Whether an array is read by query and key, or by either without a table. */
+static bool reads_pairs(const fa_score_tiles *t, int node)
+{
+    const fa_score_node *a = node_of(t, node);
+    if (t->reading[node] != FA_SCORE_BY_PARTS)
+        return t->reading[node] == FA_SCORE_BY_PAIRS;
+    for (int k = 0; k < a->n; k++)
+        if (reads_pairs(t, a->arg[k]))
+            return true;
+    return false;
+}
+
+static void find_plane(search *s, int node)
+{
+    const fa_score_node *a = node_of(s->t, node);
+    bool parts = a->type == FA_SCORE_BOOL && (a->op == FA_SCORE_AND || a->op == FA_SCORE_OR || a->op == FA_SCORE_NOT);
+    if (s->seen[node])
+        return;
+    s->seen[node] = true;
+    if (!reads_pairs(s->t, node))
+        return;
+    for (int k = 0; parts && k < a->n; k++)
+        find_plane(s, a->arg[k]);
+    if (parts)
+        return;
+    s->out->plane = node;
+    s->planes++;
+}
+
+/* What is by one side, outside of the plane. */
+static void find_sides(search *s, int node)
+{
+    const fa_score_node *a = node_of(s->t, node);
+    if (s->seen[node] || node == s->out->plane)
+        return;
+    s->seen[node] = true;
+    switch (s->t->reading[node]) {
+    case FA_SCORE_BY_KEYS:
+        s->out->column[s->out->columns++] = (int16_t)node;
+        break;
+    case FA_SCORE_BY_QUERIES:
+        s->out->row[s->out->rows++] = (int16_t)node;
+        break;
+    case FA_SCORE_BY_HEAD:
+        break;
+    default:
+        for (int k = 0; k < a->n; k++)
+            find_sides(s, a->arg[k]);
+    }
+}
+
+/* A truth that is whether an element is 0, or not: "x == 0", "0 < x", or bits. */
+static void find_lookup(fa_score_staged *out, const fa_score_tiles *t)
+{
+    const fa_score_node *a = node_of(t, out->plane);
+    int at = out->plane;
+    if (a->op == FA_SCORE_EQ && fa_score_is_value(t->ir, a->arg[1], 0))
+        at = a->arg[0], out->contrary = true;
+    else if (a->op == FA_SCORE_EQ && fa_score_is_value(t->ir, a->arg[0], 0))
+        at = a->arg[1], out->contrary = true;
+    else if (a->op == FA_SCORE_LT && fa_score_is_value(t->ir, a->arg[0], 0))
+        at = a->arg[1];
+    const fa_score_node *x = node_of(t, at);
+    if (!fa_score_is_lookup(x))
+        return;
+    const fa_score_operand *o = &t->ir->operand[x->operand];
+    bool good = o->element == FA_SCORE_ELEMENT_U8 || o->element == FA_SCORE_ELEMENT_BITS;
+    good = good && node_of(t, x->arg[x->n - 1])->op == FA_SCORE_J && fa_score_index_inside(t->ir, x, x->n - 1);
+    for (int k = 0; k < x->n - 1; k++)
+        good = good && !fa_score_depends_on(t->ir, x->arg[k], FA_SCORE_OF_J);
+    out->lookup = good ? at : -1;
+}
+
+/* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */
+static double issue_of(const fa_score_staged *s, const fa_score_tiles *t)
+{
+    bool reached[FA_SCORE_ROOM] = { false };
+    double issue = 1 + 0.25 * s->columns + (s->plane >= 0 ? 1 : 0);
+    fa_score_ir_reach(t->ir, t->mask, reached);
+    for (int i = 0; i < t->ir->n; i++) {
+        const fa_score_node *a = node_of(t, i);
+        bool is = reached[i] && a->n && t->reading[i] == FA_SCORE_BY_PARTS && i != s->plane && a->depends & FA_SCORE_OF_J;
+        issue += is && a->op != FA_SCORE_AND && a->op != FA_SCORE_OR && a->op != FA_SCORE_NOT ? 1 : 0;
+    }
+    return issue;
+}
+
+void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t)
+{
+    search s = { .t = t, .out = out };
+    memset(out, 0, sizeof *out);
+    out->plane = out->lookup = -1;
+    if (t->mask < 0)
+        return;
+    find_plane(&s, t->mask);
+    if (s.planes > 1)
+        out->plane = t->mask;
+    memset(s.seen, 0, sizeof s.seen);
+    find_sides(&s, t->mask);
+    out->can = out->columns > 0 || out->plane >= 0;
+    if (out->plane >= 0)
+        find_lookup(out, t);
+    out->issue = issue_of(out, t);
+}
+
+/* ---- lines ---- */
+
+/* What a tile's pairs share is a member of it, as in mask.c. */
+static void find_members(const fa_score_tiles *t, int node, bool packed, bool looked[FA_SCORE_ROOM], fa_score_printer *p)
+{
+    const fa_score_node *a = node_of(t, node);
+    if (looked[node] || !fa_score_reads(t->ir, node, fa_score_is_lookup))
+        return;
+    looked[node] = true;
+    if (!(a->depends & ~(unsigned)(FA_SCORE_OF_B | (packed ? 0 : FA_SCORE_OF_H))))
+        p->named[node] = FA_SCORE_MEMBER;
+    else
+        for (int k = 0; k < a->n; k++)
+            find_members(t, a->arg[k], packed, looked, p);
+}
+
+static fa_score_printer printer_of(const fa_score_tiles *t, bool packed)
+{
+    bool looked[FA_SCORE_ROOM] = { false };
+    fa_score_printer p = {
+        .ir = t->ir,
+        .words = { "t.b", packed ? "head" : "t.h", "query", "j", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+        .variable = "mask_v",
+        .member = "t.m",
+    };
+    find_members(t, t->mask, packed, looked, &p);
+    return p;
+}
+
+static void print_value(fa_text *out, fa_score_printer *p, int node)
+{
+    fa_score_print_variables(out, p, node, ~0, "  ");
+    fa_text_str(out, "  return ");
+    fa_score_print_value(out, p, node);
+    fa_text_str(out, ";\n");
+}
+
+static void print_query(fa_text *out, const fa_score_tiles *t, int node)
+{
+    bool inside = fa_score_reads_inside(t->ir, node, FA_SCORE_OF_I);
+    fa_text_str(out, inside ? "  const int query = min(row, t.sq - 1);\n" : "  const int query = row;\n");
+}
+
+static void print_key(fa_text *out, const fa_score_tiles *t, int node)
+{
+    bool inside = fa_score_reads_inside(t->ir, node, FA_SCORE_OF_J);
+    fa_text_str(out, inside ? "  const int j = min(key, t.sk - 1);\n" : "  const int j = key;\n");
+}
+
+void fa_score_staged_column(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n)
+{
+    fa_score_printer p = printer_of(t, packed);
+    print_key(out, t, s->column[n]);
+    print_value(out, &p, s->column[n]);
+}
+
+void fa_score_staged_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n)
+{
+    fa_score_printer p = printer_of(t, packed);
+    print_query(out, t, s->row[n]);
+    print_value(out, &p, s->row[n]);
+}
+
+void fa_score_staged_plane(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
+{
+    fa_score_printer p = printer_of(t, packed);
+    print_query(out, t, s->plane);
+    print_key(out, t, s->plane);
+    print_value(out, &p, s->plane);
+}
+
+void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
+{
+    fa_score_printer p = printer_of(t, packed);
+    const fa_score_node *a = node_of(t, s->lookup);
+    bool bits = t->ir->operand[a->operand].element == FA_SCORE_ELEMENT_BITS;
+    print_query(out, t, s->lookup);
+    for (int k = 0; k < a->n - 1; k++)
+        fa_score_print_variables(out, &p, a->arg[k], ~0, "  ");
+    fa_text_fmt(out, "  return (const unsigned%s *)p.score%d", bits ? "" : " char", a->operand);
+    for (int k = 0; k < a->n - 1; k++) {
+        bool in = fa_score_index_inside(t->ir, a, k);
+        fa_text_str(out, in ? " + " : " + score_clamp(");
+        fa_score_print_value(out, &p, a->arg[k]);
+        if (!in)
+            fa_text_fmt(out, ", p.score%d_extent[%d])", a->operand, k);
+        fa_text_fmt(out, " * p.score%d_stride[%d]", a->operand, k);
+    }
+    fa_text_str(out, ";\n");
+}
+
+void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
+{
+    fa_score_printer p = printer_of(t, packed);
+    for (int k = 0; k < s->columns; k++)
+        p.named[s->column[k]] = FA_SCORE_PARAMETER;
+    for (int k = 0; k < s->rows; k++)
+        p.named[s->row[k]] = FA_SCORE_PARAMETER;
+    if (s->plane >= 0)
+        p.named[s->plane] = FA_SCORE_PARAMETER;
+    fa_text_str(out, "  const int query = row, j = key + column;\n");
+    print_value(out, &p, t->mask);
+}
