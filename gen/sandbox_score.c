@@ -255,7 +255,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, tables */
+/* exact, two_ended, grain, row_grain, tables */
 static void push_tiles(lua_State *L, const printed *of)
 {
     fa_text tables = { 0 };
@@ -267,6 +267,12 @@ static void push_tiles(lua_State *L, const printed *of)
     fa_text_free(&tables);
     lua_pushboolean(L, of->bounds.exact);
     lua_setfield(L, -2, "exact");
+    lua_pushboolean(L, of->bounds.two_ended);
+    lua_setfield(L, -2, "two_ended");
+    lua_pushinteger(L, of->staged.grain);
+    lua_setfield(L, -2, "grain");
+    lua_pushinteger(L, of->staged.row_grain);
+    lua_setfield(L, -2, "row_grain");
 }
 
 /* A list of { node =, type = } */
@@ -491,6 +497,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "cuts");
     lua_pushboolean(L, k->of_off || mask.of_off);
     lua_setfield(L, -2, "off");
+    lua_pushnumber(L, mask.issue);
+    lua_setfield(L, -2, "mask_issue");
+    lua_pushinteger(L, mask.regs);
+    lua_setfield(L, -2, "mask_regs");
     lua_pushnumber(L, k->issue + mask.issue);
     lua_setfield(L, -2, "issue");
     lua_pushnumber(L, k->issue_ahead + mask.issue);

@@ -89,6 +89,28 @@ static void find_lookup(fa_score_staged *out, const fa_score_tiles *t)
     out->lookup = good ? at : -1;
 }
 
+static int gcd(int x, int y)
+{
+    return y == 0 ? x : gcd(y, x % y);
+}
+
+/* Of a node that reads keys by j // 128: 128. 0: it reads none, or was looked at. of: FA_SCORE_J, or FA_SCORE_I. */
+static int grain_of(const fa_score_ir *ir, int node, fa_score_op of, bool seen[FA_SCORE_ROOM])
+{
+    const fa_score_node *a = &ir->node[node];
+    int grain = 0;
+    if (seen[node] || !(a->depends & (of == FA_SCORE_J ? FA_SCORE_OF_J : FA_SCORE_OF_I)))
+        return 0;
+    seen[node] = true;
+    if (a->op == of)
+        return 1;
+    if (a->op == FA_SCORE_IDIV && ir->node[a->arg[0]].op == of && ir->node[a->arg[1]].op == FA_SCORE_CONST)
+        return (int)ir->node[a->arg[1]].value;
+    for (int k = 0; k < a->n; k++)
+        grain = gcd(grain, grain_of(ir, a->arg[k], of, seen));
+    return grain;
+}
+
 /* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */
 static double issue_of(const fa_score_staged *s, const fa_score_tiles *t)
 {
@@ -116,6 +138,11 @@ void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t)
     memset(s.seen, 0, sizeof s.seen);
     find_sides(&s, t->mask);
     out->can = out->columns > 0 || out->plane >= 0;
+    for (int rows = 0; rows < 2; rows++) {
+        memset(s.seen, 0, sizeof s.seen);
+        int grain = grain_of(t->ir, out->plane >= 0 ? out->plane : t->mask, rows ? FA_SCORE_I : FA_SCORE_J, s.seen);
+        *(rows ? &out->row_grain : &out->grain) = grain > 1 ? grain : 1;
+    }
     if (out->plane >= 0)
         find_lookup(out, t);
     out->issue = issue_of(out, t);

@@ -11,6 +11,8 @@ typedef struct fa_score_staged {
     int plane;                                                     /* the node of the truth; -1: there is none */
     int lookup;    /* the truth is whether this lookup, whose last index is the key, is not 0: bytes or bits; -1 */
     bool contrary; /* whether it is 0 */
+    int grain;     /* so many keys, from a multiple of it on, are alike to what is looked up by query and key */
+    int row_grain; /* likewise queries */
     double issue;  /* instructions of a pair, about */
 } fa_score_staged;
 

@@ -14,6 +14,7 @@ local program_cost = include "pairs/program_cost.lua"
 local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
+local mask_cost = include "pairs/mask_cost.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 -- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
@@ -40,9 +41,12 @@ local function matrices(p, c, packed)
   if not packed and staged.wanted(p) then
     return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
   end
+  -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
+  local regs = program.regs_ahead
+  if edges.ends(p) or not packed and mask_places.wanted(p) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_ahead + lookups
+  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
 end
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
@@ -472,6 +476,8 @@ return masked {
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
+    local share, mask_issue = mask_cost(p, c.br * c.cluster, c.bc, 64, l.split)
+    if edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
@@ -508,6 +514,7 @@ return masked {
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
       hbm_speed = hbm_speed(p, c),
+      share = share,
       regs = l.regs,
     }
   end,

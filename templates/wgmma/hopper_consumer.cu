@@ -235,6 +235,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (code >> wg & 1) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
         release_mask();
       }
+      if (code >> (CODE_HIDDEN + wg) & 1) {
+#pragma unroll
+        for (int i = 0; i < NS; i++) s[i] = -infinity();
+      }
       if (code & CODE_EDGE) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| else
