@@ -85,18 +85,17 @@ typedef enum what {
     MASK_CLASS,
     MASK_COLUMN,
     MASK_ROW,
-    MASK_PLANE,
     MASK_PLANE_ROW,
     MASK_STAGED,
     MASK_FILL_TABLES,
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = {
-    "helpers",     "members",  "fill",         "pair",           "pair_ahead",   "ahead_row",        "bend",      "distance",
-    "exponent",    "mask",     "mask_members", "mask_fill",      "mask_helpers", "mask_bounds",      "mask_ends", "mask_class",
-    "mask_column", "mask_row", "mask_plane",   "mask_plane_row", "mask_staged",  "mask_fill_tables", "sink"
-};
+static const char *const words[WHATS] = { "helpers",          "members",     "fill",         "pair",           "pair_ahead",
+                                          "ahead_row",        "bend",        "distance",     "exponent",       "mask",
+                                          "mask_members",     "mask_fill",   "mask_helpers", "mask_bounds",    "mask_ends",
+                                          "mask_class",       "mask_column", "mask_row",     "mask_plane_row", "mask_staged",
+                                          "mask_fill_tables", "sink" };
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -160,9 +159,6 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_ROW:
         fa_score_staged_row(out, &of->staged, &of->tiles, packed, n);
         break;
-    case MASK_PLANE:
-        fa_score_staged_plane(out, &of->staged, &of->tiles, packed);
-        break;
     case MASK_PLANE_ROW:
         fa_score_staged_plane_row(out, &of->staged, &of->tiles, packed);
         break;
@@ -179,7 +175,7 @@ static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
     bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
-    if ((w == MASK_PLANE && of->staged.plane < 0) || (w == MASK_PLANE_ROW && of->staged.lookup < 0))
+    if ((w == MASK_PLANE_ROW || w == MASK_STAGED) && !(w == MASK_STAGED ? of->staged.can : of->staged.lookup >= 0))
         return false;
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
@@ -255,7 +251,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, two_ended, grain, row_grain, tables */
+/* exact, two_ended, grain, row_grain, grained, tables */
 static void push_tiles(lua_State *L, const printed *of)
 {
     fa_text tables = { 0 };
@@ -273,6 +269,8 @@ static void push_tiles(lua_State *L, const printed *of)
     lua_setfield(L, -2, "grain");
     lua_pushinteger(L, of->staged.row_grain);
     lua_setfield(L, -2, "row_grain");
+    lua_pushboolean(L, of->staged.grained);
+    lua_setfield(L, -2, "grained");
 }
 
 /* A list of { node =, type = } */

@@ -1,4 +1,5 @@
-/* staged: the largest truths that look something up by query and key together are the plane: one of them, or else the mask itself. */
+/* staged: the one truth that looks something up by query and key together is the plane. Where there are more, or where it is more than an
+ * element, nothing is staged: one warp would compute it for all. */
 #include "staged.h"
 #include "print_cuda.h"
 #include "reach.h"
@@ -125,6 +126,23 @@ static double issue_of(const fa_score_staged *s, const fa_score_tiles *t)
     return issue;
 }
 
+/* Tables tell of 64 queries or keys at a time, and intervals of numbers with a fraction are wider than these. */
+static bool is_grained(const fa_score_ir *ir, int root, int grain, int row_grain)
+{
+    bool reached[FA_SCORE_ROOM] = { false }, good = grain % FA_SCORE_TABLE_STEP == 0 && row_grain % FA_SCORE_TABLE_STEP == 0;
+    fa_score_ir_reach(ir, root, reached);
+    for (int i = 0; i <= root; i++)
+        good = good && !(reached[i] && ir->node[i].type == FA_SCORE_F32);
+    return good;
+}
+
+static int grain_by(const fa_score_ir *ir, int node, fa_score_op of)
+{
+    bool seen[FA_SCORE_ROOM] = { false };
+    int grain = grain_of(ir, node, of, seen);
+    return grain > 1 ? grain : 1;
+}
+
 void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t)
 {
     search s = { .t = t, .out = out };
@@ -133,19 +151,19 @@ void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t)
     if (t->mask < 0)
         return;
     find_plane(&s, t->mask);
-    if (s.planes > 1)
-        out->plane = t->mask;
     memset(s.seen, 0, sizeof s.seen);
     find_sides(&s, t->mask);
-    out->can = out->columns > 0 || out->plane >= 0;
-    for (int rows = 0; rows < 2; rows++) {
-        memset(s.seen, 0, sizeof s.seen);
-        int grain = grain_of(t->ir, out->plane >= 0 ? out->plane : t->mask, rows ? FA_SCORE_I : FA_SCORE_J, s.seen);
-        *(rows ? &out->row_grain : &out->grain) = grain > 1 ? grain : 1;
-    }
     if (out->plane >= 0)
         find_lookup(out, t);
+    out->can = s.planes <= 1 && (out->plane >= 0 ? out->lookup >= 0 : out->columns > 0);
     out->issue = issue_of(out, t);
+    out->grain = grain_by(t->ir, t->mask, FA_SCORE_J);
+    out->row_grain = grain_by(t->ir, t->mask, FA_SCORE_I);
+    out->grained = is_grained(t->ir, t->mask, out->grain, out->row_grain);
+    if (out->plane >= 0 && !out->grained) {
+        out->grain = grain_by(t->ir, out->plane, FA_SCORE_J);
+        out->row_grain = grain_by(t->ir, out->plane, FA_SCORE_I);
+    }
 }
 
 /* ---- lines ---- */
@@ -209,14 +227,6 @@ void fa_score_staged_row(fa_text *out, const fa_score_staged *s, const fa_score_
     fa_score_printer p = printer_of(t, packed);
     print_query(out, t, s->row[n]);
     print_value(out, &p, s->row[n]);
-}
-
-void fa_score_staged_plane(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
-{
-    fa_score_printer p = printer_of(t, packed);
-    print_query(out, t, s->plane);
-    print_key(out, t, s->plane);
-    print_value(out, &p, s->plane);
 }
 
 void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)

@@ -13,6 +13,7 @@ typedef struct fa_score_staged {
     bool contrary; /* whether it is 0 */
     int grain;     /* so many keys, from a multiple of it on, are alike to what is looked up by query and key */
     int row_grain; /* likewise queries */
+    bool grained;  /* to all of the mask they are, and the class of pairs that are alike is never in doubt */
     double issue;  /* instructions of a pair, about */
 } fa_score_staged;
 
@@ -22,13 +23,11 @@ void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t);
 /* Lines that end in "return ...;", with p and t, and
  *   column n: key, which may be after the last, and
  *   row n: head and row, which may be after the last query: its value;
- *   plane: head, row, key likewise: the truth;
- *   plane_row: head and row: where key 0 lies, a const unsigned char * or a const unsigned *; where `lookup` is there;
+ *   plane_row: head and row: where key 0 of the plane lies, a const unsigned char * or a const unsigned *;
  *   pair: head, row, key, column, and the values a7 of nodes 7 among the columns, rows and the plane: whether the query sees key + column.
  * packed: rows are of several heads. */
 void fa_score_staged_column(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
 void fa_score_staged_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
-void fa_score_staged_plane(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
 void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
 void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
 #endif

@@ -105,7 +105,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //|   include "wgmma/hopper_ahead.cu"
 
 //| end
-//| if pr.masks then
+//| if pr.brings_mask then
 //|   include "wgmma/hopper_masks.cu"
 
 //| end
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged or pr.masks) and 3 or 2))
+//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -159,9 +159,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < STAGES_SCORE; i++) mbarrier_init(score_full(smem, i), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, i), 4 * WGS);
 //| end
-//| if pr.masks then
+//| if pr.brings_mask then
 #pragma unroll
-    for (int i = 0; i < STAGES_MASK; i++) mbarrier_init(mask_full(smem, i), 1), mbarrier_init(mask_empty(smem, i), 4 * WGS);
+    for (int i = 0; i < STAGES_MASK; i++) mbarrier_init(mask_full(smem, i), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, i), 4 * WGS);
 //| end
     fence_barrier_init();
   }
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if pr.staged then
     if (warp == 3) produce_scores(p, smem);
 //| end
-//| if pr.masks then
+//| if pr.brings_mask then
     if (warp == 3) produce_masks(p, smem, lane);
 //| end
   } else {

@@ -43,7 +43,7 @@ local function matrices(p, c, packed)
   end
   -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
   local regs = program.regs_ahead
-  if edges.ends(p) or not packed and mask_places.wanted(p) then regs = regs - program.mask_regs end
+  if edges.ends(p) or not packed and mask_places.wanted(p, c) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
@@ -89,7 +89,7 @@ local function buffers(p, c, packed)
     l.staged.at = l.bytes
     l.bytes = l.bytes + l.staged.stages * l.staged.bytes
   end
-  if not packed and mask_places.wanted(p) then -- what its mask reads
+  if not packed and mask_places.wanted(p, c) then -- what its mask reads
     l.masks = mask_places.of(p, c)
     l.masks.at = l.bytes
     l.bytes = l.bytes + l.masks.stages * l.masks.bytes
@@ -476,7 +476,7 @@ return masked {
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
-    local share, mask_issue = mask_cost(p, c.br * c.cluster, c.bc, 64, l.split)
+    local share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split)
     if edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end

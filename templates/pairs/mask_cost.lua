@@ -17,16 +17,16 @@ local function runs(n, grain)
   return (n + grain - step) / grain, math.max(0, (grain - n) // step + 1) * step / grain
 end
 
--- Of tiles of rows x columns, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a walk
+-- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a walk
 -- without a mask. packed: rows are of several heads.
-return function(p, rows, columns, group, packed)
+return function(p, c, rows, group, packed)
   local program = p.score
   if not edges.walks(p) then return 1, 0 end
   if edges.ends(p) then return program.two_ended and FEW or ONE_END, 0 end
   if not edges.scans(p) then return 1, program.mask_issue end
-  local each = not packed and mask_places.wanted(p) and program.staged_mask.issue or program.mask_issue
+  local each = not packed and mask_places.wanted(p, c) and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
   if program.grain == 1 or program.row_grain == 1 then return FEW, IN_DOUBT * each end
-  local met, within = runs(columns, program.grain)
+  local met, within = runs(c.bc, program.grain)
   local met_by_rows = runs(rows, program.row_grain)
   local _, group_within = runs(group, program.row_grain)
   return 1 - (1 - SEEN) ^ (met * met_by_rows), (1 - within * group_within) * each

@@ -111,6 +111,7 @@ int block = code >> 1;
 //|   -- look_of(block, wg, of_tile), the class for a warpgroup's rows where that of the tile is of_tile. Nothing of it stays in registers.
 //|   function pr.begin_published(wg)
 //|     if not pr.scans then return end
+//|     if wg and pr.masks then return pr.begin_staged() end
 auto look = [&](int block) {
   const Tile where = tiles.again(p, smem);
 //|     if p.has_lengths then
@@ -121,20 +122,6 @@ auto look = [&](int block) {
   return class_of_rows(p, sequence, where.head, where.row, min(where.row + BR, row_count(p, sequence)) - 1, block);
 };
 //|     if not wg then return end
-//|     if pr.masks then
-auto look_of = [&](int block, int wg, int of_tile) {
-  if (of_tile != 1) return of_tile;
-  const Tile where = tiles.again(p, smem);
-  const Sequence sequence = sequence_of(p, where.batch);
-  const int row = where.row + row_in_tile(wg), end = min(where.row + BR, row_count(p, sequence)) - 1;
-  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, min(row + 63, end), block);
-};
-auto edge_of = [&](int block, int wg) {
-  const KeyRange keys = tiles.keys(p, smem, wg);
-  return block <= keys.full_lo || block >= keys.full_hi;
-};
-//|       return
-//|     end
 auto look_of = [&](int block, int wg, int of_tile) {
   const KeyRange keys = tiles.keys(p, smem, wg);
   if (of_tile == 0) return 0;
@@ -151,51 +138,39 @@ auto look_of = [&](int block, int wg, int of_tile) {
 };
 //|   end
 //|
+//|   function pr.are_few()
+  // Whether no more than one is left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return top <= lo && (some & (some - 1)) == 0; }
+//|   end
+//|
 //|   -- A producer leaves a number beside each K, which the warpgroups read: below CODE_LAST a bit for each that may not see all of the
 //|   -- block, CODE_LAST at the tile's last block, and the block.
 //|   function pr.codes()
 //|     if not pr.scans then return end
+//|     if pr.masks then return pr.staged_codes() end
 
-//|     if pr.masks then
-// Where the mask is staged these bits tell of it alone; CODE_EDGE is that the launch's may hide pairs. From CODE_HIDDEN on a bit for each
-// warpgroup that sees nothing of the block.
-constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;
-//|     else
 constexpr int CODE_LAST = 1 << WGS, CODE_BLOCK = WGS + 1;
-//|     end
-//|     local edges, of_edges = pr.masks and ", hidden[WGS], edge" or "", pr.masks and ", const EdgeOf &edge_of" or ""
 __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
 
 // A tile's blocks, as MaskBlocks has them; -1 ends them.
 struct TileBlocks {
   int lo, top;
-  u32 some, cut[WGS]$(edges);
-  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{}$(pr.masks and ", hidden{}, edge(0)" or "") {}
+  u32 some, cut[WGS];
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), cut{} {}
   // look(block): the class for all rows of the tile; look_of(block, wg, that class): for the warpgroup's rows. To be used by a whole warp.
-  template <class Look, class LookOf$(pr.masks and ", class EdgeOf" or "")>
-  __device__ __forceinline__ int next(const Look &look, const LookOf &look_of$(of_edges)) {
+  template <class Look, class LookOf>
+  __device__ __forceinline__ int next(const Look &look, const LookOf &look_of) {
     while (some == 0) {
       if (top <= lo) return -1;
       top -= 32;
       const int block = top + 31 - (int)threadIdx.x % 32, of_tile = block >= lo ? look(block) : 0;
       some = __ballot_sync(~0u, of_tile != 0);
       if (some == 0) continue;
-//|     if pr.masks then
-      edge = 0;
-//|     end
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++) {
-//|     if pr.masks then
-        edge |= __ballot_sync(~0u, edge_of(block, wg));
-        const int is = look_of(block, wg, of_tile);
-        const u32 bits = __ballot_sync(~0u, is == 1), none = __ballot_sync(~0u, is == 0);
-#pragma unroll
-        for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i], hidden[i] = i == wg ? none : hidden[i];
-//|     else
         const u32 bits = __ballot_sync(~0u, look_of(block, wg, of_tile) == 1);
 #pragma unroll
         for (int i = 0; i < WGS; i++) cut[i] = i == wg ? bits : cut[i];
-//|     end
       }
     }
     const int n = __ffs(some) - 1;
@@ -203,15 +178,9 @@ struct TileBlocks {
     int code = (top + 31 - n) << CODE_BLOCK;
 #pragma unroll
     for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i;
-//|     if pr.masks then
-#pragma unroll
-    for (int i = 0; i < WGS; i++) code |= (int)(hidden[i] >> n & 1) << (CODE_HIDDEN + i);
-    if (edge >> n & 1) code |= CODE_EDGE;
-//|     end
     return code;
   }
-  // Whether no more than one is left: the search for a tile takes as long as some blocks of keys.
-  __device__ __forceinline__ bool are_few() const { return top <= lo && (some & (some - 1)) == 0; }
+//|     pr.are_few()
 };
 //|   end
 //| end

@@ -45,7 +45,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| end
 
-//| if pr.masks then
+//| if pr.brings_mask then
   Ring<STAGES_MASK> masks;
   auto release_mask = [&] {
     release(mask_empty(smem, masks.at));
@@ -190,6 +190,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
     };
 
+//| if pr.masks then
+    // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
+    // of uniform registers.
+//| else
     if (keys.idle()) {  // no row of the problem: all that is loaded passes
       tiles.done(smem, true);
 //| if l.q_lent then
@@ -203,16 +207,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if pr.scans then
       for (bool last = false; !last;) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
-//|   if pr.masks then
-        const u32 code = load_shared(code_at(smem, k.at));
-        last = (code & CODE_LAST) != 0;
-        if (code & CODE_CUT) {
-          mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-          release_mask();
-        }
-//|   else
         last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
-//|   end
         skip_k(), skip_v();
       }
 //| else
@@ -220,6 +215,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
       continue;
     }
+//| end
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
@@ -230,16 +226,21 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto mask = [&](int block) {
 //| end
 //| if pr.masks then
-      if (code & CODE_CUT) {
+      const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
+//|   if pr.brings_mask then
+      if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
+      if (code_has(code, CODE_CUT)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code >> wg & 1) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
+        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
         release_mask();
       }
-      if (code >> (CODE_HIDDEN + wg) & 1) {
+//|   else
+      if (!code_has(code, CODE_EDGE | nothing)) return;
+//|   end
+      // By selects: beside a branch that has no scores the others would be copied.
 #pragma unroll
-        for (int i = 0; i < NS; i++) s[i] = -infinity();
-      }
-      if (code & CODE_EDGE) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+      for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"

@@ -5,6 +5,8 @@
 constexpr int STAGES_MASK = $(masks.stages), SMEM_MASK = $(masks.at), MASK_STAGE = $(masks.bytes);
 __device__ __forceinline__ u32 mask_full(u32 smem, int stage) { return barrier(smem, $(masks.barriers) + stage); }
 __device__ __forceinline__ u32 mask_empty(u32 smem, int stage) { return mask_full(smem, STAGES_MASK + stage); }
+// Those who arrive at `full`: a lane for what the warp has stored$(masks.plane and ", and every lane when its copies have landed" or "").
+constexpr int MASK_ARRIVALS = $(masks.plane and 33 or 1);
 //| if #masks.columns > 0 then
 __device__ __forceinline__ uint2 load_shared_x2(u32 from) {
   uint2 x;
@@ -12,58 +14,70 @@ __device__ __forceinline__ uint2 load_shared_x2(u32 from) {
   return x;
 }
 //| end
+//| if masks.plane and not masks.words then
+__device__ __forceinline__ u32 load_shared_u16(u32 from) {
+  u16 x;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
+  return x;
+}
+//| end
 //| pr.mask_parts()
 //| if masks.plane then
+//|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
+//|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
 
-// The bits of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
-//|   local lookup = masks.lookup
-//|   if lookup then
-//|     local stride, columns = ("p.score%d_stride[%d]"):format(lookup.operand, lookup.rank - 1), ("(int)p.score%d_extent[%d]"):format(lookup.operand, lookup.rank - 1)
-//|     if not lookup.bits then
-// Whether each of 16 bytes is not 0.
-__device__ __forceinline__ u32 bits_of_bytes(uint4 v) {
-  const u32 x[4] = {v.x, v.y, v.z, v.w};
-  u32 bits = 0;
-#pragma unroll
-  for (int k = 0; k < 4; k++) {
-    const u32 high = (((x[k] & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x[k]) & 0x80808080u;
-    bits |= (high >> 7) * 0x10204080u >> 28 << 4 * k;  // bits 0, 8, 16, 24 of the factor come to lie side by side, at the top
-  }
-  return bits;
+// Asynchronous copy of BYTES to shared memory: of n, and zeros after them.
+template <int BYTES>
+__device__ __forceinline__ void copy_part(u32 to, const void *from, int n) {
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(n) : "memory");
 }
-// Of 16 keys from `key` on. from: key 0 of the row.
-__device__ __forceinline__ u32 bits_of_keys(const unsigned char *from, long long stride, int key, int keys) {
-  if (stride == 1 && (size_t)(from + key) % 16 == 0 && key + 16 <= keys) return bits_of_bytes(*(const uint4 *)(from + key));
-  u32 bits = 0;
-#pragma unroll 4
-  for (int i = 0; i < 16; i++) bits |= (from[min(key + i, keys - 1) * stride] != 0 ? 1u : 0u) << i;
-  return bits;
+// This thread arrives when all of its copies so far have landed.
+__device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
-//|     end
-__device__ __forceinline__ void stage_bits(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+//|   if masks.words then
+// The words of a warpgroup's 64 rows that hold the bits of BC keys from `key` on, to `to`. Past the last key they are whatever they are.
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  const int last = ($(extent) - 1) >> 5;
 #pragma unroll 4
   for (int at = lane; at < 64 * $(masks.words); at += 32) {
-    const int r = at / $(masks.words), word = at % $(masks.words), first = key + 32 * word;
-    const auto *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-//|     if lookup.bits then
-    const int last = ($(columns) - 1) >> 5, n = first >> 5;
-    const u32 seen = __funnelshift_r(from[min(n, last) * $(stride)], from[min(n + 1, last) * $(stride)], first & 31);
-//|     else
-    u32 seen = bits_of_keys(from, $(stride), first, $(columns));
-    if (32 * word + 16 < BC) seen |= bits_of_keys(from, $(stride), first + 16, $(columns)) << 16;
-//|     end
-    store_shared(to + r * $(masks.pitch) + word * 4, $(masks.contrary and "~seen" or "seen"));
+    const int r = at / $(masks.words), n = at % $(masks.words);
+    const unsigned *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min((key >> 5) + n, last) * $(stride), 4);
   }
 }
 //|   else
-__device__ __forceinline__ void stage_bits(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-#pragma unroll 1
-  for (int r = 0; r < 64; r++, to += $(masks.pitch))
+// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
+template <int BYTES>
+__device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  constexpr int CHUNKS = BC / BYTES;
+  const int keys = $(extent);
+#pragma unroll 4
+  for (int at = lane; at < 64 * CHUNKS; at += 32) {
+    const int r = at / CHUNKS, n = at % CHUNKS * BYTES;
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    copy_part<BYTES>(to + r * $(masks.pitch) + n, from + key + n, min(max(keys - key - n, 0), BYTES));
+  }
+}
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  long long apart = (long long)(size_t)p.score$(operand);
+#pragma unroll
+  for (int k = 0; k < $(last); k++) apart |= p.score$(operand)_stride[k];
+  if ($(stride) == 1 && apart % 16 == 0) return copy_elements<16>(p, scored, to, row, key, lane);
+  if ($(stride) == 1 && apart % 4 == 0) return copy_elements<4>(p, scored, to, row, key, lane);
+  const int keys = $(extent);
 #pragma unroll 2
-    for (int word = 0; word < $(masks.words); word++) {
-      const u32 seen = __ballot_sync(~0u, mask_plane(p, scored, scored.h, row + r, key + 32 * word + lane));
-      if (lane == 0) store_shared(to + word * 4, seen);
-    }
+  for (int at = lane; at < 64 * (BC / 4); at += 32) {
+    const int r = at / (BC / 4), n = at % (BC / 4) * 4;
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    u32 x = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++) x |= (u32)from[min(key + n + e, keys - 1) * $(stride)] << 8 * e;
+    store_shared(to + r * $(masks.pitch) + n, x);
+  }
 }
 //|   end
 //| end
@@ -79,7 +93,9 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 //| indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
 #pragma unroll 1
-    for (int code = blocks.next(look, look_of, edge_of); code >= 0; code = blocks.next(look, look_of, edge_of)) {
+    while (true) {
+      const int code = blocks.next(look, edge);
+      if (code < 0) break;
       if ((code & CODE_CUT) == 0) continue;
       const ScoreTile scored = score_tile(p, sequence, where.head);
       const int key = (code >> CODE_BLOCK) * BC;
@@ -99,7 +115,10 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 //| if masks.plane then
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++)
-        if (code >> wg & 1) stage_bits(p, scored, to + $(masks.bits) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+        if (code >> wg & 1) stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+//| end
+//| if masks.plane then
+      mbarrier_arrive_copied(mask_full(smem, masks.at));
 //| end
       __syncwarp();
       if (lane == 0) mbarrier_arrive(mask_full(smem, masks.at));

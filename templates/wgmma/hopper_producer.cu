@@ -43,7 +43,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     bool first = true, told = false;  // told: the search for the next tile has begun
 #pragma unroll 1
     do {
-      after = first || code >= 0 ? blocks.next(look, look_of$(pr.masks and ", edge_of" or "")) : -1;
+      after = first || code >= 0 ? blocks.next(look, $(pr.masks and "edge" or "look_of")) : -1;
       if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
       first = false;
       if (code >= 0) {
