@@ -51,6 +51,9 @@ constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if pr.keeps_ends then
+constexpr int SMEM_ENDS = $(l.row_ends);
+//| end
 //| if pr.scans then
 constexpr int SMEM_CODES = $(l.codes);
 //| end

@@ -127,6 +127,10 @@ local function places(p, c)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if edges.ends(p) then -- the first and the last key of each row
+    l.row_ends = l.bytes
+    l.bytes = l.bytes + 8 * c.br
+  end
   if edges.scans(p) then -- which block of keys each buffer of K holds
     l.codes = l.bytes
     l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)

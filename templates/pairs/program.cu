@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.staged? l.tma?"
+//| needs "c.pack? l.pack? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -30,7 +30,9 @@ $(line)
 //|   pr.walks = edges.walks(p)
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.keeps_ends = pr.ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
+//|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"

@@ -153,6 +153,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
+//| if pr.keeps_ends then
+    const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
+    keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+//| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
     auto read = [&](int $(pr.scans and "code" or "block")) {
@@ -258,7 +262,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
     };
 //| end
 //| if l.skip_late then
