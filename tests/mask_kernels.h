@@ -39,7 +39,7 @@
 
 /* An array by pairs beside values by key, and two arrays by pairs. */
 #define M_SEEN \
-    "m = u8 'b sq sk'; doc = i32 'b sk'\nfunction mask(b, h, i, j) return doc[b][i] == doc[b][j] and (m[b][i][j] ~= 0 or j <= i) end\n"
+    "m = u8 'b sq sk'; doc = i32 'b sk'\nfunction mask(b, h, i, j) return doc[b][i] == doc[b][j] and (m[b][i][j] ~= 0 or j < 3) end\n"
 #define M_TWO "m = u8 'b sq sk'; m2 = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][i][j] > 1 or not m2[b][h][i][j] end\n"
 /* Runs of 64 that are alike. */
 #define M_RUNS "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return blk[b][h][i // 64][j // 64] ~= 0 end\n"
