@@ -27,7 +27,7 @@ static const score_fault faults[] = {
     { "a row that sees no key, in three passes", "naive_nan", "naive.cu", "  if (m == -infinity()) hi = lo - 1;  // no key that counts\n",
       "" },
     { "rows computed again without the mask", "mma_far", "exact_rows.cu",
-      "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
+      "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\", \"uniform\")\n", "" },
     { "columns computed again without the mask", "decode_far", "exact_columns.cu",
       "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
     { "the last key that is seen is not", "ffma_packed", R, "r.key_hi = min(last_key(sequence, i1), seen.hi);",

@@ -287,10 +287,10 @@ return masked {
   start = function(p, a)
     local list = {}
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
-    local function add(c, box, bc, cluster)
+    local function add(c, box, bc, cluster, stages)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
-        stages_v = 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = stages or 2,
+        stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
         sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
       }
     end
@@ -305,6 +305,7 @@ return masked {
         if bc <= room and (n < c.wide or bc == 64) then
           n = n + 1
           add(c, 64, bc, 1)
+          if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
@@ -480,13 +481,15 @@ return masked {
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
+    -- Which warpgroups see what of a block is read, and voted on.
+    if edges.scans(p) then issue = issue + l.wgs * 200 end
     local share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split)
     if edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (edges.scans(p) and 500 or 25) end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent

@@ -319,9 +319,11 @@ apply_score<false>($(arguments));
 //|     return has_mask and (" && score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key) or ""
 //|   end
 //|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
-//|   function pr.pass_hidden(head, row, key)
+//|   -- how: a function of the condition, of warps whose lanes have one pair.
+//|   function pr.pass_hidden(head, row, key, how)
 //|     if not has_mask then return end
-if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
+//|     local hidden = ("!score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key)
+if ($(how and how .. "(" .. hidden .. ") != 0" or hidden)) continue;
 //|   end
 //|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
 //|   -- there is nothing to compute again.
