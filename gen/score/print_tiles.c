@@ -275,13 +275,13 @@ static void print_by_blocks(fa_text *out, const fa_score_operand *o, int operand
     if (rank > 1)
         fa_text_fmt(out, "  lead *= score_steps(p.score%d_extent[%d]);\n", operand, rank - 2);
     fa_text_fmt(out, "  int all = 1, bits = 0;\n  const int rows = %s, columns = x%d.hi / %d;\n", row1, rank - 1, FA_SCORE_TABLE_STEP);
-    fa_text_fmt(out, "  for (int row = %s; row <= rows; row += 2)\n    for (int column = x%d.lo / %d; column <= columns; column += 4)\n",
+    fa_text_fmt(out, "  for (int row = %s; row <= rows; row += 2)\n    for (int column = x%d.lo / %d; column <= columns; column += 2)\n",
                 row0, rank - 1, FA_SCORE_TABLE_STEP);
-    fa_text_str(out, "#pragma unroll\n      for (int k = 0; k < 8; k++) {\n"); /* together, as above */
+    fa_text_str(out, "#pragma unroll\n      for (int k = 0; k < 4; k++) {\n"); /* together, as above */
     fa_text_fmt(
         out,
-        "        const int word = ((const int *)p.mask_pairs%d)[(lead + min(row + k / 4, rows)) * score_steps(p.score%d_extent[%d]) + "
-        "min(column + k %% 4, columns)];\n",
+        "        const int word = ((const int *)p.mask_pairs%d)[(lead + min(row + k / 2, rows)) * score_steps(p.score%d_extent[%d]) + "
+        "min(column + k %% 2, columns)];\n",
         table, operand, rank - 1);
     fa_text_str(out, "        all &= word;\n        bits |= word >> 8;\n      }\n  return {all & 1, bits};\n");
 }
