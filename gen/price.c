@@ -262,6 +262,14 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
         return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", family);
     out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);
     fa_tile_counts c = count(x, s, w);
+    if (w->share < 1) {
+        c.visits.all *= w->share;
+        c.visits.groups *= w->share;
+        c.visits.longest = fmax(1, c.visits.longest * w->share);
+        c.visits.shortest *= w->share;
+        c.traffic.read_k *= w->share;
+        c.traffic.read_v *= w->share;
+    }
     out->traffic = c.traffic;
     if (!w->algorithm)
         out->traffic.read_sp = w->bytes;

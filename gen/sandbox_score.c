@@ -6,6 +6,7 @@
 #include "score/mask.h"
 #include "score/print_arrays.h"
 #include "score/print_tiles.h"
+#include "score/staged.h"
 #include <lauxlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct printed {
     fa_score_kernel kernel;
     fa_score_tiles tiles; /* where it has a mask */
     fa_score_bounds bounds;
+    fa_score_staged staged;
 } printed;
 
 #define KERNELS_MOST 16 /* that a state keeps */
@@ -51,6 +53,7 @@ static const printed *push_kernel(lua_State *L, const fa_program *program)
         if (k->kernel.ir.root[FA_SCORE_ROOT_MASK] >= 0) {
             fa_score_tiles_of(&k->tiles, &k->kernel.ir);
             fa_score_bounds_of(&k->bounds, &k->tiles, FA_SCORE_J);
+            fa_score_staged_of(&k->staged, &k->tiles);
         }
         lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
         lua_pushvalue(L, -2);
@@ -81,15 +84,21 @@ typedef enum what {
     MASK_BOUNDS,
     MASK_ENDS,
     MASK_CLASS,
+    MASK_COLUMN,
+    MASK_ROW,
+    MASK_PLANE_ROW,
+    MASK_STAGED,
     MASK_FILL_TABLES,
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",     "fill",      "pair",       "pair_ahead",       "ahead_row",
-                                          "bend",         "distance",    "exponent",  "mask",       "mask_members",     "mask_fill",
-                                          "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = { "helpers",          "members",     "fill",         "pair",           "pair_ahead",
+                                          "ahead_row",        "bend",        "distance",     "exponent",       "mask",
+                                          "mask_members",     "mask_fill",   "mask_helpers", "mask_bounds",    "mask_ends",
+                                          "mask_class",       "mask_column", "mask_row",     "mask_plane_row", "mask_staged",
+                                          "mask_fill_tables", "sink" };
 
-/* n: which of what is read ahead. backward: for members that the lines of BEND read. */
+/* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
 {
     const fa_score_kernel *k = &of->kernel;
@@ -145,6 +154,18 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_CLASS:
         fa_score_tiles_print_class(out, &of->tiles);
         break;
+    case MASK_COLUMN:
+        fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);
+        break;
+    case MASK_ROW:
+        fa_score_staged_row(out, &of->staged, &of->tiles, packed, n);
+        break;
+    case MASK_PLANE_ROW:
+        fa_score_staged_plane_row(out, &of->staged, &of->tiles, packed);
+        break;
+    case MASK_STAGED:
+        fa_score_staged_pair(out, &of->staged, &of->tiles, packed);
+        break;
     default:
         fa_score_kernel_sink(out, k);
     }
@@ -155,6 +176,8 @@ static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
     bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
+    if ((w == MASK_PLANE_ROW || w == MASK_STAGED) && !(w == MASK_STAGED ? of->staged.can : of->staged.lookup >= 0))
+        return false;
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
 
@@ -186,9 +209,11 @@ static int lines(lua_State *L)
     const printed *of = lua_touserdata(L, lua_upvalueindex(1));
     const fa_score_kernel *k = &of->kernel;
     what w = (what)lua_tointeger(L, lua_upvalueindex(2));
-    int n = w == AHEAD_ROW ? (int)luaL_checkinteger(L, 2) - 1 : 0;
-    if (w == AHEAD_ROW && (n < 0 || n >= k->aheads))
-        return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
+    int numbers = w == AHEAD_ROW ? k->aheads : w == MASK_COLUMN ? of->staged.columns : w == MASK_ROW ? of->staged.rows : 0;
+    bool numbered = w == AHEAD_ROW || w == MASK_COLUMN || w == MASK_ROW;
+    int n = numbered ? (int)luaL_checkinteger(L, 2) - 1 : 0;
+    if (numbered && (n < 0 || n >= numbers))
+        return luaL_error(L, "%s: %d of %d", words[w], n + 1, numbers);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
     if (!has(of, w))
@@ -227,7 +252,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
+/* exact, two_ended, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
@@ -248,6 +273,63 @@ static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
     lua_setfield(L, -2, "marks_by_b");
     lua_pushboolean(L, by & FA_SCORE_OF_H);
     lua_setfield(L, -2, "marks_by_h");
+    lua_pushboolean(L, of->bounds.two_ended);
+    lua_setfield(L, -2, "two_ended");
+    lua_pushinteger(L, of->staged.grain);
+    lua_setfield(L, -2, "grain");
+    lua_pushinteger(L, of->staged.row_grain);
+    lua_setfield(L, -2, "row_grain");
+    lua_pushboolean(L, of->staged.grained);
+    lua_setfield(L, -2, "grained");
+}
+
+/* A list of { node =, type = } */
+static void push_nodes(lua_State *L, const fa_score_ir *ir, const int16_t *node, int n)
+{
+    lua_createtable(L, n, 0);
+    for (int k = 0; k < n; k++) {
+        lua_createtable(L, 0, 2);
+        lua_pushinteger(L, node[k]);
+        lua_setfield(L, -2, "node");
+        lua_pushstring(L, fa_score_cuda_type(ir->node[node[k]].type));
+        lua_setfield(L, -2, "type");
+        lua_rawseti(L, -2, k + 1);
+    }
+}
+
+/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits = }, contrary =, issue = }; nothing where there is nothing to
+ * stage. */
+static void push_staged(lua_State *L, const printed *of)
+{
+    const fa_score_staged *s = &of->staged;
+    const fa_score_ir *ir = of->tiles.ir;
+    if (!s->can)
+        return;
+    lua_createtable(L, 0, 6);
+    push_nodes(L, ir, s->column, s->columns);
+    lua_setfield(L, -2, "columns");
+    push_nodes(L, ir, s->row, s->rows);
+    lua_setfield(L, -2, "rows");
+    if (s->plane >= 0) {
+        lua_pushinteger(L, s->plane);
+        lua_setfield(L, -2, "plane");
+    }
+    if (s->lookup >= 0) {
+        int operand = ir->node[s->lookup].operand;
+        lua_createtable(L, 0, 3);
+        lua_pushinteger(L, operand);
+        lua_setfield(L, -2, "operand");
+        lua_pushinteger(L, ir->operand[operand].rank);
+        lua_setfield(L, -2, "rank");
+        lua_pushboolean(L, ir->operand[operand].element == FA_SCORE_ELEMENT_BITS);
+        lua_setfield(L, -2, "bits");
+        lua_setfield(L, -2, "lookup");
+    }
+    lua_pushboolean(L, s->contrary);
+    lua_setfield(L, -2, "contrary");
+    lua_pushnumber(L, s->issue);
+    lua_setfield(L, -2, "issue");
+    lua_setfield(L, -2, "staged_mask");
 }
 
 /* ---- gradients of operands ---- */
@@ -405,8 +487,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "has_sink");
     lua_pushboolean(L, mask.root >= 0);
     lua_setfield(L, -2, "has_mask");
-    if (mask.root >= 0)
+    if (mask.root >= 0) {
         push_tiles(L, of, p);
+        push_staged(L, of);
+    }
     push_ahead(L, k);
     lua_setfield(L, -2, "arrays");
     if (k->of_distance >= 0) {
@@ -423,6 +507,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "cuts");
     lua_pushboolean(L, k->of_off || mask.of_off);
     lua_setfield(L, -2, "off");
+    lua_pushnumber(L, mask.issue);
+    lua_setfield(L, -2, "mask_issue");
+    lua_pushinteger(L, mask.regs);
+    lua_setfield(L, -2, "mask_regs");
     lua_pushnumber(L, k->issue + mask.issue);
     lua_setfield(L, -2, "issue");
     lua_pushnumber(L, k->issue_ahead + mask.issue);

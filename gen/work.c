@@ -75,12 +75,13 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     w->regs = number(L, f, "regs", 0);
     w->bytes = number(L, f, "bytes", 0);
     w->cuts = number(L, f, "cuts", 1);
+    w->share = number(L, f, "share", 1);
     text(L, f, "unit", "mma16", w->unit, sizeof w->unit);
     w->algorithm = algorithm(L, f, w);
     bool streams = w->cols == 0 && (w->algorithm ? w->rows >= 1 : w->bytes > 0);
     if ((w->cols < 1 && !streams) || (w->rows < 1 && w->cols >= 1) || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 ||
-        w->l2_speed <= 0 || w->hbm_speed <= 0 || w->cuts < 1 || (w->felt > 0 && w->felt < 1))
-        luaL_error(L, "templates/%s: rows, cols, efficiency, felt, l2_speed, hbm_speed or cuts of work is out of range", f->file);
+        w->l2_speed <= 0 || w->hbm_speed <= 0 || w->cuts < 1 || w->share > 1 || (w->felt > 0 && w->felt < 1))
+        luaL_error(L, "templates/%s: rows, cols, efficiency, felt, l2_speed, hbm_speed, share or cuts of work is out of range", f->file);
     if (w->algorithm && w->bytes > 0)
         luaL_error(L, "templates/%s: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->file, w->algorithm->name);
     if (w->group != 0 && (w->cols < 1 || w->group < 1 || fmod(w->rows, w->group) != 0))

@@ -22,7 +22,8 @@ typedef struct fa_work {
     char unit[12];
     const fa_algorithm *algorithm; /* that counts the bytes; NULL: bytes */
     double bytes;                  /* of global memory */
-    double cuts;                   /* parts of the keys of each row tile, which thread blocks take one by one */
+    double share; /* of the blocks of scores that the launch's mask leaves so many are walked: a score program hides others */
+    double cuts;  /* parts of the keys of each row tile, which thread blocks take one by one */
 } fa_work;
 
 /* Inside a run. Asks work() of a family that has one about the config in fr->c, which has so many steps: shaped is the index of the

@@ -37,6 +37,15 @@
     "slope = f32 'hq'; n = i32 'b'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n" \
     "function mask(b, h, i, j) return (j + i) % 24 > n[b] end\n"
 
+/* An array by pairs beside values by key, and two arrays by pairs. */
+#define M_SEEN \
+    "m = u8 'b sq sk'; doc = i32 'b sk'\nfunction mask(b, h, i, j) return doc[b][i] == doc[b][j] and (m[b][i][j] ~= 0 or j < 3) end\n"
+#define M_TWO "m = u8 'b sq sk'; m2 = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][i][j] > 1 or not m2[b][h][i][j] end\n"
+/* Runs of 64 that are alike. */
+#define M_RUNS "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return blk[b][h][i // 64][j // 64] ~= 0 end\n"
+/* Values of keys that are no integers. */
+#define M_REAL "x = f32 'sk'; g = i64 'sk'\nfunction mask(b, h, i, j) return x[j] * 4 < x[i] or (g[j] > 20 and i % 3 == 0) end\n"
+
 #define MMA(rest) "flash_fwd_mma:stages_k=1,stages_v=2,q_regs=0,ctas=1," rest
 #define MMA16 "br=32,bc=32,warps=2,"
 #define WGMMA(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=0," rest
@@ -84,6 +93,21 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_seen", M_SEEN, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      0, 0, 260, 300, 0, 0 },
+    { "wgmma_dense", M_DENSE, "fp16,d=64,mask=none",
+      WGMMA("br=128,schedule=plain,bc=112,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=direct"), true, 0, 0, 260,
+      300, 0, 0 },
+    { "wgmma_two", M_TWO, "bf16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=moved,convert=late,o_path=tma"), true, 0, 0, 150,
+      200, 0, 0 },
+    { "wgmma_real", M_REAL, "bf16,d=64" WINDOW,
+      WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true,
+      0, 0, 260, 300, 0, 0 },
+    { "wgmma_runs", M_RUNS, "bf16,d=64" CAUSAL,
+      WGMMA("br=192,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
+      300, 400, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",

@@ -121,7 +121,7 @@ const mutation hopper_mutations[] = {
       "scheduled" },
     { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
       "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) + 1)", 0, "one" },
-    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged) and 3 or 2))", "1)", 0, "scheduled" },
+    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2))", "1)", 0, "scheduled" },
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },

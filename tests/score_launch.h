@@ -64,7 +64,7 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
     return at;
 }
 
-/* An array of the program, packed but for a gap after each row. */
+/* An array of the program, packed but for a gap after each row, or of bytes between elements. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
 {
     const fa_score_operand *o = &l->program->ir.operand[k];
@@ -76,6 +76,8 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     int64_t *extent = l->world.data.extent[k], n = 1, index[FA_SCORE_RANK_MAX] = { 0 }, elements = 1;
     bool bits = o->element == FA_SCORE_ELEMENT_BITS;
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
+    if (o->element == FA_SCORE_ELEMENT_U8 && gap == 1)
+        n = 4, gap = 0;
     for (int r = o->rank - 1; r >= 0; r--) {
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;

@@ -10,6 +10,9 @@
 #define S "scan.cu"
 #define R "ranges.cu"
 #define H "hide.cu"
+#define M "mask_stage.cu"
+#define W "hopper_masks.cu"
+#define C "hopper_consumer.cu"
 
 /* clang-format off */
 static const score_fault faults[] = {
@@ -24,7 +27,7 @@ static const score_fault faults[] = {
     { "a row that sees no key, in three passes", "naive_nan", "naive.cu", "  if (m == -infinity()) hi = lo - 1;  // no key that counts\n",
       "" },
     { "rows computed again without the mask", "mma_far", "exact_rows.cu",
-      "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
+      "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\", \"uniform\")\n", "" },
     { "columns computed again without the mask", "decode_far", "exact_columns.cu",
       "//| indented(4, pr.pass_hidden, \"head\", \"query\", \"key\")\n", "" },
     { "the last key that is seen is not", "ffma_packed", R, "r.key_hi = min(last_key(sequence, i1), seen.hi);",
@@ -76,6 +79,30 @@ static const score_fault faults[] = {
       "return head end" },
     { "rows of the sequence's end are not zeros", "wgmma_bands", "hopper_out_of_range.cu", "own_rows(sequence, code >> 1);",
       "own_rows(sequence, 0);" },
+    { "values of the keys beside", "wgmma", M, "$(column.at) + t * 8;", "$(column.at) + t * 8 + 8;" },
+    { "the value of the row eight above", "wgmma", M, "mask_row$(n)(p, scored, scored.h, row + 8)};",
+      "mask_row$(n)(p, scored, scored.h, row)};" },
+    { "elements that are 0 are not", "wgmma_seen", M, "l.masks.contrary and \"== 0\" or \"!= 0\"", "\"!= 0\"" },
+    { "bytes of the key beside", "wgmma_seen", M, "e == 0 ? seen[h] & 255 : seen[h] >> 8", "e == 1 ? seen[h] & 255 : seen[h] >> 8" },
+    { "bits from the middle of a word on", "wgmma_dense", M, "(block * BC & 31) + 2 * t", "2 * t" },
+    { "words of the row eight above", "wgmma_dense", M, "load_shared(elements + h * $(8 * l.masks.pitch) + 4 * (word + 1))",
+      "load_shared(elements + 4 * (word + 1))" },
+    { "elements of the first warpgroup alone", "wgmma_dense", W, "if (code >> wg & 1) stage_elements(", "if (wg == 0) stage_elements(" },
+    { "elements past the last key are read", "wgmma_seen", W, "min(max(keys - key - n, 0), BYTES)", "BYTES" },
+    { "rows that do not begin at 16 bytes", "wgmma_seen", W, "if ($(stride) == 1 && apart % 16 == 0)", "if ($(stride) == 1)" },
+    { "copies are not waited for", "wgmma_seen", W, "      mbarrier_arrive_copied(", "      mbarrier_arrive(" },
+    { "a stage is filled while it is read", "wgmma_seen", W, "      mbarrier_wait(mask_empty(smem, masks.at), masks.parity ^ 1);\n", "" },
+    { "a stage is read while it is filled", "wgmma", C,
+      "        mbarrier_wait(mask_full(smem, masks.at), masks.parity);\n        if (code_has", "        if (code_has" },
+    { "what a warpgroup does not see at all", "wgmma_runs", C, "s[i] = code & nothing ? -infinity() : s[i];", "s[i] = s[i];" },
+    { "edges of the launch's mask beside the program's", "wgmma_seen", C, "if (code_has(code, CODE_EDGE))", "if (code_has(code, 0))" },
+    { "the class of the tile for that of its rows", "wgmma_runs", M, "of_tile != 1 ? of_tile : look(block, wg)",
+      "of_tile != 1 ? of_tile : look(block, -1)" },
+    { "edges of the last warpgroup alone", "wgmma_seen", M, "edges |= __ballot_sync(~0u, edge(block, wg));",
+      "edges |= __ballot_sync(~0u, edge(block, WGS - 1));" },
+    { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
+    { "ends of the rows of another warp", "wgmma_pages", C, "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
+      "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

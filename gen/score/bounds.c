@@ -207,5 +207,7 @@ void fa_score_bounds_of(fa_score_bounds *out, const fa_score_tiles *tiles, fa_sc
         out->n = 0;
         out->root = unknown(out);
     }
-    out->exact = shape_of(out, out->root).one;
+    shape s = shape_of(out, out->root);
+    out->exact = s.one;
+    out->two_ended = s.one && s.ends_below && s.ends_above;
 }

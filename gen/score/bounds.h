@@ -41,7 +41,8 @@ typedef struct fa_score_bounds {
     const fa_score_tiles *tiles;
     fa_score_op of; /* FA_SCORE_J: bounds of keys of a tile's queries; FA_SCORE_I: of queries of its keys */
     int n, root;
-    bool exact; /* what lies between is one interval for each row: a scan finds no more */
+    bool exact;     /* what lies between is one interval for each row: a scan finds no more */
+    bool two_ended; /* which ends at both sides */
     fa_score_bound node[FA_SCORE_BOUNDS_MAX];
 } fa_score_bounds;
 

@@ -37,12 +37,16 @@ static void print_by_blocks(fa_text *out, const fa_score_operand *o, int operand
         fa_text_fmt(out, "  lead = lead * p.score%d_extent[%d] + (p.score%d_stride[%d] == 0 ? 0 : x%d.lo);\n", operand, k, operand, k, k);
     if (rank > 1)
         fa_text_fmt(out, "  lead *= score_steps(p.score%d_extent[%d]);\n", operand, rank - 2);
-    fa_text_fmt(out, "  int all = 1, bits = 0;\n  for (int row = %s; row <= %s; row++)\n", row0, row1);
-    fa_text_fmt(out, "    for (int column = x%d.lo / %d; column <= x%d.hi / %d; column++) {\n", rank - 1, FA_SCORE_TABLE_STEP, rank - 1,
-                FA_SCORE_TABLE_STEP);
-    fa_text_fmt(out, "      const int word = ((const int *)p.mask_pairs%d)[(lead + row) * score_steps(p.score%d_extent[%d]) + column];\n",
-                table, operand, rank - 1);
-    fa_text_str(out, "      all &= word;\n      bits |= word >> 8;\n    }\n  return {all & 1, bits};\n");
+    fa_text_fmt(out, "  int all = 1, bits = 0;\n  const int rows = %s, columns = x%d.hi / %d;\n", row1, rank - 1, FA_SCORE_TABLE_STEP);
+    fa_text_fmt(out, "  for (int row = %s; row <= rows; row += 2)\n    for (int column = x%d.lo / %d; column <= columns; column += 2)\n",
+                row0, rank - 1, FA_SCORE_TABLE_STEP);
+    fa_text_str(out, "#pragma unroll\n      for (int k = 0; k < 4; k++) {\n"); /* together, as above */
+    fa_text_fmt(
+        out,
+        "        const int word = ((const int *)p.mask_pairs%d)[(lead + min(row + k / 2, rows)) * score_steps(p.score%d_extent[%d]) + "
+        "min(column + k %% 2, columns)];\n",
+        table, operand, rank - 1);
+    fa_text_str(out, "        all &= word;\n        bits |= word >> 8;\n      }\n  return {all & 1, bits};\n");
 }
 
 static const char *any_of(const fa_score_operand *o)

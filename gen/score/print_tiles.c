@@ -112,11 +112,15 @@ static void write_by_side(writer *w, int node, bool keys)
     fa_text_fmt(w->out, "    const int *const of = (const int *)p.mask_%s + %d;\n", which, table->at);
     fa_text_fmt(w->out, "    const long long first = (long long)(%s%s) * score_steps(p.%s);\n", side->by_b ? "t.b" : "0",
                 side->by_h ? " * p.hq + h" : "", keys ? "sk" : "sq");
-    fa_text_fmt(w->out, "    for (int n = %c0 / %d; n <= %c1 / %d; n++) {\n", x, FA_SCORE_TABLE_STEP, x, FA_SCORE_TABLE_STEP);
-    fa_text_fmt(w->out, "      score_join(c%d, of + (first + n) * %d);\n", node, side->words);
+    /* Four at a time, the last more than once, so that they are under way together. */
+    fa_text_fmt(w->out, "    const int end = %c1 / %d;\n    for (int n = %c0 / %d; n <= end; n += 4)\n#pragma unroll\n", x,
+                FA_SCORE_TABLE_STEP, x, FA_SCORE_TABLE_STEP);
+    fa_text_fmt(w->out, "      for (int k = 0; k < 4; k++) {\n        const int *const entry = of + (first + min(n + k, end)) * %d;\n",
+                side->words);
+    fa_text_fmt(w->out, "        score_join(c%d, entry);\n", node);
     if (table->set)
-        fa_text_fmt(w->out, "      set%d |= *(const unsigned long long *)(of + (first + n) * %d + 2);\n", node, side->words);
-    fa_text_str(w->out, "    }\n  }\n");
+        fa_text_fmt(w->out, "        set%d |= *(const unsigned long long *)(entry + 2);\n", node);
+    fa_text_str(w->out, "      }\n  }\n");
     if (a->type == FA_SCORE_F32)
         fa_text_fmt(w->out, "  c%d = score_rounded(c%d);\n", node, node);
 }

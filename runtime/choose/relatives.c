@@ -13,6 +13,14 @@ static bool scored(const fa_problem *p)
     return p->features & FA_FEATURE_SCORE;
 }
 
+/* Of few rows a mask makes little difference, and the backward pass looks at each pair. */
+static bool masked_by_score(const fa_problem *p)
+{
+    const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
+    return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_FORWARD && p->mask == FA_MASK_NONE &&
+           !fa_problem_few_rows(p);
+}
+
 static void drop_score(fa_problem *p)
 {
     fa_score_known_name(p, NULL);
@@ -100,7 +108,8 @@ static const struct rule {
     { 0, alike_lengths, drop_lengths, 0.5 },     { 0, window, as_causal, 1 },
 };
 
-#define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
+#define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */
+#define PAGES_APART 0.5  /* keys in pages are walked as keys that are not */
 
 static void add(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
 {
@@ -137,6 +146,10 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
             r->change(&q);
         apart += r->apart;
         add_both(out, &n, &q, apart, own);
+    }
+    if (masked_by_score(p)) {
+        as_causal(&q);
+        add_both(out, &n, &q, apart + MASKED_APART, false);
     }
     return n;
 }

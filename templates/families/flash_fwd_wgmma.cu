@@ -51,6 +51,9 @@ constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if pr.keeps_ends then
+constexpr int SMEM_ENDS = $(l.row_ends);
+//| end
 //| if pr.scans then
 constexpr int SMEM_CODES = $(l.codes);
 //| end
@@ -105,6 +108,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //|   include "wgmma/hopper_ahead.cu"
 
 //| end
+//| if pr.brings_mask then
+//|   include "wgmma/hopper_masks.cu"
+
+//| end
 //| include "wgmma/hopper_mask.cu"
 
 //| include "wgmma/hopper_softmax.cu"
@@ -140,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged) and 3 or 2))
+//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -154,6 +161,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if pr.staged then
 #pragma unroll
     for (int i = 0; i < STAGES_SCORE; i++) mbarrier_init(score_full(smem, i), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, i), 4 * WGS);
+//| end
+//| if pr.brings_mask then
+#pragma unroll
+    for (int i = 0; i < STAGES_MASK; i++) mbarrier_init(mask_full(smem, i), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, i), 4 * WGS);
 //| end
     fence_barrier_init();
   }
@@ -186,6 +197,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
 //| if pr.staged then
     if (warp == 3) produce_scores(p, smem);
+//| end
+//| if pr.brings_mask then
+    if (warp == 3) produce_masks(p, smem, lane);
 //| end
   } else {
 //| if l.consumer > l.regs then

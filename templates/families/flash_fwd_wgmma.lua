@@ -13,6 +13,8 @@ local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
+local mask_places = include "pairs/mask_places.lua"
+local mask_cost = include "pairs/mask_cost.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 -- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
@@ -39,9 +41,12 @@ local function matrices(p, c, packed)
   if not packed and staged.wanted(p) then
     return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
   end
+  -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
+  local regs = program.regs_ahead
+  if edges.ends(p) or not packed and mask_places.wanted(p, c) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_ahead + lookups
+  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
 end
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
@@ -84,6 +89,11 @@ local function buffers(p, c, packed)
     l.staged.at = l.bytes
     l.bytes = l.bytes + l.staged.stages * l.staged.bytes
   end
+  if not packed and mask_places.wanted(p, c) then -- what its mask reads
+    l.masks = mask_places.of(p, c)
+    l.masks.at = l.bytes
+    l.bytes = l.bytes + l.masks.stages * l.masks.bytes
+  end
   return l
 end
 
@@ -99,6 +109,10 @@ local function places(p, c)
     l.staged.barriers = barriers
     barriers = barriers + 2 * l.staged.stages
   end
+  if l.masks then
+    l.masks.barriers = barriers
+    barriers = barriers + 2 * l.masks.stages
+  end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if c.parts then
@@ -113,6 +127,10 @@ local function places(p, c)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if edges.ends(p) then -- the first and the last key of each row
+    l.row_ends = l.bytes
+    l.bytes = l.bytes + 8 * c.br
+  end
   if edges.scans(p) then -- which block of keys each buffer of K holds
     l.codes = l.bytes
     l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
@@ -269,10 +287,10 @@ return masked {
   start = function(p, a)
     local list = {}
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
-    local function add(c, box, bc, cluster)
+    local function add(c, box, bc, cluster, stages)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = 2,
-        stages_v = 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = stages or 2,
+        stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
         sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
       }
     end
@@ -287,6 +305,7 @@ return masked {
         if bc <= room and (n < c.wide or bc == 64) then
           n = n + 1
           add(c, 64, bc, 1)
+          if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
@@ -462,11 +481,15 @@ return masked {
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
+    -- Which warpgroups see what of a block is read, and voted on.
+    if edges.scans(p) then issue = issue + l.wgs * 200 end
+    local share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split)
+    if edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (edges.scans(p) and 500 or 25) end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
@@ -498,6 +521,7 @@ return masked {
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
       hbm_speed = hbm_speed(p, c),
+      share = share,
       regs = l.regs,
     }
   end,

@@ -23,7 +23,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 //| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
-//| indented(4, pr.pass_hidden, "head", "query", "key")
+//| indented(4, pr.pass_hidden, "head", "query", "key", "uniform")
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll

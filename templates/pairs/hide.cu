@@ -32,6 +32,17 @@ const MaskEnds ends = mask_ends(p, scored, head, within);
 const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_key("within")), ends.hi);
 //|   end
 //|
+//|   -- Of a warp's rows at the thread's, g and g + 8 from `row` on: these keys to shared memory, 8 bytes for each row.
+//|   function pr.keep_ends(to)
+__syncwarp();  // those of the tile before have been read
+#pragma unroll
+for (int h = 0; h < 2; h++) {
+//|     indented(2, ends_of, layouts.wgmma)
+  if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)from), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)upto);
+}
+__syncwarp();
+//|   end
+//|
 //|   -- The four ways to tell hidden pairs, by what threads know before they walk over the elements of a row.
 //|   local told = {}
 //|
@@ -55,7 +66,11 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 const int first = block * BC + 2 * t;
 //|     loops(of.outer, true, function()
 //|       if pr.ends then
-//|         ends_of(of)
+//|         if pr.keeps_ends then
+const int from = (int)load_shared(ends + h * 64), upto = (int)load_shared(ends + h * 64 + 4);
+//|         else
+//|           ends_of(of)
+//|         end
 const int below_hi = columns_below(upto + 1 - first), below_lo = columns_below(from - first);
 //|       elseif p.has_lengths then
 // Rows past the last query see what it sees: of keys that only they would see nothing is known.

@@ -13,6 +13,7 @@ local parts = {
   include "pairs/program.cu",
   include "pairs/ranges.cu",
   include "pairs/scan.cu",
+  include "pairs/mask_stage.cu",
 }
 
 local pairs = {}

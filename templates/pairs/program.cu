@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.staged? l.tma?"
+//| needs "c.pack? l.pack? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -37,7 +37,9 @@ $(line)
 //|   pr.late = pr.marked and not has_score  -- what pairs share is read where a tile is in doubt
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.keeps_ends = pr.ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
+//|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   pr.sum_type = has_sink and "float" or "const float"
@@ -325,9 +327,11 @@ apply_score<false>($(arguments));
 //|     return has_mask and " && " .. (cut and ("(!%s || %s)"):format(cut, sees) or sees) or ""
 //|   end
 //|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
-//|   function pr.pass_hidden(head, row, key)
+//|   -- how: a function of the condition, of warps whose lanes have one pair.
+//|   function pr.pass_hidden(head, row, key, how)
 //|     if not has_mask then return end
-if (!score_sees<true>(p, scored, $(head), $(row), $(key), 0)) continue;
+//|     local hidden = ("!score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key)
+if ($(how and how .. "(" .. hidden .. ") != 0" or hidden)) continue;
 //|   end
 //|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
 //|   -- there is nothing to compute again.

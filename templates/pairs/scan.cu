@@ -111,6 +111,7 @@ int block = code >> 1;
 //|   -- look_of(block, wg, of_tile), the class for a warpgroup's rows where that of the tile is of_tile. Nothing of it stays in registers.
 //|   function pr.begin_published(wg)
 //|     if not pr.scans then return end
+//|     if wg and pr.masks then return pr.begin_staged() end
 auto look = [&](int block) {
   const Tile where = tiles.again(p, smem);
 //|     if p.has_lengths then
@@ -137,10 +138,16 @@ auto look_of = [&](int block, int wg, int of_tile) {
 };
 //|   end
 //|
+//|   function pr.are_few()
+  // Whether no more than one is left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return top <= lo && (some & (some - 1)) == 0; }
+//|   end
+//|
 //|   -- A producer leaves a number beside each K, which the warpgroups read: below CODE_LAST a bit for each that may not see all of the
 //|   -- block, CODE_LAST at the tile's last block, and the block.
 //|   function pr.codes()
 //|     if not pr.scans then return end
+//|     if pr.masks then return pr.staged_codes() end
 
 constexpr int CODE_LAST = 1 << WGS, CODE_BLOCK = WGS + 1;
 __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
@@ -173,6 +180,7 @@ struct TileBlocks {
     for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i;
     return code;
   }
+//|     pr.are_few()
 };
 //|   end
 //| end

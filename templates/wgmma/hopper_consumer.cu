@@ -45,6 +45,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| end
 
+//| if pr.brings_mask then
+  Ring<STAGES_MASK> masks;
+  auto release_mask = [&] {
+    release(mask_empty(smem, masks.at));
+    masks.next();
+  };
+//| end
+
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
@@ -145,6 +153,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
+//| if pr.keeps_ends then
+    const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
+    keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+//| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
     auto read = [&](int $(pr.scans and "code" or "block")) {
@@ -182,6 +194,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
     };
 
+//| if pr.masks then
+    // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
+    // of uniform registers.
+//| else
     if (keys.idle()) {  // no row of the problem: all that is loaded passes
       tiles.done(smem, true);
 //| if l.q_lent then
@@ -203,6 +219,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
       continue;
     }
+//| end
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
@@ -212,6 +229,24 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
 //| end
+//| if pr.masks then
+      const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
+//|   if pr.brings_mask then
+      if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
+      if (code_has(code, CODE_CUT)) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
+        release_mask();
+      }
+//|   else
+      if (!code_has(code, CODE_EDGE | nothing)) return;
+//|   end
+      // By selects: beside a branch that has no scores the others would be copied.
+#pragma unroll
+      for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+    };
+//| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
 //| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
 //| if pr.staged then
@@ -224,9 +259,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
     };
 //| end
 //| if l.skip_late then

@@ -4,7 +4,7 @@
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.scans then
-      while ((code & CODE_LAST) == 0) {
+      while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
 //| else
       for (; block > keys.last; block--) {
 //| end

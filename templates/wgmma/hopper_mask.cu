@@ -6,13 +6,21 @@ __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x %
 // The lowest n bits, all or none where n is beyond.
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
 
+//| if pr.keeps_ends then
+// Where what a tile's rows see begins and ends is found once, and where few other registers are in use. row: this thread's first, of the
+// sequence; to: of the warp's first.
+__device__ __forceinline__ void keep_ends(const Params &p, const Sequence &sequence, const ScoreTile &scored, int row, u32 to) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+//|   indented(2, pr.keep_ends, "to")
+}
+//| end
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
-// column 8n + 2t + e of the block.
+// column 8n + 2t + e of the block.$(pr.keeps_ends and " ends: where the first and the last key lie that the thread's first row sees." or "")
 //| local scored = pr.ends_type
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
-//| if pr.of_pairs then
+//| if pr.of_pairs and not pr.masks then
 
 // Before that products become scores. CUT: keys past the last may be among them.
 template <bool CUT>
@@ -28,7 +36,7 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|   if l.relative and pr.slopes then
 // Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
-                                               const RowState (&state)[2], int row, int block, int t, bool whole) {
+                                               const RowState (&state)[2], int row, int block, int t, bool whole$(pr.keeps_ends and ", u32 ends" or "")) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
   if (whole) {
 //|     indented(4, pr.apply, "wgmma", "s", "exponents")

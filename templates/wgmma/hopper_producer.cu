@@ -40,13 +40,15 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
     // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
     int before = -1, code = -1, after;
-    bool first = true;
+    bool first = true, told = false;  // told: the search for the next tile has begun
 #pragma unroll 1
     do {
-      after = first || code >= 0 ? blocks.next(look, look_of) : -1;
+      after = first || code >= 0 ? blocks.next(look, $(pr.masks and "edge" or "look_of")) : -1;
       if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
       first = false;
       if (code >= 0) {
+        const bool tells = !told && (after < 0 || blocks.are_few());
+        told = told || tells;
         if (lane == 0) {
           mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
           store_shared(code_at(smem, k.at), (u32)code | (after < 0 ? (u32)CODE_LAST : 0u));
@@ -55,7 +57,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           for (int box = 0; box < BOXES; box++)
             load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX,
                       sequence.map_key((code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
-          if (after < 0) mbarrier_arrive(tile_loaded(smem));
+          if (tells) mbarrier_arrive(tile_loaded(smem));
         }
         k.next();
       }
@@ -106,7 +108,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
                     where.kv_head, sequence.$(batch_k)());
         k.next();
-//| if p.has_lengths then
+//| if l.persistent and (p.has_lengths or pr.walks) then
         if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
 //| elseif l.persistent then
         if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));

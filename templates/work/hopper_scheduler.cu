@@ -32,8 +32,8 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 //| if p.has_lengths then
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end
-//| if p.has_lengths then
-// The search takes as long as some blocks of keys: it begins when K of this one is on its way.
+//| if p.has_lengths or pr.walks and not pr.scans then
+// The search takes as long as some blocks of keys$(p.has_lengths and "" or ", and a score program's mask may leave few"): it begins when K of this one is on its way.
 __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
 //| end
 //| wk.slots(0, l.slot)

@@ -1,0 +1,33 @@
+/* staged: a mask in parts, of kernels that bring what it reads into shared memory for each block of keys: values by key, and one truth for
+ * each pair as a bit. What is left of a pair are comparisons. */
+#ifndef FA_GEN_SCORE_STAGED_H
+#define FA_GEN_SCORE_STAGED_H
+#include "tiles.h"
+
+typedef struct fa_score_staged {
+    bool can;                                                      /* there is something to bring, and nothing else is looked up by key */
+    int columns, rows;                                             /* parts that look something up, by key alone and by query alone */
+    int16_t column[FA_SCORE_VALUES_MAX], row[FA_SCORE_VALUES_MAX]; /* their nodes */
+    int plane;                                                     /* the node of the truth; -1: there is none */
+    int lookup;    /* the truth is whether this lookup, whose last index is the key, is not 0: bytes or bits; -1 */
+    bool contrary; /* whether it is 0 */
+    int grain;     /* so many keys, from a multiple of it on, are alike to what is looked up by query and key */
+    int row_grain; /* likewise queries */
+    bool grained;  /* to all of the mask they are, and the class of pairs that are alike is never in doubt */
+    double issue;  /* instructions of a pair, about */
+} fa_score_staged;
+
+/* Of the mask of a plan. */
+void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t);
+
+/* Lines that end in "return ...;", with p and t, and
+ *   column n: key, which may be after the last, and
+ *   row n: head and row, which may be after the last query: its value;
+ *   plane_row: head and row: where key 0 of the plane lies, a const unsigned char * or a const unsigned *;
+ *   pair: head, row, key, column, and the values a7 of nodes 7 among the columns, rows and the plane: whether the query sees key + column.
+ * packed: rows are of several heads. */
+void fa_score_staged_column(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
+void fa_score_staged_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
+void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
+void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
+#endif

@@ -1,0 +1,33 @@
+-- mask_cost: what a score program's mask makes of a walk over blocks of keys, as far as its text tells: lengths of documents, and which
+-- blocks of a matrix are seen, are in no problem. What is not told is taken as so much.
+
+local edges = include "pairs/edges.lua"
+local mask_places = include "pairs/mask_places.lua"
+
+local ONE_END = 0.5  -- of the keys are seen: of a mask with one end
+local FEW = 0.125    -- of another
+local SEEN = 0.25    -- of the runs of keys that are seen alike
+local IN_DOUBT = 0.4 -- of the blocks that are walked, where a scan finds them
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+-- Of n rows or keys that begin at a multiple of n: how many runs of so many alike they meet, and the share that lies in one.
+local function runs(n, grain)
+  local step = gcd(n, grain)
+  return (n + grain - step) / grain, math.max(0, (grain - n) // step + 1) * step / grain
+end
+
+-- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a walk
+-- without a mask. packed: rows are of several heads.
+return function(p, c, rows, group, packed)
+  local program = p.score
+  if not edges.walks(p) then return 1, 0 end
+  if edges.ends(p) then return program.two_ended and FEW or ONE_END, 0 end
+  if not edges.scans(p) then return 1, program.mask_issue end
+  local each = not packed and mask_places.wanted(p, c) and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
+  if program.grain == 1 or program.row_grain == 1 then return FEW, IN_DOUBT * each end
+  local met, within = runs(c.bc, program.grain)
+  local met_by_rows = runs(rows, program.row_grain)
+  local _, group_within = runs(group, program.row_grain)
+  return 1 - (1 - SEEN) ^ (met * met_by_rows), (1 - within * group_within) * each
+end

@@ -1,0 +1,165 @@
+//| needs "c.bc? l.masks?"
+//| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
+//|
+//| local loops = include "pairs/loops.cu"
+//| local layouts = include "pairs/layouts.lua"
+//|
+//| return function(pr, p, l)
+//|   pr.masks = l.masks
+//|   pr.brings_mask = l.masks and l.masks.brings
+//|   local program = p.score
+//|   local function print_lines(lines)
+//|     for _, line in ipairs(lines) do
+$(line)
+//|     end
+//|   end
+//|   local function parameters()
+//|     local list = ""
+//|     for _, of in ipairs(l.masks.columns) do list = list .. (", %s a%d"):format(of.type, of.node) end
+//|     for _, of in ipairs(l.masks.rows) do list = list .. (", %s a%d"):format(of.type, of.node) end
+//|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
+//|   end
+//|
+//|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows, or for the tile's where
+//|   -- wg is -1; edge(block, wg): whether the launch's mask may hide pairs of a warpgroup's rows.
+//|   function pr.begin_staged()
+auto look = [&](int block, int wg) {
+  const Tile where = tiles.again(p, smem);
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int row = where.row + (wg < 0 ? 0 : row_in_tile(wg)), end = min(row + (wg < 0 ? BR : 64), row_count(p, sequence)) - 1;
+  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, end, block);
+};
+auto edge = [&](int block, int wg) {
+  const KeyRange keys = tiles.keys(p, smem, wg);
+  return block <= keys.full_lo || block >= keys.full_hi;
+};
+//|   end
+//|
+//|   -- The number beside each K tells of the program's mask alone which warpgroups may not see all of the block, below CODE_LAST, and from
+//|   -- CODE_HIDDEN on which see nothing; CODE_EDGE is that the launch's mask may hide pairs of some.
+//|   function pr.staged_codes()
+
+constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;
+__device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
+// By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
+__device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
+
+// A tile's blocks from right to left; -1 ends them.
+struct TileBlocks {
+  int lo, top;  // the last; blocks from `top` on have been looked at
+  u32 some, edges, cut[WGS], hidden[WGS];
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), edges(0), cut{}, hidden{} {}
+  // To be used by a whole warp.
+  template <class Look, class Edge>
+  __device__ __forceinline__ int next(const Look &look, const Edge &edge) {
+    while (some == 0) {
+      if (top <= lo) return -1;
+      top -= 32;
+      const int block = top + 31 - (int)threadIdx.x % 32;
+      int is = 0, of_tile = 1;
+      edges = 0;
+#pragma unroll 1
+      for (int wg = -1; wg < WGS; wg++) {
+        // Where all of the tile's rows are alike so are those of a warpgroup.
+        is = block < lo ? 0 : of_tile != 1 ? of_tile : look(block, wg);
+        const u32 maybe = __ballot_sync(~0u, is == 1), none = __ballot_sync(~0u, is == 0);
+        if (wg < 0) {
+          of_tile = is, some = ~none;
+          if (some == 0) break;
+          continue;
+        }
+        edges |= __ballot_sync(~0u, edge(block, wg));
+#pragma unroll
+        for (int i = 0; i < WGS; i++) cut[i] = i == wg ? maybe : cut[i], hidden[i] = i == wg ? none : hidden[i];
+      }
+    }
+    const int n = __ffs(some) - 1;
+    some &= some - 1;
+    int code = (top + 31 - n) << CODE_BLOCK;
+#pragma unroll
+    for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i | (int)(hidden[i] >> n & 1) << (CODE_HIDDEN + i);
+    return edges >> n & 1 ? code | CODE_EDGE : code;
+  }
+//|     pr.are_few()
+};
+//|   end
+//|
+//|   -- The parts, and of a pair what they tell.
+//|   function pr.mask_parts()
+//|     for n, of in ipairs(l.masks.columns) do
+__device__ __forceinline__ $(of.type) mask_column$(of.node)(const Params &p, const ScoreTile &t, int key) {
+//|       print_lines(program.mask_column(false, n))
+}
+//|     end
+//|     for n, of in ipairs(l.masks.rows) do
+__device__ __forceinline__ $(of.type) mask_row$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_row(false, n))
+}
+//|     end
+//|     if l.masks.plane then
+// Where key 0 of a row lies.
+__device__ __forceinline__ const unsigned$(l.masks.words and "" or " char") *mask_plane_row(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_plane_row(false))
+}
+//|     end
+// Whether a row's query sees key + column.
+__device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column$(parameters())) {
+//|     print_lines(program.mask_staged(false))
+}
+//|   end
+//|
+//|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
+//|   -- the tile.
+//|   function pr.hide_staged(x, stage, tile_row)
+//|     local of, arguments = layouts.wgmma.score, ""
+//|     for _, column in ipairs(l.masks.columns) do
+//|       local n = column.node
+const u32 from$(n) = $(stage) + $(column.at) + t * 8;
+//|       local word = ("(e == 0 ? v%d.x : v%d.y)"):format(n, n)
+//|       arguments = arguments .. ", " .. ({ int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" })[column.type]
+//|     end
+//|     for _, row in ipairs(l.masks.rows) do
+//|       local n = row.node
+const $(row.type) r$(n)[2] = {mask_row$(n)(p, scored, scored.h, row), mask_row$(n)(p, scored, scored.h, row + 8)};
+//|       arguments = arguments .. (", r%d[h]"):format(n)
+//|     end
+//|     local bits, whole = l.masks.words, c.bc % 32 == 0
+//|     if l.masks.plane then
+const u32 elements = $(stage) + $(l.masks.elements) + ($(tile_row) + g) * $(l.masks.pitch)$(bits and "" or " + 2 * t");
+//|       local is = l.masks.contrary and "== 0" or "!= 0"
+//|       arguments = arguments .. (bits and ", (seen[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? seen[h] & 255 : seen[h] >> 8) %s"):format(is)
+//|     end
+//|     if bits and not whole then
+u32 next[2] = {load_shared(elements), load_shared(elements + $(8 * l.masks.pitch))};
+//|     end
+#pragma unroll
+for (int word = 0; word < (NS + 15) / 16; word++) {
+//|     if bits and whole then
+  const u32 seen[2] = {load_shared(elements + 4 * word) >> 2 * t, load_shared(elements + $(8 * l.masks.pitch) + 4 * word) >> 2 * t};
+//|     elseif bits then
+  // Blocks begin in the middle of a word.
+  u32 seen[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const u32 after = load_shared(elements + h * $(8 * l.masks.pitch) + 4 * (word + 1));
+    seen[h] = __funnelshift_r(next[h], after, (block * BC & 31) + 2 * t);
+    next[h] = after;
+  }
+//|     end
+#pragma unroll
+  for (int m = 0; m < 4 && 4 * word + m < NS / 4; m++) {
+    const int n = 4 * word + m;
+//|     if l.masks.plane and not bits then
+    const u32 seen[2] = {load_shared_u16(elements + 8 * n), load_shared_u16(elements + $(8 * l.masks.pitch) + 8 * n)};
+//|     end
+//|     for _, column in ipairs(l.masks.columns) do
+    const uint2 v$(column.node) = load_shared_x2(from$(column.node) + n * 32);
+//|     end
+//|     indented(4, loops, { "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+//|       pr.own_row(of.row)
+//|       pr.set(of, x, "-infinity()", ("!mask_sees(p, scored, head, query, %s, %s%s)"):format(of.key, of.column, arguments))
+//|     end)
+  }
+}
+//|   end
+//| end
