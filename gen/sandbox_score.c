@@ -72,6 +72,8 @@ typedef enum what {
     AHEAD_ROW,
     BEND,
     DISTANCE,
+    FAR_BELOW,
+    FAR_ABOVE,
     EXPONENT,
     MASK,
     MASK_MEMBERS,
@@ -84,9 +86,11 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",     "fill",      "pair",       "pair_ahead",       "ahead_row",
-                                          "bend",         "distance",    "exponent",  "mask",       "mask_members",     "mask_fill",
-                                          "mask_helpers", "mask_bounds", "mask_ends", "mask_class", "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",          "members",  "fill", "pair",         "pair_ahead", "ahead_row",    "bend",        "distance",  "far_below",
+    "far_above",        "exponent", "mask", "mask_members", "mask_fill",  "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
+    "mask_fill_tables", "sink"
+};
 
 /* n: which of what is read ahead. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -116,6 +120,10 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         break;
     case DISTANCE:
         fa_score_kernel_distance(out, k);
+        break;
+    case FAR_BELOW:
+    case FAR_ABOVE:
+        fa_score_kernel_far(out, k, w == FAR_BELOW ? FA_SCORE_BELOW : FA_SCORE_ABOVE);
         break;
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
@@ -190,6 +198,8 @@ static int lines(lua_State *L)
         return luaL_error(L, "ahead_row: %d of %d lookups that are read ahead", n + 1, k->aheads);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
+    if ((w == FAR_BELOW || w == FAR_ABOVE) && !k->far.has[w == FAR_BELOW ? FA_SCORE_BELOW : FA_SCORE_ABOVE])
+        return luaL_error(L, "the score program has no %s", words[w]);
     if (!has(of, w))
         return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
@@ -402,6 +412,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     if (k->of_distance >= 0) {
         lua_pushinteger(L, k->of_distance);
         lua_setfield(L, -2, "of_distance");
+        lua_pushboolean(L, k->far.has[FA_SCORE_BELOW]);
+        lua_setfield(L, -2, "has_far_below");
+        lua_pushboolean(L, k->far.has[FA_SCORE_ABOVE]);
+        lua_setfield(L, -2, "has_far_above");
     }
     lua_pushboolean(L, k->by_key_beside);
     lua_setfield(L, -2, "cuts_beside");

@@ -26,6 +26,13 @@
     "  return (d > 0 and 16 or 0) + (abs(d) < 8 and abs(d) or far)\n"           \
     "end\n"                                                                     \
     "function score(s, b, h, i, j) return s + rel[h][bucket(j - i)] + bias[h][i][j] end\n"
+#define T5_DECODER                                                                      \
+    "rel = f32 'hq 32'\n"                                                               \
+    "function bucket(d)\n"                                                              \
+    "  local n = max(-d, 0)\n"                                                          \
+    "  return n < 16 and n or min(31, 16 + floor(log(max(n, 1) / 16) / log(8) * 16))\n" \
+    "end\n"                                                                             \
+    "function score(s, b, h, i, j) return s + rel[h][bucket(j - i - off)] end\n"
 #define HEADS "t = f32 'hq'\nfunction score(s, b, h, i, j) return s * t[h] end\n"
 #define ROWS "t = f32 'sq'\nfunction score(s, b, h, i, j) return s * (1 + 0.25 * t[i]) - i end\n"
 #define KEYS "w = f32 'b sk'\nfunction score(s, b, h, i, j) return s + w[b][j] end\n"
@@ -111,6 +118,12 @@ static const score_kernel score_kernels[] = {
     { "wgmma_staged_wide", T5_BIAS, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_staged_far", T5_DECODER, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      true, 0, 0, 250, 500, 0, 0 },
+    { "wgmma_staged_far_sides", T5, "fp16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=direct"),
+      true, 0, 0, 300, 400, 0, 0 },
     { "wgmma_exact", EXACT, "bf16,d=64,mask=none",
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",

@@ -49,8 +49,10 @@ static void find_ahead(fa_score_kernel *k)
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
     k->of_distance = fa_score_distance_in(ir, k->pair);
-    if (k->of_distance >= 0)
+    if (k->of_distance >= 0) {
         fa_score_ir_reach(ir, k->of_distance, apart);
+        k->far = fa_score_far_of(ir, k->of_distance);
+    }
     for (int i = 0; i <= k->pair; i++) {
         const fa_score_node a = ir->node[i];
         if (!reached[i] || !fa_score_is_lookup_by_key(&a))

@@ -6,6 +6,7 @@
  * integers none is converted for each pair. */
 #ifndef FA_GEN_SCORE_KERNEL_H
 #define FA_GEN_SCORE_KERNEL_H
+#include "far.h"
 #include "ir.h"
 
 #define FA_SCORE_AHEAD_MAX 2
@@ -24,6 +25,7 @@ typedef struct fa_score_kernel {
     bool by_row[FA_SCORE_AHEAD_MAX];       /* the pair of another query and the same key reads another */
     int row_index[FA_SCORE_AHEAD_MAX];     /* which index goes up by one with the query, where no other depends on it; -1: none */
     int of_distance;                       /* a number of key - query alone that is dear to compute; -1: there is none */
+    fa_score_far far;                      /* where it no longer changes */
     bool of_off;                           /* pair or sink reads the diagonal's offset */
     double issue;                          /* instructions of a pair, about, beside those of a score without a program */
     double issue_ahead;                    /* the same of kernels that read arrays ahead, and compute of_distance once for each distance */

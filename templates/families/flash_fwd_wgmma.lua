@@ -72,7 +72,8 @@ local function departures(last)
 end
 
 -- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
-local function buffers(p, c, packed)
+-- stages: of arrays of a score program.
+local function buffers(p, c, packed, stages)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v }
@@ -80,16 +81,16 @@ local function buffers(p, c, packed)
   l.v = l.k + c.stages_k * c.bc * boxes * row
   l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
   if not packed and staged.wanted(p) then -- arrays of a score program
-    l.staged = staged.places(p, c)
+    l.staged = staged.places(p, c, stages)
     l.staged.at = l.bytes
-    l.bytes = l.bytes + l.staged.stages * l.staged.bytes
+    l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
   end
   return l
 end
 
 -- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
-local function places(p, c)
-  local l = buffers(p, c, c.parts)
+local function places(p, c, stages)
+  local l = buffers(p, c, c.parts, stages)
   l.wgs = c.br // 64
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
@@ -393,6 +394,10 @@ return masked {
 
   layout = function(p, c, a)
     local l = places(p, c)
+    for stages = staged.least + 1, l.staged and staged.most or 0 do -- more where there is room: they cover the way from memory
+      local more = places(p, c, stages)
+      if more.bytes <= shared_memory(a, c) then l = more end
+    end
     l.tma = true
     l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
     l.persistent = c.grid > 0

@@ -139,6 +139,19 @@ __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *sco
 __device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
 //|       print_lines(program.distance())
 }
+//|       local far = l.staged and l.staged.far or {}
+//|       if far.below then
+// Up to this key - query, that is one number.
+__device__ __forceinline__ int score_far_below(const Params &p, const ScoreTile &t) {
+//|         print_lines(program.far_below())
+}
+//|       end
+//|       if far.above then
+// From this key - query on.
+__device__ __forceinline__ int score_far_above(const Params &p, const ScoreTile &t) {
+//|         print_lines(program.far_above())
+}
+//|       end
 //|     end
 //|     if ahead ~= "" then
 // The score of a pair of which that is there.
@@ -239,6 +252,17 @@ $(x)$(of.at) = $(call);
 //|   -- of the tile.
 //|   function pr.apply_staged(x, stage, row)
 //|     local of, arguments = layouts.wgmma.score, {}
+//|     if l.staged.far then
+const u32 far = $(stage) + $(l.staged.far.at);
+if (load_shared(far) != 0) {  // one number for all pairs
+  const float value = load_shared_float(far + 4);
+//|       indented(2, loops, of.loops, true, function()
+//|         pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
+//|       end)
+  return;
+}
+//|     end
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
 //|       if tile.of.wide then
