@@ -77,19 +77,27 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|   end
   if (aligned) {
 //|   if of.by_row then
-    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
-    to += r * $(tile.pitch) + own * $(size);
 //|     if step then
     if (row + BR <= scored.sq && key + BC <= scored.sk) {
-      const $(type) *from = first + own + r * $(step);
+//|       -- As many lanes side by side as a power of two goes into what is left of a row: few rows, lines of the cache, to an instruction.
+//|       local at = 0
+//|       while at < chunks do
+//|         local lanes = 32
+//|         while lanes > chunks - at do lanes = lanes // 2 end
+      {
+        const int own = $(at * (16 // size)) + opaque(lane) % $(lanes) * $(16 // size), r = opaque(lane) / $(lanes);
+        const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
-      for (int i = 0; i < BR; i += $(32 // abreast), from += $(32 // abreast) * $(step))
-#pragma unroll
-        for (int n = 0; n < $(chunks // abreast); n++)
-          cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
+        for (int i = 0; i < BR; i += $(32 // lanes), from += $(32 // lanes) * $(step))
+          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from);
+      }
+//|         at = at + lanes
+//|       end
       return;
     }
 //|     end
+    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
+    to += r * $(tile.pitch) + own * $(size);
     ScoreTile here = scored;
     here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
