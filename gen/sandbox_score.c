@@ -417,6 +417,10 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         lua_pushboolean(L, k->far.has[FA_SCORE_ABOVE]);
         lua_setfield(L, -2, "has_far_above");
     }
+    if (k->adds >= 0) {
+        lua_pushinteger(L, k->adds);
+        lua_setfield(L, -2, "adds");
+    }
     lua_pushboolean(L, k->by_key_beside);
     lua_setfield(L, -2, "cuts_beside");
     lua_pushboolean(L, k->slopes);

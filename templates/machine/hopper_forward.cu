@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.joined? l.o_regs"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.joined? l.o_regs"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
@@ -120,6 +120,16 @@ __device__ __forceinline__ void wgmma_fence(float (&o)[$(NO)], u32 (&a)[$(NS // 
       :
       : "memory");
 }
+//| if l.begins then
+__device__ __forceinline__ void wgmma_fence(float (&s)[$(NS)], float (&o)[$(NO)], u32 (&a)[$(NS // 2)]) {
+  asm volatile("wgmma.fence.sync.aligned;"
+      : $(operands(NS, '"+f"(s[#])')),
+        $(operands(NO, '"+f"(o[#])')),
+        $(operands(NS // 2, '"+r"(a[#])'))
+      :
+      : "memory");
+}
+//| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until at most N groups are under way. The registers are operands so that no use of them moves across.
 template <int N>
@@ -167,6 +177,16 @@ __device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k) {
       : $(operands(NS, '"+f"(s[#])'))
       : "l"(q), "l"(k));
 }
+//| if l.begins then
+// The first of the two, or the second where `onto`.
+__device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k, bool onto) {
+  asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, %$(NS + 2), 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(c.bc)k16.f32.$(T).$(T) {$(registers(NS))}, "
+      "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;\n}"
+      : $(operands(NS, '"+f"(s[#])'))
+      : "l"(q), "l"(k), "r"((u32)onto));
+}
+//| end
 // o += P V for sixteen keys, $(NO * 2) columns; P from registers.
 __device__ __forceinline__ void wgmma_output(float (&o)[$(NO)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.pack? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -248,6 +248,33 @@ $(x)$(of.at) = $(call);
 //|       end
 //|     end)
 //|   end
+//|   -- Where a thread reads a line.
+//|   local function begin_line(line, stage, row)
+//|     local n = line.node
+// From the distance of the first key and the thread's second row on.
+const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
+const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+//|   end
+//|   -- x becomes what is added to products, in their units, or else `beside` what all have.
+//|   function pr.begin_staged(x, stage, row)
+//|     local line = l.staged.lines[1]
+//|     local n = line.node
+//|     if l.staged.far then
+const u32 far = $(stage) + $(l.staged.far.at);
+if (load_shared(far) != 0) {
+  beside = load_shared_float(far + 4) * 1.44269504088896341f;
+  return false;
+}
+//|     end
+//|     begin_line(line, stage, row)
+#pragma unroll
+for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const float2 v = load_shared_float2(from$(n) + (n + 1 - h) * 32);
+    $(x)[4 * n + 2 * h] = v.x, $(x)[4 * n + 2 * h + 1] = v.y;
+  }
+//|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
 //|   function pr.apply_staged(x, stage, row)
@@ -275,13 +302,14 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %
 //|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
 //|       end
 //|     end
+//|     if l.begins then
+const float unit = scores_begin(p) ? p.scale : 1.f;
+//|     end
 //|     for _, line in ipairs(l.staged.lines) do
 //|       local n = line.node
-// From the distance of the first key and the thread's second row on.
-const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
-const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+//|       begin_line(line, stage, row)
 float2 before$(n) = load_shared_float2(from$(n));
-//|       arguments[n] = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|       arguments[n] = (l.begins and "unit * (e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y)" or "e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
 //|     end
 //|     local ahead = ""
 //|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end

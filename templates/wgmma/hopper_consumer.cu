@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| needs "c.cluster c.o_path l.begins? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -39,6 +39,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| if pr.staged then
   Ring<STAGES_SCORE> stages;
+//|   if l.begins then
+  const bool begins = scores_begin(p);
+//|   end
   auto release_stage = [&] {
     release(score_empty(smem, stages.at));
     stages.next();
@@ -224,6 +227,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//| if l.begins then
+    // Where scores began with what the program adds.
+    auto mask_begun = [&](int block) {
+      if (!begins) return mask(block);
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole));

@@ -1,7 +1,8 @@
-//| needs "l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
+//| local unit = l.begins and ("begins ? p.scale_log2 : %s, beside"):format(pr.unit_log2) or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.scans then
       while ((code & CODE_LAST) == 0) {
@@ -12,11 +13,25 @@
 //| if pr.scans then
         code = (int)load_shared(code_at(smem, k.at));
 //| end
+//| if l.begins then
+        float beside = 0.f;
+        bool onto = false;
+        if (begins) {
+          mbarrier_wait(score_full(smem, stages.at), stages.parity);
+          onto = begin_scores(s, beside, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+          release_stage();
+        }
+//| end
 //| if l.pingpong_products then
         pingpong_wait(wg);
 //| end
+//| if l.begins then
+        wgmma_fence(s, o, a);
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE, onto);
+//| else
         wgmma_fence(o, a);
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| end
         wgmma_commit();
         mbarrier_wait(v_full(smem, v.at), v.parity);
         wgmma_fence();
@@ -28,11 +43,11 @@
 //| indented(8, pr.reading, "read(" .. next .. ");")
         wgmma_wait<1>(s);
         release_k();
-        $(l.relative and pr.slopes and "exponents" or "mask")($(next));
+        $(l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next));
 //| if l.interleaved then
-        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
+        const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
-        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+        const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.interleaved l.pingpong_softmax l.relative"
+//| needs "c.exp c.rescale l.begins? l.interleaved l.pingpong_softmax l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -24,9 +24,14 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // Returns whether O must be multiplied by keep: uniform in the warp.
 //|   if pr.slopes then
 // They are there already.
+//|   elseif l.begins then
+// beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.begins and ", float beside" or "")) {
   const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
+//|   if l.begins then
+  const float less[2] = {shift[0] - beside, shift[1] - beside};
+//|   end
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -34,8 +39,8 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
 //|   if not pr.slopes then
-      x = $(pr.exponent("x", "scale_log2", "shift[h]"));
-      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
+      x = $(pr.exponent("x", "scale_log2", l.begins and "less[h]" or "shift[h]"));
+      y = $(pr.exponent("y", "scale_log2", l.begins and "less[h]" or "shift[h]"));
 //|   end
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
@@ -177,8 +182,8 @@ __device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const bool moved = next_maxima(s, state, keep, scale_log2);
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.begins and ", float beside" or "")) {
+  const bool moved = next_maxima(s, state, keep, scale_log2$(l.begins and ", beside" or ""));
   const float shift[2] = $(next_shift);
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<$(l.relative)>(s, n, state, shift, scale_log2);

@@ -1,4 +1,4 @@
-//| needs "c.bc l.persistent l.staged"
+//| needs "c.bc l.begins? l.persistent l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -41,6 +41,16 @@ __device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+//| end
+
+//| if l.begins then
+// Whether scores begin with what the program adds, in units of the product: of a scale for which these are numbers like others.
+__device__ __forceinline__ bool scores_begin(const Params &p) { return p.scale >= 0x1p-20f && p.scale <= 0x1p20f; }
+// A number in those units. What is none there, but for infinity itself, is the largest.
+__device__ __forceinline__ float in_products(const Params &p, float x) {
+  const float y = scores_begin(p) ? x * reciprocal(p.scale) : x;
+  return fabsf(y) == infinity() && fabsf(x) < infinity() ? copysignf(3.40282347e38f, x) : y;
 }
 //| end
 
@@ -149,6 +159,7 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 //| end
 
 //| local far = l.staged.far
+//| local function in_units(x) return l.begins and ("in_products(p, %s)"):format(x) or x end
 //| if far then
 // Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.
 __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored, int row, int key) {
@@ -218,7 +229,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
         if ($(first)) {
 #pragma unroll 1
           for (int i = lane; i < BR; i += 32) {
-            const u32 x = __float_as_int(line$(line.node)(p, scored, distance - lane + BC + i));
+            const u32 x = __float_as_int($(in_units(("line%d(p, scored, distance - lane + BC + i)"):format(line.node))));
             store_shared(to + (BC + i) * 4, x), store_shared(to + LINE + (BC + i + 1) * 4, x);
           }
         } else {
@@ -233,7 +244,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 #pragma unroll
         for (int i = 0; i < (BC + 31) / 32; i++)
           if (32 * i + lane < BC) {
-            const u32 x = __float_as_int(x$(line.node)[i]);
+            const u32 x = __float_as_int($(in_units(("x%d[i]"):format(line.node))));
             store_shared(to + (32 * i + lane) * 4, x), store_shared(to + LINE + (32 * i + lane + 1) * 4, x);
           }
       }
