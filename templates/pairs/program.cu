@@ -302,14 +302,11 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %
 //|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
 //|       end
 //|     end
-//|     if l.begins then
-const float unit = scores_begin(p) ? p.scale : 1.f;
-//|     end
 //|     for _, line in ipairs(l.staged.lines) do
 //|       local n = line.node
 //|       begin_line(line, stage, row)
 float2 before$(n) = load_shared_float2(from$(n));
-//|       arguments[n] = (l.begins and "unit * (e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y)" or "e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|       arguments[n] = (l.begins and "p.scale * (e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y)" or "e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
 //|     end
 //|     local ahead = ""
 //|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end

@@ -39,9 +39,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| if pr.staged then
   Ring<STAGES_SCORE> stages;
-//|   if l.begins then
-  const bool begins = scores_begin(p);
-//|   end
   auto release_stage = [&] {
     release(score_empty(smem, stages.at));
     stages.next();
@@ -230,7 +227,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.begins then
     // Where scores began with what the program adds.
     auto mask_begun = [&](int block) {
-      if (!begins) return mask(block);
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };

@@ -2,7 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
-//| local unit = l.begins and ("begins ? p.scale_log2 : %s, beside"):format(pr.unit_log2) or pr.unit_log2
+//| local unit = l.begins and "p.scale_log2, beside" or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.scans then
       while ((code & CODE_LAST) == 0) {
@@ -15,12 +15,9 @@
 //| end
 //| if l.begins then
         float beside = 0.f;
-        bool onto = false;
-        if (begins) {
-          mbarrier_wait(score_full(smem, stages.at), stages.parity);
-          onto = begin_scores(s, beside, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
-          release_stage();
-        }
+        mbarrier_wait(score_full(smem, stages.at), stages.parity);
+        const bool onto = begin_scores(s, beside, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+        release_stage();
 //| end
 //| if l.pingpong_products then
         pingpong_wait(wg);

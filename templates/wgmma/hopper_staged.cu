@@ -45,12 +45,9 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 //| end
 
 //| if l.begins then
-// Whether scores begin with what the program adds, in units of the product: of a scale for which these are numbers like others.
-__device__ __forceinline__ bool scores_begin(const Params &p) { return p.scale >= 0x1p-20f && p.scale <= 0x1p20f; }
-// A number in those units. What is none there, but for infinity itself, is the largest.
+// A number in units of the product. Rows whose maximum is none there, or far, are computed again.
 __device__ __forceinline__ float in_products(const Params &p, float x) {
-  const float y = scores_begin(p) ? x * reciprocal(p.scale) : x;
-  return fabsf(y) == infinity() && fabsf(x) < infinity() ? copysignf(3.40282347e38f, x) : y;
+  return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
 }
 //| end
 
