@@ -94,7 +94,7 @@ static const score_fault faults[] = {
     { "what all of a block have left out", "wgmma_staged_far", "hopper_softmax.cu", "less[2] = {shift[0] - beside, shift[1] - beside}",
       "less[2] = {shift[0], shift[1]}" },
     { "exponents in units of scores", "wgmma_staged_line", "hopper_main_loop.cu", "\"p.scale_log2, beside\"", "\"1.f, beside\"" },
-    { "a scale that is beyond all numbers", "wgmma_begins_vast", "hopper_staged.cu", "p.scale < 0x1p125f ? ", "true ? " },
+    { "a scale that is beyond all numbers", "wgmma_begins_vast", "hopper_staged.cu", "return p.scale < 0x1p125f;", "return true;" },
     { "a tile of the row eight above", "wgmma_staged_tile", P, "(%s + lane %% 16) * %d", "(%s + lane %% 8) * %d" },
     { "a tile of the column beside", "wgmma_staged_wide", P, "load_shared_float2(from$(n) + m * 64 + 32),\n",
       "load_shared_float2(from$(n) + m * 64),\n" },

@@ -45,9 +45,10 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 //| end
 
 //| if l.begins then
-// A number in units of the product. Rows whose maximum is none there, or far, are computed again.
+// A number in units of the product. Rows whose maximum is none there, or far, are computed again: all where there are no such units.
+__device__ __forceinline__ bool has_products(const Params &p) { return p.scale < 0x1p125f; }
 __device__ __forceinline__ float in_products(const Params &p, float x) {
-  return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
+  return has_products(p) ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
 }
 //| end
 
@@ -200,7 +201,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 //|   for _, line in ipairs(l.staged.lines) do
       float x$(line.node)[(BC + 31) / 32];
 //|   if far then
-      const int side = far_side(p, scored, where.row, block * BC);
+      const int side = $(l.begins and "!has_products(p) ? 0 : " or "")far_side(p, scored, where.row, block * BC);
       if (side != 0)
 //|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
         x$(line.node)[0] = line$(line.node)(p, scored, $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
