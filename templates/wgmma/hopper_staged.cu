@@ -35,8 +35,15 @@ __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
 __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
-__device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+// Of the L2: what is read once makes room first, for K and V.
+__device__ __forceinline__ u64 policy_of(bool once) {
+  u64 normal, first;
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  return once ? first : normal;
+}
+__device__ __forceinline__ void cp_async_whole(u32 to, const void *from, u64 policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "l"(policy) : "memory");
 }
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
@@ -88,16 +95,22 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|     if step then
     if (row + BR <= scored.sq && key + BC <= scored.sk) {
 //|       -- As many lanes side by side as a power of two goes into what is left of a row: few rows, lines of the cache, to an instruction.
-//|       local at = 0
+//|       -- Once: where there is a matrix for each sequence and head.
+//|       local at, once = 0, "1ll"
+//|       for r = 0, of.rank - 2 do
+//|         local index = ("p.score%d_%%s[%d]"):format(of.operand, r)
+//|         if r ~= of.row_index then once = once .. (" * (%s != 0 ? %s : 1)"):format(index:format("stride"), index:format("extent")) end
+//|       end
 //|       while at < chunks do
 //|         local lanes = 32
 //|         while lanes > chunks - at do lanes = lanes // 2 end
       {
+        const u64 policy = policy_of($(once) >= (long long)p.b * p.hq);
         const int own = $(at * (16 // size)) + opaque(lane) % $(lanes) * $(16 // size), r = opaque(lane) / $(lanes);
         const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
         for (int i = 0; i < BR; i += $(32 // lanes), from += $(32 // lanes) * $(step))
-          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from);
+          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from, policy);
       }
 //|         at = at + lanes
 //|       end
