@@ -412,9 +412,11 @@ return masked {
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
     l.relative = c.rescale == 3
-    -- Scores of these begin with what a score program adds to them, where that is one number of key - query.
-    local staged_lines = l.staged and #l.staged.tiles == 0 and #l.staged.lines == 1 and l.staged.lines
-    l.begins = l.relative and staged_lines and p.score.adds == staged_lines[1].node
+    -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
+    -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
+    local adds = l.relative and l.staged and #l.staged.tiles == 0 and #l.staged.lines == 1 and p.score.adds == l.staged.lines[1].node
+    l.besides = adds and l.staged.far
+    l.begins = adds and not l.staged.far and l.interleaved
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2

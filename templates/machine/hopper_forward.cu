@@ -177,16 +177,6 @@ __device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k) {
       : $(operands(NS, '"+f"(s[#])'))
       : "l"(q), "l"(k));
 }
-//| if l.begins then
-// The first of the two, or the second where `onto`.
-__device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k, bool onto) {
-  asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, %$(NS + 2), 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.bc)k16.f32.$(T).$(T) {$(registers(NS))}, "
-      "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;\n}"
-      : $(operands(NS, '"+f"(s[#])'))
-      : "l"(q), "l"(k), "r"((u32)onto));
-}
-//| end
 // o += P V for sixteen keys, $(NO * 2) columns; P from registers.
 __device__ __forceinline__ void wgmma_output(float (&o)[$(NO)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.pack? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.besides? l.pack? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -255,39 +255,34 @@ $(x)$(of.at) = $(call);
 const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
 const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
 //|   end
-//|   -- x becomes what is added to products, in their units, or else `beside` what all have.
-//|   function pr.begin_staged(x, stage, row)
-//|     local line = l.staged.lines[1]
-//|     local n = line.node
-//|     if l.staged.far then
-const u32 far = $(stage) + $(l.staged.far.at);
-if (load_shared(far) != 0) {
-  beside = load_shared_float(far + 4) * 1.44269504088896341f;
-  return false;
-}
-//|     end
-//|     begin_line(line, stage, row)
-#pragma unroll
-for (int n = 0; n < NS / 4; n++)
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const float2 v = load_shared_float2(from$(n) + (n + 1 - h) * 32);
-    $(x)[4 * n + 2 * h] = v.x, $(x)[4 * n + 2 * h + 1] = v.y;
-  }
+//|   -- Where a thread reads what scores of a block begin with, and what four of x are then.
+//|   function pr.begin_at(stage, row)
+//|     begin_line(l.staged.lines[1], stage, row)
+return from$(l.staged.lines[1].node);
+//|   end
+//|   function pr.begin_four(x, n, from)
+const float2 above = load_shared_float2($(from) + $(n) * 32), here = load_shared_float2($(from) + $(n) * 32 + 32);
+$(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
-//|   function pr.apply_staged(x, stage, row)
+//|   -- beside: what all have in common is told there.
+//|   function pr.apply_staged(x, stage, row, beside)
 //|     local of, arguments = layouts.wgmma.score, {}
 //|     if l.staged.far then
 const u32 far = $(stage) + $(l.staged.far.at);
 if (load_shared(far) != 0) {  // one number for all pairs
+//|       if beside then
+  $(beside) = load_shared_float(far + 4) * 1.44269504088896341f;
+  return true;
+//|       else
   const float value = load_shared_float(far + 4);
-//|       indented(2, loops, of.loops, true, function()
-//|         pr.own_row(of.row)
+//|         indented(2, loops, of.loops, true, function()
+//|           pr.own_row(of.row)
 $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
-//|       end)
+//|         end)
   return;
+//|       end
 }
 //|     end
 //|     for _, tile in ipairs(l.staged.tiles) do

@@ -1,7 +1,7 @@
 //| needs "l.begins? l.joined? l.pingpong"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
-//| local function issue_scores(onto)
-__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k$(onto and ", bool onto" or "")) {
+//| local function issue_scores(name, first)
+__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
 //| if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
 //| else
@@ -12,17 +12,17 @@ __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k$(onto 
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)
-      $(onto and "wgmma_scores(s, qa, kb, onto)" or "wgmma_scores_first(s, qa, kb)");
+      $(first)(s, qa, kb);
     else
       wgmma_scores(s, qa, kb);
   }
 }
 //| end
 // Issues S = Q K^T.
-//| issue_scores(false)
+//| issue_scores("issue_scores", "wgmma_scores_first")
 //| if l.begins then
-// Issues S += Q K^T where `onto`, else the same.
-//| issue_scores(true)
+// Issues S += Q K^T.
+//| issue_scores("issue_scores_onto", "wgmma_scores")
 //| end
 // Issues O += P V.
 __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.interleaved l.pingpong_softmax l.relative"
+//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.pingpong_softmax l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -24,12 +24,12 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // Returns whether O must be multiplied by keep: uniform in the warp.
 //|   if pr.slopes then
 // They are there already.
-//|   elseif l.begins then
+//|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.begins and ", float beside" or "")) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
   const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
-//|   if l.begins then
+//|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
 //|   end
   int top[2] = {0, 0};
@@ -39,8 +39,8 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
 //|   if not pr.slopes then
-      x = $(pr.exponent("x", "scale_log2", l.begins and "less[h]" or "shift[h]"));
-      y = $(pr.exponent("y", "scale_log2", l.begins and "less[h]" or "shift[h]"));
+      x = $(pr.exponent("x", "scale_log2", l.besides and "less[h]" or "shift[h]"));
+      y = $(pr.exponent("y", "scale_log2", l.besides and "less[h]" or "shift[h]"));
 //|   end
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
@@ -128,14 +128,22 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
+//|   if l.begins then
+// So do reads of what the next block's scores begin with, from `next` on: always, since products that are added to registers of two ways
+// would be waited for one by one.
+//|   end
+//|   local next, next_type = l.begins and ", next" or "", l.begins and ", u32 next" or ""
 template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
-                                             const float (&shift)[2], float scale_log2) {
+                                             const float (&shift)[2], float scale_log2$(next_type)) {
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
     exponentials<RELATIVE>(s, n, state, shift, scale_log2);
     a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
     a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
+//|   if l.begins then
+    begin_scores(s, n, next);
+//|   end
     if constexpr (RESCALE)
 #pragma unroll
       for (int i = 0; i < (NO + NS / 4 - 1) / (NS / 4); i++) {  // a constant count: else o may end up in local memory
@@ -146,13 +154,13 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
 }
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   first_maxima(s, state, $(pr.unit_log2));
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end
@@ -160,15 +168,15 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
   if (moved)
-    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2);
+    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
-    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2);
+    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end
@@ -182,8 +190,8 @@ __device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.begins and ", float beside" or "")) {
-  const bool moved = next_maxima(s, state, keep, scale_log2$(l.begins and ", beside" or ""));
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
+  const bool moved = next_maxima(s, state, keep, scale_log2$(l.besides and ", beside" or ""));
   const float shift[2] = $(next_shift);
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<$(l.relative)>(s, n, state, shift, scale_log2);

@@ -35,12 +35,14 @@ __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
 __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
-// Of the L2: what is read once makes room first, for K and V.
-__device__ __forceinline__ u64 policy_of(bool once) {
-  u64 normal, first;
-  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-  return once ? first : normal;
+__device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+// The same of what is read once: it makes room first in the L2, which K and V are to stay in.
+__device__ __forceinline__ u64 evict_first() {
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
 }
 __device__ __forceinline__ void cp_async_whole(u32 to, const void *from, u64 policy) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "l"(policy) : "memory");
@@ -53,9 +55,19 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 
 //| if l.begins then
 // A number in units of the product. Rows whose maximum is none there, or far, are computed again: all where there are no such units.
-__device__ __forceinline__ bool has_products(const Params &p) { return p.scale < 0x1p125f; }
 __device__ __forceinline__ float in_products(const Params &p, float x) {
-  return has_products(p) ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
+  return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
+}
+//| end
+
+//| if l.begins then
+// Where this thread reads what the scores of a block begin with, and the four at 4n.
+__device__ __forceinline__ u32 begin_at(u32 stage, int wg) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//|   indented(2, pr.begin_at, "stage", "tile_row")
+}
+__device__ __forceinline__ void begin_scores(float (&s)[NS], int n, u32 from) {
+//|   indented(2, pr.begin_four, "s", "n", "from")
 }
 //| end
 
@@ -95,22 +107,20 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|     if step then
     if (row + BR <= scored.sq && key + BC <= scored.sk) {
 //|       -- As many lanes side by side as a power of two goes into what is left of a row: few rows, lines of the cache, to an instruction.
-//|       -- Once: where there is a matrix for each sequence and head.
-//|       local at, once = 0, "1ll"
-//|       for r = 0, of.rank - 2 do
-//|         local index = ("p.score%d_%%s[%d]"):format(of.operand, r)
-//|         if r ~= of.row_index then once = once .. (" * (%s != 0 ? %s : 1)"):format(index:format("stride"), index:format("extent")) end
-//|       end
+//|       -- Once: where there is an index for sequence and head.
+//|       local at, once = 0, of.rank == 4
 //|       while at < chunks do
 //|         local lanes = 32
 //|         while lanes > chunks - at do lanes = lanes // 2 end
       {
-        const u64 policy = policy_of($(once) >= (long long)p.b * p.hq);
+//|         if once then
+        const u64 policy = evict_first();
+//|         end
         const int own = $(at * (16 // size)) + opaque(lane) % $(lanes) * $(16 // size), r = opaque(lane) / $(lanes);
         const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
         for (int i = 0; i < BR; i += $(32 // lanes), from += $(32 // lanes) * $(step))
-          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from, policy);
+          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from$(once and ", policy" or ""));
       }
 //|         at = at + lanes
 //|       end
@@ -214,7 +224,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 //|   for _, line in ipairs(l.staged.lines) do
       float x$(line.node)[(BC + 31) / 32];
 //|   if far then
-      const int side = $(l.begins and "!has_products(p) ? 0 : " or "")far_side(p, scored, where.row, block * BC);
+      const int side = far_side(p, scored, where.row, block * BC);
       if (side != 0)
 //|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
         x$(line.node)[0] = line$(line.node)(p, scored, $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
