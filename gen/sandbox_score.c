@@ -417,6 +417,11 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         lua_pushboolean(L, k->far.has[FA_SCORE_ABOVE]);
         lua_setfield(L, -2, "has_far_above");
     }
+    const fa_score_range *core = k->pair >= 0 && k->unit >= 0 ? &k->ir.node[k->pair].range : NULL;
+    if (core && core->lo > -1e6 && core->hi < 1e6) {
+        lua_pushnumber(L, core->hi);
+        lua_setfield(L, -2, "most");
+    }
     if (k->adds >= 0) {
         lua_pushinteger(L, k->adds);
         lua_setfield(L, -2, "adds");

@@ -16,6 +16,7 @@
  *                         read before the product is there
  *   of_distance           the node of a number of key - query alone that is dear to compute; absent: there is none
  *   has_far_below, has_far_above   whether it is one number from some distance on, on either side; absent without of_distance
+ *   most                  the largest that a printed score may be, where it has bounds and a unit; else absent
  *   adds                  the node of that or of one of `arrays`, where the score is the scaled product and this number; else absent
  *   slopes                whether exponent() spares an instruction
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing

@@ -7,6 +7,7 @@
 #define CAP "cap = scalar(20)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end\n"
 #define EXACT "cap = scalar(2)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define NEGATIVE "cap = scalar(-3)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
+#define HIGH "cap = scalar(60)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define ALIBI "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
@@ -139,6 +140,9 @@ static const score_kernel score_kernels[] = {
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_high", HIGH, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      true, 0, 0, 150, 250, 60, 2e-3 },
     { "wgmma_negative", NEGATIVE, "bf16,d=64" CAUSAL,
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 2, 0 },

@@ -103,6 +103,7 @@ static const score_fault faults[] = {
       "//| end\n//| indented(6, pr.scoring_by" },
     { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "where.row, block * BC, opaque(",
       "where.row, block * BC + BC, opaque(" },
+    { "exponents of rows that stay relative to the other row", "wgmma_high", "hopper_softmax.cu", "\"shift[i / 2 % 2]\"))", "\"shift[0]\"))" },
     { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
     { "no sink", "mma_pages", P, "$(l) += sink_weight($(z),", "$(l) += 0.f * sink_weight($(z)," },
     { "no sink where warpgroups store boxes", "wgmma_lengths", "hopper_store.cu",

@@ -428,6 +428,9 @@ return masked {
       l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
       l.joined = l.joined_k or l.joined_v
     end
+    -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
+    local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and p.score and not p.score.has_sink
+    l.most = l.relative and plain and p.score.most
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)

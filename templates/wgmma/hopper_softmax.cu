@@ -1,9 +1,13 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.pingpong_softmax l.relative"
+//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.most? l.pingpong_softmax l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
+//| if l.most then
+// P, and with it sums, may be as large where m stays. What is infinite then is computed again.
+constexpr float HIGHEST = 96.f;
+//| end
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
@@ -32,6 +36,16 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
 //|   end
+//|   if l.most then
+  // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
+  const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
+  const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
+  if (__all_sync(~0u, stays[0] & stays[1])) {
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
+    return false;
+  }
+//|   end
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -56,7 +70,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       rise = $(quad_max)(rise);
       // Else whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
       const bool none = state[h].m < -FAR && rise != -infinity();
-      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
+      const bool moves = none || ($(l.most and "!stays[h] && " or "")state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
       const float m = shift[h] + rise, step = m - shift[h];
       keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
       if (!moves) continue;
