@@ -19,15 +19,14 @@ static const score_fault faults[] = {
     { "the mask before the score, decoding", "decode", "decode_fragments.cu",
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"
-      "    if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);\n",
-      "    if (masked) apply_mask(s, p, sequence, tile.row + row, block, at);\n//| indented(4, pr.begin_score, \"tile.head\")\n"
+      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n",
+      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n" },
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
       "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },
-    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "($(next));\n//| if l.interleaved then",
-      "(block);\n//| if l.interleaved then" },
-    { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask(block);\n", "" },
+    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "($(next)$(l.besides and", "(block$(l.besides and" },
+    { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask($(at));\n", "" },
     { "no mask before exponents", "wgmma_rows", "hopper_mask.cu",
       "  apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);\n#pragma", "#pragma" },
     { "exponents relative to the other row", "wgmma_rows", LAYOUTS, "shift = \"shift[h]\"", "shift = \"shift[1 - h]\"" },
@@ -65,7 +64,7 @@ static const score_fault faults[] = {
       "//| indented(4, pr.scoring, \"s = \" .. pr.score_of(\"s\", \"head\", \"query\", \"key\") .. \";\")\n", "" },
     { "columns computed again without the program", "decode_heads", "exact_columns.cu",
       "//| indented(4, pr.scoring, \"s = \" .. pr.score_of(\"s\", \"head\", \"query\", \"key\") .. \";\")\n", "" },
-    { "arrays of the block before", "wgmma_bias", "hopper_main_loop.cu", "\"read(block - 1);\"", "\"read(block);\"" },
+    { "arrays of the block before", "wgmma_bias", "hopper_main_loop.cu", "\"read(\" .. next .. \");\"", "\"read(block);\"" },
     { "arrays of the row eight above", "wgmma_bias", LAYOUTS, "word = \"[2 * n + h]\"", "word = \"[2 * n]\"" },
     { "arrays of the key beside", "wgmma_bias_relative", "hopper_ahead.cu", "next = min(first + 8 * n + 1,", "next = min(first + 8 * n,"},
     { "pairs of another column", "wgmma_bias", "hopper_ahead.cu", "+ h] = pairs[4 * n];", "+ h] = pairs[n];" },
