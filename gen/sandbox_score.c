@@ -75,7 +75,6 @@ typedef enum what {
     FAR_BELOW,
     FAR_ABOVE,
     EXPONENT,
-    BEGIN,
     MASK,
     MASK_MEMBERS,
     MASK_FILL,
@@ -87,10 +86,11 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",    "members",          "fill",      "pair",         "pair_ahead",  "ahead_row",
-                                          "bend",       "distance",         "far_below", "far_above",    "exponent",    "begin",
-                                          "mask",       "mask_members",     "mask_fill", "mask_helpers", "mask_bounds", "mask_ends",
-                                          "mask_class", "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",          "members",  "fill", "pair",         "pair_ahead", "ahead_row",    "bend",        "distance",  "far_below",
+    "far_above",        "exponent", "mask", "mask_members", "mask_fill",  "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
+    "mask_fill_tables", "sink"
+};
 
 /* n: which of what is read ahead. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -127,9 +127,6 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         break;
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
-        break;
-    case BEGIN:
-        fa_score_kernel_begin(out, k, packed);
         break;
     case MASK:
         fa_score_mask_pair(out, &k->ir, packed);
@@ -431,8 +428,6 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     }
     lua_pushboolean(L, k->by_key_beside);
     lua_setfield(L, -2, "cuts_beside");
-    lua_pushboolean(L, k->adds_slope);
-    lua_setfield(L, -2, "adds_slope");
     lua_pushboolean(L, k->slopes);
     lua_setfield(L, -2, "slopes");
     lua_pushboolean(L, k->by_key);

@@ -114,7 +114,6 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         return false;
     out->issue = costs.issue;
     out->slopes = costs.slopes;
-    out->adds_slope = costs.adds_slope;
     out->exps = costs.exps;
     out->regs = costs.regs;
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_AHEAD))

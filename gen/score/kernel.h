@@ -18,7 +18,6 @@ typedef struct fa_score_kernel {
     int sink;           /* -1: there is none */
     int adds;           /* the score is the scaled product and this number, `ahead` or of_distance; -1: it is otherwise */
     bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */
-    bool adds_slope;    /* the score is the product and what is linear in the key, and not the same for all keys */
     bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
     bool by_key_beside; /* one that is not of those below does */
     int ahead[FA_SCORE_AHEAD_MAX], aheads; /* lookups of numbers whose last index goes up by one with the key, and no other does, which may

@@ -266,19 +266,6 @@ static void write_exponent(writer *w, const fa_score_normal *n, int slope)
     fa_text_str(w->out, keys ? "));\n" : ");\n");
 }
 
-/* What is linear in the key, times per: its slope, and what it is of the key that columns are counted from. */
-static void write_begin(writer *w, const fa_score_normal *n, int slope)
-{
-    need_row(w, slope);
-    find_members(w, n->offset);
-    fa_score_print_variables(w->out, &w->base, n->offset, ~0, "  ");
-    fa_text_str(w->out, "  return make_float2(");
-    fa_score_print_value(w->out, &w->pair, slope);
-    fa_text_str(w->out, " * per, ");
-    fa_score_print_value(w->out, &w->base, n->offset);
-    fa_text_str(w->out, " * per);\n");
-}
-
 /* Whether the score is factor * s + what is linear in the key, or the same for all of a row. */
 static bool find_slope(fa_score_kernel *k, fa_score_normal *n, int *slope)
 {
@@ -326,10 +313,6 @@ static void write_pair(writer *w, fa_text *out, fa_score_kernel *k, bool packed,
     }
     if (what == FA_SCORE_LINES_EXPONENT && find_slope(k, &n, &slope)) {
         write_exponent(w, &n, slope);
-        return;
-    }
-    if (what == FA_SCORE_LINES_BEGIN && find_slope(k, &n, &slope)) {
-        write_begin(w, &n, slope);
         return;
     }
     need(w, k->pair);
@@ -460,13 +443,6 @@ void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packe
         free(w);
 }
 
-void fa_score_kernel_begin(fa_text *out, const fa_score_kernel *k, bool packed)
-{
-    writer *w;
-    if (write_copy(&w, out, k, packed, FA_SCORE_LINES_BEGIN))
-        free(w);
-}
-
 void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of of)
 {
     writer *w;
@@ -541,7 +517,6 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa
     out->bends = w->bend >= 0 && !fa_score_is_value(&w->k->ir, w->bend, 1);
     out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);
     out->slopes = find_slope(w->k, &n, &slope);
-    out->adds_slope = out->slopes && fa_score_is_value(&w->k->ir, n.factor, 1) && !fa_score_is_value(&w->k->ir, slope, 0);
     fa_text_free(&lines);
     free(w);
     return !lines.oom;

@@ -11,7 +11,6 @@ typedef enum fa_score_lines_of {
     FA_SCORE_LINES_AHEAD,
     FA_SCORE_LINES_BEND,
     FA_SCORE_LINES_EXPONENT,
-    FA_SCORE_LINES_BEGIN,
     FA_SCORE_LINES_READS
 } fa_score_lines_of;
 
@@ -49,10 +48,6 @@ void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool pack
 /* The same of a function that has `shift` as well: the exponent of 2 of the score, less that. Where k->slopes. */
 void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed);
 
-/* The same of a function that has `per` in the place of x, a factor, and returns a float2: the slope of what is linear in the key, and what
- * it is of `key`. Where k->adds_slope. */
-void fa_score_kernel_begin(fa_text *out, const fa_score_kernel *k, bool packed);
-
 /* The same of the sink, with p, b, h, row, off, sq, sk. */
 void fa_score_kernel_sink(fa_text *out, const fa_score_kernel *k);
 
@@ -62,7 +57,6 @@ typedef struct fa_score_lines_costs {
     double rows, exps_rows;                     /* of a row's own values */
     int regs, regs_staged;                      /* the latter without what is read ahead */
     bool slopes;                                /* the score is a row's multiple of the product and what is linear in the key */
-    bool adds_slope;                            /* the multiple is 1, and what is linear in the key is not the same for all */
     bool differentiable, bends, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
 } fa_score_lines_costs;
 bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa_score_lines_of of);

@@ -394,7 +394,7 @@ return masked {
 
   layout = function(p, c, a)
     local l = places(p, c)
-    for stages = staged.least + 1, l.staged and staged.most or 0 do -- more where there is room: they cover the way from memory
+    for stages = staged.least + 1, l.staged and #l.staged.tiles == 0 and staged.most or 0 do -- more of lines where there is room
       local more = places(p, c, stages)
       if more.bytes <= shared_memory(a, c) then l = more end
     end
@@ -416,8 +416,7 @@ return masked {
     -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
     local adds = l.relative and l.staged and #l.staged.tiles == 0 and #l.staged.lines == 1 and p.score.adds == l.staged.lines[1].node
     l.besides = adds and l.staged.far
-    local slope = l.relative and p.score and p.score.adds_slope and not p.score.has_mask and not p.has_lengths and not c.parts
-    l.begins = (adds and not l.staged.far or slope) and l.interleaved
+    l.begins = adds and not l.staged.far and l.interleaved
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2

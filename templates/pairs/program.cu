@@ -161,14 +161,7 @@ __device__ __forceinline__ float score_pair_ahead(const Params &p, const ScoreTi
 //|       print_lines(program.pair_ahead(packed()))
 }
 //|     end
-//|     if l.begins and not l.staged then
-// What is added to the products of a row: a multiple of the column, and what it is of the key that columns are counted from, times per.
-__device__ __forceinline__ float2 score_begin(const Params &p, const ScoreTile &t, int head, int row, int key, float per) {
-  const int column = 0;
-//|       print_lines(program.begin(packed()))
-}
-//|     end
-//|     if not pr.slopes then return end
+//|     if not program.slopes then return end
 // Its exponent of 2, less `shift`, of a key that is none past the last.
 __device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                                 float shift) {
@@ -222,7 +215,7 @@ const int query = $(row), head = scored.h;
 //|   pr.staged = has_score and l.staged
 //|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
-//|   pr.slopes = has_score and program.slopes and not l.begins
+//|   pr.slopes = has_score and program.slopes
 //|
 //|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it,
 //|   -- and pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read,
@@ -270,18 +263,6 @@ return from$(l.staged.lines[1].node);
 //|   function pr.begin_four(x, n, from)
 const float2 above = load_shared_float2($(from) + $(n) * 32), here = load_shared_float2($(from) + $(n) * 32 + 32);
 $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
-//|   end
-//|   -- The same of what is linear in the key.
-//|   function pr.begin_row(to, per)
-//|     local of = layouts.wgmma.score
-//|     loops({ of.loops[3] }, true, function()
-//|       pr.own_row(of.row)
-$(to)[h] = score_begin(p, scored, head, query, $(of.key), $(per));
-//|     end)
-//|   end
-//|   function pr.begin_four_of(x, from)
-//|     local of = layouts.wgmma.score
-//|     loops({ of.loops[2], of.loops[3] }, false, ("%s%s = fmaf(%s[h].x, (float)(%s), %s[h].y);"):format(x, of.at, from, of.column, from))
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.

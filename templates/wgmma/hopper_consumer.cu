@@ -236,16 +236,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
-//| if l.begins and pr.staged then
+//| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
     auto begin = [&](bool more, u32 idle) -> u32 {
       if (!more) return idle;
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
       return begin_at(smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
     };
-//| end
-//| if l.begins then
-    // Of a block whose scores began with what the program adds.
+    // Of a block whose scores began so.
     auto mask_begun = [&](int block) {
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);

@@ -46,18 +46,12 @@
 //| end
         wgmma_wait<0>(o);
         release_v();
-//| local begin = ""
-//| if l.begins and pr.staged then
-//|   begin = ", [&](int n) { begin_scores(s, n, next); }"
+//| if l.begins then
         const bool more = block - 1 > keys.last;
         const u32 next = begin(more, q_tile);
-//| elseif l.begins then
-//|   begin = ", [&](int n) { begin_scores(s, n, next); }"
-        float2 next[2];
-        begin_rows(next, p, scored, wg_row + warp_row + g, block - 2, t);
 //| end
-        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(begin));
-//| if l.begins and pr.staged then
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| if l.begins then
         if (more) release_stage();
 //| end
 //| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")

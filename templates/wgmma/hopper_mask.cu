@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.relative"
+//| needs "l.besides? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -25,20 +25,6 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
 //|   end
 }
-//|   if l.begins and not pr.staged then
-// Whether the scale has an inverse.
-__device__ __forceinline__ bool has_products(const Params &p) { return p.scale < 0x1p125f; }
-// What scores of a block begin with, in units of the product, of a thread's two rows; and the four at 4n.
-__device__ __forceinline__ void begin_rows(float2 (&from)[2], const Params &p, const ScoreTile &scored, int row, int block, int t) {
-  const float per = reciprocal(p.scale);
-//|     indented(2, pr.begin_row, "from", "per")
-  // Opaque: they are not computed again for each four.
-  asm volatile("" : "+f"(from[0].x), "+f"(from[0].y), "+f"(from[1].x), "+f"(from[1].y));
-}
-__device__ __forceinline__ void begin_scores(float (&s)[NS], int n, const float2 (&from)[2]) {
-//|     indented(2, pr.begin_four_of, "s", "from")
-}
-//|   end
 //|   if l.besides then
 // Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
 __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,

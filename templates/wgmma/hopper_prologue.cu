@@ -39,21 +39,13 @@
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
       mask($(at));
-//| local begin = ""
-//| if l.begins and pr.staged then
-//|   begin = ", [&](int n) { begin_scores(s, n, next); }"
+//| if l.begins then
       const bool second = block > keys.last;
       const u32 next = begin(second, q_tile);
-//| elseif l.begins then
-//|   begin = ", [&](int n) { begin_scores(s, n, next); }"
-      float2 next[2];
-      begin_rows(next, p, scored, wg_row + warp_row + g, block - 1, t);
 //| end
-      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(begin));
-//| if l.begins and pr.staged then
+      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| if l.begins then
       if (second) release_stage();
-//| elseif l.begins then
-      if (!has_products(p)) state[0].m = state[1].m = infinity();  // all rows are computed again
 //| end
 //| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
 //| if l.q_lent then

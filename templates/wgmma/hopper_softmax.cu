@@ -143,20 +143,20 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
 //|   if l.begins then
-// So does what the next block's scores begin with, by begin(n): always, since products that are added to registers of two ways would be
-// waited for one by one.
+// So do reads of what the next block's scores begin with, from `next` on: always, since products that are added to registers of two ways
+// would be waited for one by one.
 //|   end
-//|   local begin, begin_type = l.begins and ", begin" or "", l.begins and ", Begin begin" or ""
-template <bool RELATIVE, bool RESCALE$(l.begins and ", class Begin" or "")>
+//|   local next, next_type = l.begins and ", next" or "", l.begins and ", u32 next" or ""
+template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
-                                             const float (&shift)[2], float scale_log2$(begin_type)) {
+                                             const float (&shift)[2], float scale_log2$(next_type)) {
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
     exponentials<RELATIVE>(s, n, state, shift, scale_log2);
     a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
     a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 //|   if l.begins then
-    begin(n);
+    begin_scores(s, n, next);
 //|   end
     if constexpr (RESCALE)
 #pragma unroll
@@ -167,36 +167,30 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
   }
 }
 // P of a tile's first block.
-//|   if l.begins then
-template <class Begin>
-//|   end
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")$(begin_type)) {
+                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   first_maxima(s, state, $(pr.unit_log2));
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2$(begin));
+  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end
 }
 // P of a later block, after next_maxima() and the P V before.
-//|   if l.begins then
-template <class Begin>
-//|   end
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(begin_type)) {
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
   if (moved)
-    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(begin));
+    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
-    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(begin));
+    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end

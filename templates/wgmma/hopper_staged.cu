@@ -38,15 +38,6 @@ __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int byte
 __device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-// The same of what is read once: it makes room first in the L2, which K and V are to stay in.
-__device__ __forceinline__ u64 evict_first() {
-  u64 policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-__device__ __forceinline__ void cp_async_whole(u32 to, const void *from, u64 policy) {
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "l"(policy) : "memory");
-}
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -58,9 +49,6 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 __device__ __forceinline__ float in_products(const Params &p, float x) {
   return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
 }
-//| end
-
-//| if l.begins then
 // Where this thread reads what the scores of a block begin with, and the four at 4n.
 __device__ __forceinline__ u32 begin_at(u32 stage, int wg) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
@@ -104,31 +92,19 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|   end
   if (aligned) {
 //|   if of.by_row then
+    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
+    to += r * $(tile.pitch) + own * $(size);
 //|     if step then
     if (row + BR <= scored.sq && key + BC <= scored.sk) {
-//|       -- As many lanes side by side as a power of two goes into what is left of a row: few rows, lines of the cache, to an instruction.
-//|       -- Once: where there is an index for sequence and head.
-//|       local at, once = 0, of.rank == 4
-//|       while at < chunks do
-//|         local lanes = 32
-//|         while lanes > chunks - at do lanes = lanes // 2 end
-      {
-//|         if once then
-        const u64 policy = evict_first();
-//|         end
-        const int own = $(at * (16 // size)) + opaque(lane) % $(lanes) * $(16 // size), r = opaque(lane) / $(lanes);
-        const $(type) *from = first + own + r * $(step);
+      const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
-        for (int i = 0; i < BR; i += $(32 // lanes), from += $(32 // lanes) * $(step))
-          cp_async_whole(to + (r + i) * $(tile.pitch) + own * $(size), from$(once and ", policy" or ""));
-      }
-//|         at = at + lanes
-//|       end
+      for (int i = 0; i < BR; i += $(32 // abreast), from += $(32 // abreast) * $(step))
+#pragma unroll
+        for (int n = 0; n < $(chunks // abreast); n++)
+          cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
       return;
     }
 //|     end
-    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
-    to += r * $(tile.pitch) + own * $(size);
     ScoreTile here = scored;
     here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
