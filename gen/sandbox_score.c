@@ -76,6 +76,8 @@ typedef enum what {
     AHEAD_ROW,
     BEND,
     DISTANCE,
+    FAR_BELOW,
+    FAR_ABOVE,
     EXPONENT,
     MASK,
     MASK_MEMBERS,
@@ -92,11 +94,11 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",          "members",     "fill",         "pair",           "pair_ahead",
-                                          "ahead_row",        "bend",        "distance",     "exponent",       "mask",
-                                          "mask_members",     "mask_fill",   "mask_helpers", "mask_bounds",    "mask_ends",
-                                          "mask_class",       "mask_column", "mask_row",     "mask_plane_row", "mask_staged",
-                                          "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",      "members",    "fill",         "pair",         "pair_ahead",  "ahead_row", "bend",       "distance",    "far_below",
+    "far_above",    "exponent",   "mask",         "mask_members", "mask_fill",   "mask_helpers", "mask_bounds", "mask_ends", "mask_class",
+    "mask_column",  "mask_row",   "mask_plane_row", "mask_staged", "mask_fill_tables", "sink"
+};
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -126,6 +128,10 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         break;
     case DISTANCE:
         fa_score_kernel_distance(out, k);
+        break;
+    case FAR_BELOW:
+    case FAR_ABOVE:
+        fa_score_kernel_far(out, k, w == FAR_BELOW ? FA_SCORE_BELOW : FA_SCORE_ABOVE);
         break;
     case EXPONENT:
         fa_score_kernel_exponent(out, k, packed);
@@ -216,6 +222,8 @@ static int lines(lua_State *L)
         return luaL_error(L, "%s: %d of %d", words[w], n + 1, numbers);
     if (w == DISTANCE && k->of_distance < 0)
         return luaL_error(L, "the score program has no number of key - query");
+    if ((w == FAR_BELOW || w == FAR_ABOVE) && !k->far.has[w == FAR_BELOW ? FA_SCORE_BELOW : FA_SCORE_ABOVE])
+        return luaL_error(L, "the score program has no %s", words[w]);
     if (!has(of, w))
         return luaL_error(L, "the score program has no function for %s", words[w]);
     fa_text text = { 0 };
@@ -496,6 +504,19 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     if (k->of_distance >= 0) {
         lua_pushinteger(L, k->of_distance);
         lua_setfield(L, -2, "of_distance");
+        lua_pushboolean(L, k->far.has[FA_SCORE_BELOW]);
+        lua_setfield(L, -2, "has_far_below");
+        lua_pushboolean(L, k->far.has[FA_SCORE_ABOVE]);
+        lua_setfield(L, -2, "has_far_above");
+    }
+    const fa_score_range *core = k->pair >= 0 && k->unit >= 0 ? &k->ir.node[k->pair].range : NULL;
+    if (core && core->lo > -1e6 && core->hi < 1e6) {
+        lua_pushnumber(L, core->hi);
+        lua_setfield(L, -2, "most");
+    }
+    if (k->adds >= 0) {
+        lua_pushinteger(L, k->adds);
+        lua_setfield(L, -2, "adds");
     }
     lua_pushboolean(L, k->by_key_beside);
     lua_setfield(L, -2, "cuts_beside");

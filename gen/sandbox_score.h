@@ -15,6 +15,9 @@
  *   arrays                { { node =, operand =, rank =, bf16 =, wide =, diagonal =, by_row =, row_index = } } of lookups that may be
  *                         read before the product is there
  *   of_distance           the node of a number of key - query alone that is dear to compute; absent: there is none
+ *   has_far_below, has_far_above   whether it is one number from some distance on, on either side; absent without of_distance
+ *   most                  the largest that a printed score may be, where it has bounds and a unit; else absent
+ *   adds                  the node of that or of one of `arrays`, where the score is the scaled product and this number; else absent
  *   slopes                whether exponent() spares an instruction
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
@@ -23,8 +26,8 @@
  *   regs                  registers of a thread, about
  *   regs_ahead, regs_staged   the same of kernels that read ahead, or from shared memory
  *   helpers()             lines of CUDA: the functions that the others call, once in a kernel's text
- *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), exponent(packed), sink()   lines, as
- * gen/score/lines.h has them
+ *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), distance(), far_below(), far_above(),
+ * exponent(packed), sink()   lines, as gen/score/lines.h has them; far_below and far_above where there are such
  *   mask(packed), mask_members(packed), mask_fill(packed)   the same as gen/score/mask.h has them
  *   mask_helpers(), mask_bounds(), mask_class(), mask_fill_tables(), mask_ends()   the same as gen/score/print_tiles.h has them; ends of an
  * exact mask alone */

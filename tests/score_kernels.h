@@ -7,6 +7,7 @@
 #define CAP "cap = scalar(20)\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end\n"
 #define EXACT "cap = scalar(2)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define NEGATIVE "cap = scalar(-3)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
+#define HIGH "cap = scalar(60)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define ALIBI "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
@@ -26,6 +27,18 @@
     "  return (d > 0 and 16 or 0) + (abs(d) < 8 and abs(d) or far)\n"           \
     "end\n"                                                                     \
     "function score(s, b, h, i, j) return s + rel[h][bucket(j - i)] + bias[h][i][j] end\n"
+#define T5_DECODER                                                                      \
+    "rel = f32 'hq 32'\n"                                                               \
+    "function bucket(d)\n"                                                              \
+    "  local n = max(-d, 0)\n"                                                          \
+    "  return n < 16 and n or min(31, 16 + floor(log(max(n, 1) / 16) / log(8) * 16))\n" \
+    "end\n"                                                                             \
+    "function score(s, b, h, i, j) return s + rel[h][bucket(j - i - off)] end\n"
+#define ENDS /* numbers of key - query at fp32's ends, and beyond */               \
+    "function score(s, b, h, i, j)\n"                                              \
+    "  local x = floor(log(1.0 + abs(j - i)) * 5)\n"                               \
+    "  return s + (x % 4 == 0 and -2.2e38 or x % 4 == 1 and -huge or 0.125 * x)\n" \
+    "end\n"
 #define HEADS "t = f32 'hq'\nfunction score(s, b, h, i, j) return s * t[h] end\n"
 #define ROWS "t = f32 'sq'\nfunction score(s, b, h, i, j) return s * (1 + 0.25 * t[i]) - i end\n"
 #define KEYS "w = f32 'b sk'\nfunction score(s, b, h, i, j) return s + w[b][j] end\n"
@@ -111,10 +124,25 @@ static const score_kernel score_kernels[] = {
     { "wgmma_staged_wide", T5_BIAS, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_staged_far", T5_DECODER, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      true, 0, 0, 150, 330, 0, 0 },
+    { "wgmma_begins_vast", RELATIVE, "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 60, 100, 0x1p-130f, 0 },
+    { "wgmma_begins_ends", ENDS, "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=late,o_path=direct"),
+      true, 0, 0, 80, 120, 0, 0 },
+    { "wgmma_staged_far_sides", T5, "fp16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=direct"),
+      true, 0, 0, 150, 260, 0, 0 },
     { "wgmma_exact", EXACT, "bf16,d=64,mask=none",
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_high", HIGH, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      true, 0, 0, 150, 150, 60, 2e-3 },
     { "wgmma_negative", NEGATIVE, "bf16,d=64" CAUSAL,
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 2, 0 },

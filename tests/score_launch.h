@@ -14,7 +14,7 @@ typedef struct score_kernel {
     bool hopper;
     int hq, hkv;      /* 0, 0: drawn */
     int sq, sk;       /* at most; sequences of lengths of their own are as long */
-    float q_scale;    /* of Q's numbers; 0: 1 */
+    float q_scale;    /* of Q's numbers; 0: 1; beyond 1e9 or below 1e-9 the scale is as much less or more */
     double tolerance; /* beside what the type has, of O and LSE */
 } score_kernel;
 
@@ -33,6 +33,11 @@ typedef struct score_launch {
     fa_args args;
     fa_score_value value[FA_SCORE_OPERANDS_MAX];
 } score_launch;
+
+static inline bool score_is_scaled(const score_kernel *k)
+{
+    return k->q_scale > 1e9f || (k->q_scale != 0 && k->q_scale < 1e-9f);
+}
 
 #define SCORE_OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
@@ -207,7 +212,7 @@ static inline void score_draw(fa_context *ctx, score_launch *l, const score_kern
     l->left = l->problem.mask == FA_MASK_WINDOW ? (int)score_below(&state, l->sk) : -1;
     l->diagonal = cut ? FA_BOTTOM_RIGHT : (int)score_below(&state, 3);
     l->offset = l->diagonal == FA_OFFSET ? (int)score_below(&state, 60) - 20 : 0;
-    l->scale = (float)(1 / sqrt(l->d));
+    l->scale = (float)(1 / sqrt(l->d) / (score_is_scaled(k) ? k->q_scale : 1));
     if (lengths)
         score_lengths(ctx, l, &state);
     else
@@ -301,7 +306,7 @@ static inline double score_worst(score_launch *l, char *where, size_t n)
     bool *hidden = calloc((size_t)l->sk + 1, 1);
     double worst = 0, *s = malloc((size_t)l->sk * sizeof *s + 8), *o = malloc((size_t)l->d * sizeof *o);
     double tolerance = of_type[l->problem.dtype] + l->kernel->tolerance, lse_tolerance = 2e-4 + l->kernel->tolerance;
-    lse_tolerance += 4e-7 * fmax(l->kernel->q_scale, 1); /* sums of products so large */
+    lse_tolerance += 4e-7 * fmax(score_is_scaled(l->kernel) ? 1 : l->kernel->q_scale, 1); /* sums of products so large */
     where[0] = 0;
     for (int b = 0; b < l->b; b++) {
         int sq = l->first_q ? l->first_q[b + 1] - l->first_q[b] : l->sq, sk = l->first_q ? l->length_k[b] : l->sk;

@@ -1,5 +1,6 @@
 /* What is proven of score programs: intervals hold what a pair has, derivatives are the quotients of differences. */
 #include "gen/score/derive.h"
+#include "gen/score/far.h"
 #include "gen/score/normal.h"
 #include "score_programs.h"
 #include "score_world.h"
@@ -276,6 +277,60 @@ Test(score_ir, cores_and_factors)
         cr_assert(fa_score_normal_of(&p->ir, p->ir.root[FA_SCORE_ROOT_SCORE], &n));
         cr_assert_eq(p->ir.node[n.core].op, rows[k].core, "%s: the core is %s", rows[k].score, fa_score_op_word(p->ir.node[n.core].op));
         cr_assert_eq(fa_score_normal_rises(&p->ir, &n), rows[k].rises, "%s", rows[k].score);
+        fa_program_free(p);
+    }
+}
+
+/* Bounds are of key - query - off. */
+Test(score_ir, far_from_the_diagonal_functions_of_the_distance_are_one_number)
+{
+    static const struct {
+        const char *score;
+        bool below, above;
+        int low, high;
+    } rows[] = {
+        { "t[h][max(min(j - i - off, 9), -7)]", true, true, -7, 9 },
+        { "t[h][max(min(i - j + off, 9), -7) + 7]", true, true, -9, 7 },
+        { "t[h][min(abs(j - i - off), 12)]", true, true, -12, 12 },
+        { "t[h][max(-(j - i - off), 0)]", false, true, 0, 0 },
+        { "t[h][j - i - off < -20 and 3 or max(i - j + off, -5)]", true, true, -21, 5 },
+        { "t[h][min(16 + floor(log(max(i + off - j, 1) / 16) / log(8) * 16), 31)]", true, true, -113, -1 },
+        { "1.0 * min((j - i - off) // 2, 9)", false, true, 0, 18 },
+        { "1.0 * min(j - i - off, 9) + 1.0 * max(j - i + off, 4)", false, false, 0, 0 },
+        { "1.0 * min(j - i - off, 9) * max(j - i, 4)", false, false, 0, 0 },
+        { "log(1.0 + abs(j - i - off))", false, false, 0, 0 },
+        { "1.0 * min(j - off, 9)", false, false, 0, 0 },
+    };
+    static double value[FA_SCORE_ROOM];
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[200];
+        fa_program *p;
+        score_world w;
+        uint64_t state = k;
+        snprintf(text, sizeof text, "t = f32 'hq 40'\nfunction score(s, b, h, i, j) return %s + 0 * t[0][0] end", rows[k].score);
+        OK(fa_program_read(&p, "score", text, strlen(text)));
+        int root = p->ir.root[FA_SCORE_ROOT_SCORE];
+        fa_score_far far = fa_score_far_of(&p->ir, root);
+        cr_expect_eq(far.has[FA_SCORE_BELOW], rows[k].below, "%s: below", rows[k].score);
+        cr_expect_eq(far.has[FA_SCORE_ABOVE], rows[k].above, "%s: above", rows[k].score);
+        score_world_draw(&w, &p->ir, &state);
+        w.data.off = 3;
+        for (int side = 0; side < FA_SCORE_SIDES; side++) {
+            if (!far.has[side])
+                continue;
+            fa_score_pair at = { 0, 1, 0, 0, 0 };
+            fa_score_eval(&p->ir, p->ir.n - 1, &w.data, &at, value);
+            double base = far.negative ? -value[far.base] : value[far.base];
+            int bound = (int)(far.at[side] - base) - 3;
+            cr_expect_eq(bound, side == FA_SCORE_BELOW ? rows[k].low : rows[k].high, "%s: %d", rows[k].score, bound);
+            at.i = 5000;
+            at.j = at.i + 3 + bound;
+            double one = fa_score_eval(&p->ir, root, &w.data, &at, value);
+            for (int n = 0; n < 200; n++) {
+                at.j = at.i + 3 + bound + (side == FA_SCORE_BELOW ? -n : n);
+                cr_expect_eq(fa_score_eval(&p->ir, root, &w.data, &at, value), one, "%s: %d", rows[k].score, n);
+            }
+        }
         fa_program_free(p);
     }
 }

@@ -10,6 +10,43 @@ static void run(bool hopper)
     score_table_run(score_kernels, SCORE_KERNELS, hopper, full() ? 1 : 2, full() ? 50 : 5, getenv("FAGEN_SCORE_KERNEL"));
 }
 
+/* Rows whose maximum stays have P up to 2^96: with V of such numbers sums become infinite, and these rows are computed again. */
+Test(score_kernels, sums_beyond_fp32_are_computed_again, .timeout = 120)
+{
+    const score_kernel *k = score_kernels;
+    void *workspace;
+    fa_gen *gen;
+    char where[200];
+    score_launch l;
+    while (strcmp(k->name, "wgmma_high") != 0)
+        k++;
+    scratch_make();
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    fa_context *ctx = test_hopper_context(getenv("FAGEN_TEMPLATE_DIR"), scratch, 3);
+    SCORE_OK(fa_gen_open(&gen, NULL));
+    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
+    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        score_draw(ctx, &l, k, seed);
+        size_t n = (size_t)l.total_k * (size_t)l.hkv * (size_t)l.d;
+        for (size_t i = 0; i < n; i++)
+            l.v[i] *= 0x1p80f;
+        SCORE_OK(fa_free(ctx, (void *)l.args.v.ptr));
+        l.args.v.ptr = score_tensor(ctx, &l, l.v, n);
+        SCORE_OK(score_run(ctx, gen, workspace, &l));
+        for (size_t i = 0; i < n; i++)
+            l.v[i] *= 0x1p-80f;
+        for (size_t i = 0; i < (size_t)l.total_q * (size_t)l.hq * (size_t)l.d; i++)
+            l.o[i] *= 0x1p-80f;
+        double worst = score_worst(&l, where, sizeof where);
+        cr_expect_leq(worst, 1, "%d: %.3g: %s", (int)seed, worst, where);
+        score_close(ctx, &l);
+    }
+    fa_gen_close(gen);
+    fa_destroy(ctx);
+    scratch_remove();
+}
+
 Test(score_kernels, compute_the_programs_scores, .timeout = 600)
 {
     run(false);

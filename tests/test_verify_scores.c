@@ -251,3 +251,41 @@ Test(verify_scores, nan_of_an_operand_stays_with_its_row)
                 cr_expect_eq(isnan(o[(i * 2 + h) * D + c]) != 0, i == 5 && h == 1, "query %d, head %d", i, h);
     fa_destroy(s.ctx);
 }
+
+/* Kernels of Hopper copy rows of an array with an element for each pair, where they can. */
+Test(verify_scores, rows_that_cannot_be_copied_are_told)
+{
+    enum { ROWS = 1024, HEADS = 16, BYTES = 1 << 22 };
+    static const struct {
+        int64_t row, key;
+        int offset;
+        const char *told; /* NULL: nothing */
+    } arrays[] = {
+        { ROWS, 1, 0, NULL },
+        { ROWS + 8, 1, 16, NULL },
+        { ROWS + 4, 1, 0,
+          "\nscore      x: rows begin at multiples of 8 bytes, so that each element is read by itself; accepted for copies: 16\n" },
+        { ROWS, 1, 2, "\nscore      x: rows begin at multiples of 2 bytes," },
+        { 1, ROWS, 0, "\nscore      x: keys are 1024 elements apart, so that each is read by itself; accepted for copies: 1\n" },
+    };
+    fa_context *ctx = test_hopper_context(NULL, "", 132);
+    fa_args a = FA_ARGS_INIT;
+    fa_score_value x = FA_SCORE_VALUE_INIT;
+    void *at[5];
+    fa_score *bias;
+    for (int i = 0; i < 5; i++)
+        OK(fa_alloc(ctx, &at[i], BYTES));
+    OK(fa_score_create(ctx, "x = bf16 'sq sk' function score(s, b, h, i, j) return s + x[i][j] end", &bias));
+    a.dtype = FA_BF16, a.d = 64, a.b = 1, a.hq = a.hkv = HEADS, a.sq = a.sk = ROWS;
+    a.q.ptr = at[0], a.k.ptr = at[1], a.v.ptr = at[2], a.o.ptr = at[3];
+    a.score = bias, a.score_values = &x, a.score_value_count = 1;
+    x.extent[0] = x.extent[1] = ROWS;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        char text[8192];
+        x.ptr = (char *)at[4] + arrays[i].offset;
+        x.stride[0] = arrays[i].row, x.stride[1] = arrays[i].key;
+        OK(fa_explain(ctx, NULL, &a, text, sizeof text));
+        cr_expect(arrays[i].told ? strstr(text, arrays[i].told) != NULL : !strstr(text, "score      x:"), "%zu: %s", i, text);
+    }
+    fa_destroy(ctx);
+}

@@ -49,8 +49,10 @@ static void find_ahead(fa_score_kernel *k)
     bool reached[FA_SCORE_ROOM] = { false }, apart[FA_SCORE_ROOM] = { false };
     fa_score_ir_reach(ir, k->pair, reached);
     k->of_distance = fa_score_distance_in(ir, k->pair);
-    if (k->of_distance >= 0)
+    if (k->of_distance >= 0) {
         fa_score_ir_reach(ir, k->of_distance, apart);
+        k->far = fa_score_far_of(ir, k->of_distance);
+    }
     for (int i = 0; i <= k->pair; i++) {
         const fa_score_node a = ir->node[i];
         if (!reached[i] || !fa_score_is_lookup_by_key(&a))
@@ -78,12 +80,23 @@ static void find_ahead(fa_score_kernel *k)
     }
 }
 
+/* What is added to the scaled product, where that is a number which is read ahead. */
+static int find_added(const fa_score_kernel *k, const fa_score_normal *n)
+{
+    const fa_score_ir *ir = &k->ir;
+    bool added = k->unit < 0 && ir->node[n->core].op == FA_SCORE_S && fa_score_is_value(ir, n->factor, 1);
+    for (int i = 0; i < k->aheads; i++)
+        if (added && n->offset == k->ahead[i])
+            return n->offset;
+    return added && k->of_distance >= 0 && n->offset == k->of_distance ? n->offset : -1;
+}
+
 bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
 {
     fa_score_normal n;
     fa_score_lines_costs costs;
     int score = ir->root[FA_SCORE_ROOT_SCORE];
-    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
+    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .adds = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
     out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
     out->differentiable = true;
@@ -96,6 +109,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         out->unit = -1;
     }
     find_ahead(out);
+    out->adds = find_added(out, &n);
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_PAIR))
         return false;
     out->issue = costs.issue;

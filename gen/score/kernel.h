@@ -6,6 +6,7 @@
  * integers none is converted for each pair. */
 #ifndef FA_GEN_SCORE_KERNEL_H
 #define FA_GEN_SCORE_KERNEL_H
+#include "far.h"
 #include "ir.h"
 
 #define FA_SCORE_AHEAD_MAX 2
@@ -15,6 +16,7 @@ typedef struct fa_score_kernel {
     int pair;           /* what is printed of a pair; -1: scores are the scaled products */
     int unit;           /* of it, above 0; -1: 1 */
     int sink;           /* -1: there is none */
+    int adds;           /* the score is the scaled product and this number, `ahead` or of_distance; -1: it is otherwise */
     bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */
     bool along;         /* where it slopes: of query and key only key - query tells */
     bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
@@ -25,6 +27,7 @@ typedef struct fa_score_kernel {
     bool by_row[FA_SCORE_AHEAD_MAX];       /* the pair of another query and the same key reads another */
     int row_index[FA_SCORE_AHEAD_MAX];     /* which index goes up by one with the query, where no other depends on it; -1: none */
     int of_distance;                       /* a number of key - query alone that is dear to compute; -1: there is none */
+    fa_score_far far;                      /* where it no longer changes */
     bool of_off;                           /* pair or sink reads the diagonal's offset */
     double issue;                          /* instructions of a pair, about, beside those of a score without a program */
     double issue_ahead;                    /* the same of kernels that read arrays ahead, and compute of_distance once for each distance */

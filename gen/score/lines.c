@@ -403,6 +403,18 @@ void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k)
     fa_text_str(out, ";\n");
 }
 
+void fa_score_kernel_far(fa_text *out, const fa_score_kernel *k, fa_score_side side)
+{
+    fa_score_printer printer = {
+        .ir = &k->ir,
+        .words = { "t.b", "t.h", "0", "0", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+    };
+    fa_score_print_variables(out, &printer, k->far.base, ~0, "  ");
+    fa_text_fmt(out, "  return %d %s ", k->far.at[side], k->far.negative ? "+" : "-");
+    fa_score_print_value(out, &printer, k->far.base);
+    fa_text_str(out, ";\n");
+}
+
 void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n)
 {
     fa_score_printer printer = {

@@ -36,6 +36,8 @@ void fa_score_kernel_reads(fa_text *out, const fa_score_kernel *k, const fa_scor
 
 /* Lines of a function with p, t and distance, key - query, that returns k->of_distance. Rows are of one head. */
 void fa_score_kernel_distance(fa_text *out, const fa_score_kernel *k);
+/* Lines of a function with p and t that returns the distance up to which, or from which on, that is one number. Where k->far.has[side]. */
+void fa_score_kernel_far(fa_text *out, const fa_score_kernel *k, fa_score_side side);
 
 /* The same of a function that has the values of the lookups k->ahead as well, a7 of node 7; where rows are of one head, k->of_distance,
  * too.

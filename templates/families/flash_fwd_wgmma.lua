@@ -77,7 +77,8 @@ local function departures(last)
 end
 
 -- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
-local function buffers(p, c, packed)
+-- stages: of arrays of a score program.
+local function buffers(p, c, packed, stages)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v }
@@ -85,9 +86,9 @@ local function buffers(p, c, packed)
   l.v = l.k + c.stages_k * c.bc * boxes * row
   l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
   if not packed and staged.wanted(p) then -- arrays of a score program
-    l.staged = staged.places(p, c)
+    l.staged = staged.places(p, c, stages)
     l.staged.at = l.bytes
-    l.bytes = l.bytes + l.staged.stages * l.staged.bytes
+    l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
   end
   if not packed and mask_places.wanted(p, c) then -- what its mask reads
     l.masks = mask_places.of(p, c)
@@ -98,8 +99,8 @@ local function buffers(p, c, packed)
 end
 
 -- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
-local function places(p, c)
-  local l = buffers(p, c, c.parts)
+local function places(p, c, stages)
+  local l = buffers(p, c, c.parts, stages)
   l.wgs = c.br // 64
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
@@ -412,6 +413,10 @@ return masked {
 
   layout = function(p, c, a)
     local l = places(p, c)
+    for stages = staged.least + 1, l.staged and #l.staged.tiles == 0 and staged.most or 0 do -- more of lines where there is room
+      local more = places(p, c, stages)
+      if more.bytes <= shared_memory(a, c) then l = more end
+    end
     l.tma = true
     l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
     l.persistent = c.grid > 0
@@ -426,6 +431,11 @@ return masked {
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
     l.relative = c.rescale == 3
+    -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
+    -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
+    local adds = l.relative and l.staged and #l.staged.tiles == 0 and #l.staged.lines == 1 and p.score.adds == l.staged.lines[1].node
+    l.besides = adds and l.staged.far
+    l.begins = adds and not l.staged.far and l.interleaved
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -437,6 +447,9 @@ return masked {
       l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
       l.joined = l.joined_k or l.joined_v
     end
+    -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
+    local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and p.score and not p.score.has_sink
+    l.most = l.relative and plain and p.score.most
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)

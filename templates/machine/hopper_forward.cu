@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.joined? l.o_regs"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.joined? l.o_regs"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
@@ -120,6 +120,16 @@ __device__ __forceinline__ void wgmma_fence(float (&o)[$(NO)], u32 (&a)[$(NS // 
       :
       : "memory");
 }
+//| if l.begins then
+__device__ __forceinline__ void wgmma_fence(float (&s)[$(NS)], float (&o)[$(NO)], u32 (&a)[$(NS // 2)]) {
+  asm volatile("wgmma.fence.sync.aligned;"
+      : $(operands(NS, '"+f"(s[#])')),
+        $(operands(NO, '"+f"(o[#])')),
+        $(operands(NS // 2, '"+r"(a[#])'))
+      :
+      : "memory");
+}
+//| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until at most N groups are under way. The registers are operands so that no use of them moves across.
 template <int N>

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.pack? l.row_ends? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.besides? l.pack? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -148,6 +148,19 @@ __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *sco
 __device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
 //|       print_lines(program.distance())
 }
+//|       local far = l.staged and l.staged.far or {}
+//|       if far.below then
+// Up to this key - query, that is one number.
+__device__ __forceinline__ int score_far_below(const Params &p, const ScoreTile &t) {
+//|         print_lines(program.far_below())
+}
+//|       end
+//|       if far.above then
+// From this key - query on.
+__device__ __forceinline__ int score_far_above(const Params &p, const ScoreTile &t) {
+//|         print_lines(program.far_above())
+}
+//|       end
 //|     end
 //|     if ahead ~= "" then
 // The score of a pair of which that is there.
@@ -244,10 +257,43 @@ $(x)$(of.at) = $(call);
 //|       end
 //|     end)
 //|   end
+//|   -- Where a thread reads a line.
+//|   local function begin_line(line, stage, row)
+//|     local n = line.node
+// From the distance of the first key and the thread's second row on.
+const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
+const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+//|   end
+//|   -- Where a thread reads what scores of a block begin with, and what four of x are then.
+//|   function pr.begin_at(stage, row)
+//|     begin_line(l.staged.lines[1], stage, row)
+return from$(l.staged.lines[1].node);
+//|   end
+//|   function pr.begin_four(x, n, from)
+const float2 above = load_shared_float2($(from) + $(n) * 32), here = load_shared_float2($(from) + $(n) * 32 + 32);
+$(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
+//|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
-//|   function pr.apply_staged(x, stage, row)
+//|   -- beside: what all have in common is told there.
+//|   function pr.apply_staged(x, stage, row, beside)
 //|     local of, arguments = layouts.wgmma.score, {}
+//|     if l.staged.far then
+const u32 far = $(stage) + $(l.staged.far.at);
+if (load_shared(far) != 0) {  // one number for all pairs
+//|       if beside then
+  $(beside) = load_shared_float(far + 4) * 1.44269504088896341f;
+  return true;
+//|       else
+  const float value = load_shared_float(far + 4);
+//|         indented(2, loops, of.loops, true, function()
+//|           pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
+//|         end)
+  return;
+//|       end
+}
+//|     end
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
 //|       if tile.of.wide then
@@ -262,11 +308,9 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %
 //|     end
 //|     for _, line in ipairs(l.staged.lines) do
 //|       local n = line.node
-// From the distance of the first key and the thread's second row on.
-const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
-const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
+//|       begin_line(line, stage, row)
 float2 before$(n) = load_shared_float2(from$(n));
-//|       arguments[n] = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|       arguments[n] = (l.begins and "p.scale * (e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y)" or "e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
 //|     end
 //|     local ahead = ""
 //|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end

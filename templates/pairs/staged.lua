@@ -1,11 +1,14 @@
--- staged: where arrays of a score program lie that a warp of the producer brings into shared memory, for each block of keys one of two
+-- staged: where arrays of a score program lie that a warp of the producer brings into shared memory, for each block of keys one of a few
 -- stages. A tile: the elements of a block's pairs, or of its keys alone. A line: what depends on key - query alone, for each of their
--- distances, once from an even place on and once from an odd one, so that two keys side by side are one read of any row.
+-- distances, once from an even place on and once from an odd one, so that two keys side by side are one read of any row. far: a block
+-- whose pairs all have one number of key - query has that number alone, where nothing else is staged.
 
-local STAGES, PAD = 2, 16 -- bytes by which rows are apart, so that eight of them lie in different banks
+local edges = include "pairs/edges.lua"
+
+local LEAST, MOST, PAD = 2, 4, 16 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
 local none = {}
 
-local staged = { stages = STAGES }
+local staged = { least = LEAST, most = MOST }
 
 -- Whether a kernel that can does so, of rows of one head. Under a program's mask, which blocks are walked is not known to that warp.
 function staged.wanted(p)
@@ -13,9 +16,10 @@ function staged.wanted(p)
 end
 
 -- Tiles { of =, at =, bytes =, pitch = }, in the order of the program's arrays, and lines { of =, node =, at = }: at is in a stage; copy:
--- bytes of one of a line's copies. bytes: of a stage.
-function staged.places(p, c)
-  local l = { tiles = {}, lines = {}, bytes = 0, stages = STAGES }
+-- bytes of one of a line's copies. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
+-- bytes: of a stage.
+function staged.places(p, c, stages)
+  local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST }
   l.copy = ((c.br + c.bc + 2 + 31) // 32 * 32 + 16) * 4
   for _, of in ipairs(p.score.arrays) do
     if of.diagonal then
@@ -31,8 +35,12 @@ function staged.places(p, c)
   if p.score.of_distance then
     l.lines[#l.lines + 1] = { node = p.score.of_distance, at = l.bytes }
     l.bytes = l.bytes + 2 * l.copy
+    if #l.tiles == 0 and #l.lines == 1 and (p.score.has_far_below or p.score.has_far_above and not edges.cuts_right(p)) then
+      l.far = { at = l.bytes, below = p.score.has_far_below, above = p.score.has_far_above and not edges.cuts_right(p) }
+      l.bytes = l.bytes + 16
+    end
   end
-  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows both stages lies in patterns of 1024 bytes
+  l.bytes = (l.bytes + 127) // 128 * 128
   return l
 end
 

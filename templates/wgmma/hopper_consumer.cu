@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -256,6 +256,30 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if pr.staged then
       release_stage();
 //| end
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| if l.besides then
+    // Of a later block: what all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
+    auto mask_beside = [&](int block, float &unit_log2, float &beside) {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      unit_log2 = $(pr.unit_log2);
+      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, beside))
+        unit_log2 = p.scale_log2;
+      release_stage();
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| if l.begins then
+    // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
+    auto begin = [&](bool more, u32 idle) -> u32 {
+      if (!more) return idle;
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return begin_at(smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+    };
+    // Of a block whose scores began so.
+    auto mask_begun = [&](int block) {
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };

@@ -1,7 +1,8 @@
-//| needs "l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
+//| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.scans then
       while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
@@ -15,8 +16,13 @@
 //| if l.pingpong_products then
         pingpong_wait(wg);
 //| end
+//| if l.begins then
+        wgmma_fence(s, o, a);
+        issue_scores_onto(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| else
         wgmma_fence(o, a);
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| end
         wgmma_commit();
         mbarrier_wait(v_full(smem, v.at), v.parity);
         wgmma_fence();
@@ -28,15 +34,25 @@
 //| indented(8, pr.reading, "read(" .. next .. ");")
         wgmma_wait<1>(s);
         release_k();
-        $(l.relative and pr.slopes and "exponents" or "mask")($(next));
+//| if l.besides then
+        float unit_log2, beside;
+//| end
+        $(l.besides and "mask_beside" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", unit_log2, beside" or ""));
 //| if l.interleaved then
-        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
+        const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
-        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+        const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);
         release_v();
-        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+//| if l.begins then
+        const bool more = block - 1 > keys.last;
+        const u32 next = begin(more, q_tile);
+//| end
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| if l.begins then
+        if (more) release_stage();
+//| end
 //| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
       }

@@ -1,4 +1,4 @@
-//| needs "l.relative"
+//| needs "l.besides? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -33,6 +33,17 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
 //|   end
 }
+//|   if l.besides then
+// Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
+__device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
+                                                   u32 stage, int wg, float &beside) {
+  constexpr bool CUT = false;  // nothing is looked up by the key
+  const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+  beside = 0.f;
+//|     indented(2, pr.apply_staged, "s", "stage", "tile_row", "beside")
+  return false;
+}
+//|   end
 //|   if l.relative and pr.slopes then
 // Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,

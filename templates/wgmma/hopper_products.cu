@@ -1,7 +1,7 @@
-//| needs "l.joined? l.pingpong"
+//| needs "l.begins? l.joined? l.pingpong"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
-// Issues S = Q K^T.
-__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
+//| local function issue_scores(name, first)
+__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
 //| if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
 //| else
@@ -12,11 +12,18 @@ __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)
-      wgmma_scores_first(s, qa, kb);
+      $(first)(s, qa, kb);
     else
       wgmma_scores(s, qa, kb);
   }
 }
+//| end
+// Issues S = Q K^T.
+//| issue_scores("issue_scores", "wgmma_scores_first")
+//| if l.begins then
+// Issues S += Q K^T.
+//| issue_scores("issue_scores_onto", "wgmma_scores")
+//| end
 // Issues O += P V.
 __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {
 //| if l.joined then

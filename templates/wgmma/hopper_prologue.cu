@@ -1,4 +1,4 @@
-//| needs "l.ahead l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| needs "l.ahead l.begins? l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -39,7 +39,14 @@
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
       mask($(at));
-      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+//| if l.begins then
+      const bool second = block > keys.last;
+      const u32 next = begin(second, q_tile);
+//| end
+      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| if l.begins then
+      if (second) release_stage();
+//| end
 //| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
 //| if l.q_lent then
       if (owed) return_q();

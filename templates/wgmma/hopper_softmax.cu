@@ -1,9 +1,13 @@
-//| needs "c.exp c.rescale l.interleaved l.pingpong_softmax l.relative"
+//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.most? l.pingpong_softmax l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
+//| if l.most then
+// P, and with it sums, may be as large where m stays. What is infinite then is computed again.
+constexpr float HIGHEST = 96.f;
+//| end
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
@@ -24,9 +28,24 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // Returns whether O must be multiplied by keep: uniform in the warp.
 //|   if pr.slopes then
 // They are there already.
+//|   elseif l.besides then
+// beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
+//|   if l.besides then
+  const float less[2] = {shift[0] - beside, shift[1] - beside};
+//|   end
+//|   if l.most then
+  // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
+  const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
+  const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
+  if (__all_sync(~0u, stays[0] & stays[1])) {
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
+    return false;
+  }
+//|   end
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -34,8 +53,8 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
 //|   if not pr.slopes then
-      x = $(pr.exponent("x", "scale_log2", "shift[h]"));
-      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
+      x = $(pr.exponent("x", "scale_log2", l.besides and "less[h]" or "shift[h]"));
+      y = $(pr.exponent("y", "scale_log2", l.besides and "less[h]" or "shift[h]"));
 //|   end
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
@@ -52,7 +71,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       // Else whether a row's m moves follows from its own scores alone. One far above stays, and one far below has nothing to keep. Where m
       // moves by so much that exponents have lost 2^-11 and more, it goes far above: that row is computed again.
       const bool none = state[h].m < -FAR && rise != -infinity();
-      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
+      const bool moves = none || ($(l.most and "!stays[h] && " or "")state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
       float m = shift[h] + rise;
       if (moves && fabsf(rise) > 16384.f) m = m < -FAR ? fmaxf(m, state[h].m) : 2 * FAR;
       const float step = m - shift[h];
@@ -126,14 +145,22 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
+//|   if l.begins then
+// So do reads of what the next block's scores begin with, from `next` on: always, since products that are added to registers of two ways
+// would be waited for one by one.
+//|   end
+//|   local next, next_type = l.begins and ", next" or "", l.begins and ", u32 next" or ""
 template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
-                                             const float (&shift)[2], float scale_log2) {
+                                             const float (&shift)[2], float scale_log2$(next_type)) {
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
     exponentials<RELATIVE>(s, n, state, shift, scale_log2);
     a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
     a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
+//|   if l.begins then
+    begin_scores(s, n, next);
+//|   end
     if constexpr (RESCALE)
 #pragma unroll
       for (int i = 0; i < (NO + NS / 4 - 1) / (NS / 4); i++) {  // a constant count: else o may end up in local memory
@@ -144,13 +171,13 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
 }
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   first_maxima(s, state, $(pr.unit_log2));
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end
@@ -158,15 +185,15 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    const float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
   if (moved)
-    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2);
+    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
-    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2);
+    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end
@@ -180,8 +207,8 @@ __device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const bool moved = next_maxima(s, state, keep, scale_log2);
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
+  const bool moved = next_maxima(s, state, keep, scale_log2$(l.besides and ", beside" or ""));
   const float shift[2] = $(next_shift);
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<$(l.relative)>(s, n, state, shift, scale_log2);

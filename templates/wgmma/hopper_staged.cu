@@ -1,4 +1,4 @@
-//| needs "c.bc l.persistent l.staged"
+//| needs "c.bc l.begins? l.persistent l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -18,6 +18,13 @@ __device__ __forceinline__ float2 load_shared_float2(u32 from) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
   return x;
 }
+//| if l.staged.far then
+__device__ __forceinline__ float load_shared_float(u32 from) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+  return x;
+}
+//| end
 //| if #l.staged.tiles > 0 then
 // Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
@@ -34,6 +41,21 @@ __device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+//| end
+
+//| if l.begins then
+// A number in units of the product. Rows whose maximum is none there, or far, are computed again: all where there are no such units.
+__device__ __forceinline__ float in_products(const Params &p, float x) {
+  return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
+}
+// Where this thread reads what the scores of a block begin with, and the four at 4n.
+__device__ __forceinline__ u32 begin_at(u32 stage, int wg) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//|   indented(2, pr.begin_at, "stage", "tile_row")
+}
+__device__ __forceinline__ void begin_scores(float (&s)[NS], int n, u32 from) {
+//|   indented(2, pr.begin_four, "s", "n", "from")
 }
 //| end
 
@@ -133,18 +155,33 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 }
 //| end
 
+//| local far = l.staged.far
+//| local function in_units(x) return l.begins and ("in_products(p, %s)"):format(x) or x end
+//| if far then
+// Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.
+__device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored, int row, int key) {
+//|   if far.below then
+  if (key + BC - 1 - row <= score_far_below(p, scored)) return -1;
+//|   end
+//|   if far.above then
+  if (key - (row + BR - 1) >= score_far_above(p, scored)) return 1;
+//|   end
+  return 0;
+}
+//| end
+
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
 __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 //| if l.persistent then
-  u32 walked = 0;  // tiles, and blocks in the lowest two bits: of each every other one is in the same slot, or stage
+  u32 walked = 0;  // tiles, every other one in the same slot, and, in the lowest three bits, blocks up to twice the stages
   auto tiles = [&] {
     TileQueue queue;
-    const u32 n = opaque(walked) / 4;
+    const u32 n = opaque(walked) / 8;
     queue.slot.at = n % 2, queue.slot.parity = n / 2 % 2;
     return queue;
   };
 //| else
-  u32 walked = 0;
+  u32 walked = 0;  // blocks, up to twice the stages
   TileQueue queue;
   auto tiles = [&]() -> TileQueue & { return queue; };
 //| end
@@ -153,35 +190,47 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
   while (tiles().next(p, smem, tile)) {
 #pragma unroll 1
     for (int block = tiles().keys(p, smem, 0).loaded_hi; block >= tiles().keys(p, smem, 0).loaded_lo; block--) {
-      const u32 at = opaque(walked) % 2;
+      const u32 turn = opaque(walked) % 8, at = turn % STAGES_SCORE;
       const Tile where = tiles().again(p, smem);
       const Sequence sequence = sequence_of(p, where.batch);
       const ScoreTile scored = score_tile(p, sequence, where.head);
 //| if #l.staged.lines > 0 then
-      // A block has BC distances that the one before, which lies in the other stage, had not.
+      // A block has BC distances that the one before, which lies in the stage before, had not.
       const int lane = opaque((int)threadIdx.x) % 32, distance = block * BC - (where.row + BR - 1) + lane;
 //|   for _, line in ipairs(l.staged.lines) do
       float x$(line.node)[(BC + 31) / 32];
+//|   if far then
+      const int side = far_side(p, scored, where.row, block * BC);
+      if (side != 0)
+//|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
+        x$(line.node)[0] = line$(line.node)(p, scored, $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
+      else
+//|   end
 #pragma unroll
       for (int i = 0; i < (BC + 31) / 32; i++) x$(line.node)[i] = line$(line.node)(p, scored, distance + 32 * i);
 //|   end
 //| end
-      mbarrier_wait(score_empty(smem, at), walked / 2 % 2 ^ 1);
+      mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| for _, tile in ipairs(l.staged.tiles) do
       stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
 //| end
+//| if far then
+      if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
+//| end
 //| for _, line in ipairs(l.staged.lines) do
-      {
+//|   local first = "block == tiles().keys(p, smem, 0).loaded_hi"
+//|   if far and far.above then first = first .. " || far_side(p, scored, where.row, block * BC + BC) != 0" end
+      $(far and "if (side == 0) " or ""){
         const u32 to = stage + $(line.at);
-        if (block == tiles().keys(p, smem, 0).loaded_hi) {
+        if ($(first)) {
 #pragma unroll 1
           for (int i = lane; i < BR; i += 32) {
-            const u32 x = __float_as_int(line$(line.node)(p, scored, distance - lane + BC + i));
+            const u32 x = __float_as_int($(in_units(("line%d(p, scored, distance - lane + BC + i)"):format(line.node))));
             store_shared(to + (BC + i) * 4, x), store_shared(to + LINE + (BC + i + 1) * 4, x);
           }
         } else {
-          const u32 before = smem + SMEM_SCORE + (at ^ 1) * SCORE_STAGE + $(line.at);
+          const u32 before = smem + SMEM_SCORE + (at + STAGES_SCORE - 1) % STAGES_SCORE * SCORE_STAGE + $(line.at);
 #pragma unroll 1
           for (int i = lane * 16; i < BR * 4; i += 512) {
             store_shared(to + BC * 4 + i, load_shared_x4(before + i));
@@ -192,7 +241,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 #pragma unroll
         for (int i = 0; i < (BC + 31) / 32; i++)
           if (32 * i + lane < BC) {
-            const u32 x = __float_as_int(x$(line.node)[i]);
+            const u32 x = __float_as_int($(in_units(("x%d[i]"):format(line.node))));
             store_shared(to + (32 * i + lane) * 4, x), store_shared(to + LINE + (32 * i + lane + 1) * 4, x);
           }
       }
@@ -202,11 +251,11 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
 //| end
       __syncwarp();
       if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
-      walked = walked / 4 * 4 + (walked + 1) % 4;
+      walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }
 //| if l.persistent then
     tiles().done(smem, true);
-    walked += 4;
+    walked += 8;
 //| end
   }
 }

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.pack?"
+//| needs "c.o_path c.rescale l.most? l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type, z_of = pr.has_sink and ", float z" or "", pr.has_sink and ", z" or ""
@@ -36,7 +36,13 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
-//| if pr.cuts_right then
+//| if l.most then
+    int top = 0;  // sums that are infinite, or no number, may be so for P far above 1
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++)
+      top = max(max(top, __float_as_int(o[4 * n + 2 * h]) & 0x7fffffff), __float_as_int(o[4 * n + 2 * h + 1]) & 0x7fffffff);
+    if ((top >= 0x7f800000 || !(state[h].l < infinity())) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+//| elseif pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
@@ -131,7 +137,13 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| if late then
 // Whether one of this thread's rows may be such: of rows that see no key, too.
 __device__ __forceinline__ bool maybe_again(const RowState (&state)[2], const float (&o)[NO], float scale_log2) {
-//|   if pr.cuts_right then
+//|   if l.most then
+  int top = 0;  // as rows_again() looks for them
+#pragma unroll
+  for (int n = 0; n < NO / 2; n++)
+    top = max(max(top, __float_as_int(o[2 * n]) & 0x7fffffff), __float_as_int(o[2 * n + 1]) & 0x7fffffff);
+  if (top >= 0x7f800000 || !(state[0].l < infinity()) || !(state[1].l < infinity())) return true;
+//|   elseif pr.cuts_right then
   int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
   for (int n = 0; n < NO / 2; n++) top = max(max(top, __float_as_int(o[2 * n])), __float_as_int(o[2 * n + 1]));
