@@ -21,7 +21,7 @@ const char *const fa_extent_shapes[FA_EXTENT_COUNT] = {
 
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
 {
-    bool pages = p->features & FA_FEATURE_PAGES && p->page > 0;
+    bool pages = p->features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) && p->page > 0;
     int64_t table = pages ? p->sk / p->page + (p->sk % p->page != 0) : 0, parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 1;
     return (fa_sizes){ .of = {
                            [FA_EXTENT_B] = p->b,
@@ -50,6 +50,9 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_MEMBERS] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_BATCH_PARTS] = p->b * parts,
                            [FA_EXTENT_RNG] = p->features & FA_FEATURE_DROPOUT ? 2 : 0,
+                           [FA_EXTENT_ANGLES] = p->rotary_dim ? p->sk : 0,
+                           [FA_EXTENT_ROTARY] = p->rotary_dim,
+                           [FA_EXTENT_COUNTER] = 1,
                        } };
 }
 

@@ -33,7 +33,10 @@
     X(MEMBERS, "members", "members", "query heads of a group: all of them, or as many as are done at a time")            \
     X(SLICED, "sliced", "sliced", "1 where a group is done in several slices of its members, else 0")                    \
     X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch after the other's") \
-    X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")
+    X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")                                   \
+    X(ANGLES, "angles", "rotary_positions", "positions that there are cosines and sines of")                             \
+    X(ROTARY, "rotary", "rotary_dim", "elements of a row that are rotated")                                              \
+    X(COUNTER, "one", "1", "1")
 
 typedef enum fa_extent {
 #define X(name, word, shape, text) FA_EXTENT_##name,

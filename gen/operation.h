@@ -15,7 +15,11 @@ typedef enum fa_type_rule {
     FA_TYPE_GRAD,   /* fa_problem.grad_dtype */
     FA_TYPE_F32,
     FA_TYPE_I32,
-    FA_TYPE_U64
+    FA_TYPE_U64,
+    FA_TYPE_V,     /* fa_problem.v_dtype, or where that is 0 as FA_TYPE_KV */
+    FA_TYPE_ANGLE, /* fa_problem.cos_sin_dtype */
+    FA_TYPE_I64,
+    FA_TYPE_POSITION /* integers of 4 bytes, or 8 with FA_FEATURE_POSITIONS64 */
 } fa_type_rule;
 
 /* What cases, and tensors to measure on, hold in an input that no other operation computes. */
@@ -23,7 +27,9 @@ typedef enum fa_drawn {
     FA_DRAWN_NORMAL,    /* N(0, 1) */
     FA_DRAWN_FACTOR,    /* above 0, about 1: exp(N(0, 1) / 4) */
     FA_DRAWN_SEQUENCES, /* integers that say where sequences lie, and that some calls have (fa_ragged) */
-    FA_DRAWN_STATE      /* seed and offset of random numbers (fa_dropout) */
+    FA_DRAWN_STATE,     /* seed and offset of random numbers (fa_dropout) */
+    FA_DRAWN_SLOTS,     /* places in a cache of pages (fa_slots_draw) */
+    FA_DRAWN_POSITIONS  /* of rows, among those that there are angles of (fa_positions_draw) */
 } fa_drawn;
 
 /* Every operand of fagen.h by the name of its field: a number beside its place in an operation. */
@@ -127,7 +133,6 @@ int fa_operand_slot(const fa_operation *op, fa_operand_id id);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */
-/* Its matrix products, in units of the forward operation's two; at least 1. */
 double fa_operation_passes(int32_t op);
 /* Its name in capital letters, as people read of it: "Q". Returns buf. */
 #define FA_OPERAND_TITLE 24

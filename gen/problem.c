@@ -17,6 +17,9 @@ static int natural_align(const fa_problem *p)
 {
     unsigned bytes = (unsigned)fa_dtype_bytes(p->dtype);
     unsigned rows = (unsigned)p->d * bytes | (unsigned)p->dv * bytes | (unsigned)(p->dv * fa_dtype_bytes(p->o_dtype)) | 16;
+    unsigned keys = p->kv_dtype ? (unsigned)(p->d * fa_dtype_bytes(p->kv_dtype)) : 0;
+    unsigned values = p->v_dtype ? (unsigned)(p->dv * fa_dtype_bytes(p->v_dtype)) : 0;
+    rows |= keys | values;
     return (int)(rows & -rows);
 }
 
@@ -26,6 +29,71 @@ static void settle_merge(fa_problem *p)
     p->dtype = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     p->o_dtype = p->o_dtype == FA_TF32 ? FA_F32 : p->o_dtype;
     p->d = p->dv;
+}
+
+/* A type of memory: fp32 for TF32. */
+static int32_t stored(int32_t dtype)
+{
+    return dtype == FA_TF32 ? FA_F32 : dtype;
+}
+
+static fa_status check_cache_type(const char *name, int32_t dtype)
+{
+    if (!dtype || fa_dtype_bytes(dtype))
+        return FA_OK;
+    return fa_fail(FA_INVALID, "problem: %s is %d; accepted with op=append: 0, fp16 (1), bf16 (2), fp32 (4)", name, dtype);
+}
+
+static fa_status check_rotary(fa_problem *p)
+{
+    bool pairs = p->features & FA_FEATURE_ROTARY_PAIRS;
+    if (p->rotary_dim < 0 || p->rotary_dim % 2 || p->rotary_dim > p->d)
+        return fa_fail(FA_INVALID,
+                       "problem: rotary_dim is %d; accepted with d=%d: an even number from 2 to %d, or 0 where nothing is rotated",
+                       p->rotary_dim, p->d, p->d / 2 * 2);
+    p->features |= p->rotary_dim ? FA_FEATURE_ROTARY : 0;
+    if (p->features & FA_FEATURE_ROTARY && !p->rotary_dim)
+        return fa_fail(FA_INVALID, "problem: features has rotary and rotary_dim is 0; accepted: both or neither");
+    if (!p->rotary_dim && (p->cos_sin_dtype || pairs || p->features & FA_FEATURE_POSITIONS))
+        return fa_fail(FA_INVALID, "problem: rotary_dim is 0 and %s; accepted with it: nothing that is said of rotation",
+                       p->cos_sin_dtype ? "cos_sin_dtype is set"
+                       : pairs          ? "features has rotary-pairs"
+                                        : "features has positions");
+    if (p->features & FA_FEATURE_POSITIONS64 && !(p->features & FA_FEATURE_POSITIONS))
+        return fa_fail(FA_INVALID, "problem: features has positions64 and no positions; accepted: positions+positions64");
+    if (p->rotary_dim && p->cos_sin_dtype != FA_F32 && p->cos_sin_dtype != FA_F16 && p->cos_sin_dtype != FA_BF16)
+        return fa_fail(FA_INVALID, "problem: cos_sin_dtype is %d; accepted with rotary_dim=%d: fp16 (1), bf16 (2), fp32 (4)",
+                       p->cos_sin_dtype, p->rotary_dim);
+    return FA_OK;
+}
+
+static fa_status check_hadamard(const fa_problem *p)
+{
+    const struct {
+        int32_t feature, of;
+        const char *name, *dim;
+    } rows[] = { { FA_FEATURE_HADAMARD_K, p->d, "hadamard-k", "d" }, { FA_FEATURE_HADAMARD_V, p->dv, "hadamard-v", "dv" } };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (p->features & rows[i].feature && rows[i].of & (rows[i].of - 1))
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d and features has %s; accepted with it: a power of two", rows[i].dim,
+                           rows[i].of, rows[i].name);
+    return FA_OK;
+}
+
+/* An append multiplies nothing either; the cache may have types of its own. */
+static fa_status settle_append(fa_problem *p)
+{
+    p->dtype = stored(p->dtype);
+    if (p->o_dtype && stored(p->o_dtype) != p->dtype)
+        return fa_fail(FA_INVALID, "problem: o_dtype is %d (%s); accepted with op=append: 0", p->o_dtype, fa_dtype_name(p->o_dtype));
+    p->o_dtype = p->dtype;
+    fa_status st = check_cache_type("kv_dtype", p->kv_dtype);
+    if (st == FA_OK)
+        st = check_cache_type("v_dtype", p->v_dtype);
+    int32_t k = stored(p->kv_dtype ? p->kv_dtype : p->dtype), v = stored(p->v_dtype ? p->v_dtype : k);
+    p->kv_dtype = k == p->dtype ? 0 : k;
+    p->v_dtype = v == k ? 0 : v;
+    return st;
 }
 
 /* Gradients have the type of the inputs, or fp32. */
@@ -42,6 +110,16 @@ static fa_status settle_gradients(fa_problem *p)
                    fa_dtype_name(p->dtype), fa_dtype_name(p->dtype));
 }
 
+/* Bytes of an element of the narrowest type that rows have. */
+static int narrowest(const fa_problem *p, bool narrows)
+{
+    const int32_t dtypes[] = { narrows ? p->o_dtype : p->dtype, p->kv_dtype, p->v_dtype };
+    int least = fa_dtype_bytes(dtypes[0]);
+    for (size_t i = 1; i < COUNT(dtypes) && p->op == FA_APPEND; i++)
+        least = dtypes[i] && fa_dtype_bytes(dtypes[i]) < least ? fa_dtype_bytes(dtypes[i]) : least;
+    return least;
+}
+
 static fa_status check_kernel(fa_problem *p)
 {
     if (!fa_dtype_bytes(p->dtype))
@@ -50,7 +128,7 @@ static fa_status check_kernel(fa_problem *p)
         p->dv = p->d;
     if (p->op == FA_MERGE)
         settle_merge(p);
-    fa_status st = p->op == FA_BACKWARD ? settle_gradients(p) : FA_OK;
+    fa_status st = p->op == FA_BACKWARD ? settle_gradients(p) : p->op == FA_APPEND ? settle_append(p) : FA_OK;
     if (st != FA_OK)
         return st;
     const struct {
@@ -71,7 +149,7 @@ static fa_status check_kernel(fa_problem *p)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
                        "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
                        fa_dtype_name(p->dtype), fa_dtype_name(own));
-    int most = natural_align(p), least = fa_dtype_bytes(narrows ? p->o_dtype : p->dtype);
+    int most = natural_align(p), least = narrowest(p, narrows);
     if (!p->align)
         p->align = most;
     if (p->align < least || p->align > most || (p->align & (p->align - 1)))
@@ -86,17 +164,20 @@ static fa_status check_later(const fa_problem *p)
     static const struct {
         int field;
         const char *what;
+        bool append; /* FA_APPEND has it */
     } rows[] = {
-        { FA_FIELD_q_dtype, "Q in another type than the products" },
-        { FA_FIELD_v_dtype, "V in another type than K" },
-        { FA_FIELD_q_scale_by, "scales of Q" },
-        { FA_FIELD_k_scale_by, "scales of K" },
-        { FA_FIELD_v_scale_by, "scales of V" },
-        { FA_FIELD_o_scale_by, "scales of O" },
+        { FA_FIELD_q_dtype, "Q in another type than the products", false },
+        { FA_FIELD_v_dtype, "V in another type than K", true },
+        { FA_FIELD_q_scale_by, "scales of Q", false },
+        { FA_FIELD_k_scale_by, "scales of K", false },
+        { FA_FIELD_v_scale_by, "scales of V", false },
+        { FA_FIELD_o_scale_by, "scales of O", false },
+        { FA_FIELD_rotary_dim, "rotation beside attention", true },
+        { FA_FIELD_cos_sin_dtype, "rotation beside attention", true },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
-        if (fa_problem_get(p, f))
+        if (fa_problem_get(p, f) && !(rows[i].append && p->op == FA_APPEND))
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
                            fa_problem_get(p, f), rows[i].what);
     }
@@ -152,7 +233,7 @@ static fa_status check_score_grads(const fa_problem *p, const fa_program *progra
 static fa_status check_score(const fa_problem *p)
 {
     bool feature = p->features & FA_FEATURE_SCORE, named = p->score_id0 || p->score_id1 || p->score_id2 || p->score_id3;
-    if (named && p->op == FA_MERGE)
+    if (named && (p->op == FA_MERGE || p->op == FA_APPEND))
         return fa_fail(FA_UNSUPPORTED,
                        "problem: score_id0 is %d: a score program, which this version does not compute with op=%s; accepted: 0",
                        p->score_id0, fa_op_name(p->op));
@@ -175,12 +256,9 @@ static fa_status check_built(const fa_problem *p)
     char text[96], takes[96];
     const fa_operation *op = fa_operation_find(p->op);
     if (!op)
-        return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
-    if (!op->n)
-        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward, backward, merge",
-                       op->name);
-    if (p->op == FA_MERGE && p->mask != FA_MASK_NONE)
-        return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=merge: none", fa_mask_name(p->mask));
+        return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2), append (3)", p->op);
+    if ((p->op == FA_MERGE || p->op == FA_APPEND) && p->mask != FA_MASK_NONE)
+        return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=%s: none", fa_mask_name(p->mask), op->name);
     const fa_problem_field *features = &fa_problem_fields[FA_FIELD_features];
     if (p->features && !op->features)
         return fa_fail(FA_INVALID, "problem: features is %s; accepted with op=%s: none",
@@ -198,14 +276,19 @@ static fa_status check_built(const fa_problem *p)
                        "where in the batch a sequence lies");
     if (p->page < 0 || p->page > FA_PAGE_MAX || p->page & (p->page - 1))
         return fa_fail(FA_INVALID, "problem: page is %d; accepted: a power of two from 1 to %d, or 0 without pages", p->page, FA_PAGE_MAX);
-    if (!p->page != !(p->features & FA_FEATURE_PAGES))
-        return fa_fail(FA_INVALID, "problem: page is %d and features %s pages; accepted: both or neither", p->page,
-                       p->page ? "has no" : "has");
+    if (p->features & FA_FEATURE_PAGES && p->features & FA_FEATURE_SLOTS)
+        return fa_fail(FA_INVALID, "problem: features has pages and slots; accepted: one of them");
+    bool slots = p->features & FA_FEATURE_SLOTS;
+    if (!p->page != !(p->features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS)))
+        return fa_fail(FA_INVALID, "problem: page is %d and features %s %s; accepted: both or neither", p->page, p->page ? "has no" : "has",
+                       slots ? "slots" : "pages");
     if (p->grad_dtype && p->op != FA_BACKWARD)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
-    if (p->kv_dtype)
+    if (p->kv_dtype && p->op != FA_APPEND)
         return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     fa_status st = check_later(p);
+    if (st == FA_OK && p->op == FA_APPEND)
+        st = check_hadamard(p);
     return st == FA_OK ? check_score(p) : st;
 }
 
@@ -238,6 +321,8 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
     memcpy(&p, in, in->size < sizeof p ? in->size : sizeof p);
     p.size = sizeof p;
     fa_status st = check_kernel(&p);
+    if (st == FA_OK && p.op == FA_APPEND)
+        st = check_rotary(&p);
     if (st == FA_OK)
         st = check_built(&p);
     if (st == FA_OK)
@@ -261,7 +346,7 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
         break;
     case FA_FIELD_OP:
         if (!fa_op_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
+            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge, append", in->value);
         break;
     case FA_FIELD_FEATURES:
         return fa_features_parse(out, in->value)

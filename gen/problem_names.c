@@ -25,7 +25,14 @@ static const struct {
     X(ORIGINS, "origins")                 \
     X(ACCUMULATE, "accumulate")           \
     X(V_IN_K, "v-in-k")                   \
-    X(V_COLUMNS, "v-columns")
+    X(V_COLUMNS, "v-columns")             \
+    X(SLOTS, "slots")                     \
+    X(POSITIONS, "positions")             \
+    X(POSITIONS64, "positions64")         \
+    X(ROTARY_PAIRS, "rotary-pairs")       \
+    X(HADAMARD_K, "hadamard-k")           \
+    X(HADAMARD_V, "hadamard-v")           \
+    X(ROTARY, "rotary")
 
 static const struct {
     int32_t bit;

@@ -45,6 +45,8 @@ static const char *type_of(const fa_operand *o)
         return o->output ? "int *" : "const int *";
     if (o->type == FA_TYPE_U64)
         return o->output ? "u64 *" : "const u64 *";
+    if (o->type == FA_TYPE_I64)
+        return o->output ? "long long *" : "const long long *";
     return o->output ? "void *" : "const void *";
 }
 
@@ -166,6 +168,19 @@ int fa_value_operand(const fa_operation *op, const char *name)
                 return i;
     }
     return -1;
+}
+
+bool fa_value_present(const fa_operation *op, const fa_problem *p, const char *name)
+{
+    bool listed = false, present = false;
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        bool brings = o->values && is_listed(o->values, name);
+        listed = listed || brings;
+        present = present || (brings && fa_operand_present(o, p));
+    }
+    int i = fa_value_operand(op, name);
+    return listed ? present : i < 0 || fa_operand_present(&op->operand[i], p);
 }
 
 static void add_name(char *out, const char *name, const char *suffix)

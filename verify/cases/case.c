@@ -1,11 +1,13 @@
 /* case: one launch in full, decided by one integer. */
 #include "case.h"
+#include "append_class.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/score/known.h"
 #include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
+#include "view.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +47,8 @@ static void make_kernel(fa_case *c, const fa_operation *op, uint64_t number)
         p.grad_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;
         p.features = fa_random_below(&r, 4) ? 0 : FA_FEATURE_DETERMINISTIC;
     }
+    if (op->op == FA_APPEND)
+        fa_append_draw(&p, &r);
     fa_problem_normalize(out, &p);
     if (align && align >= fa_dtype_bytes(p.dtype) && align < out->align)
         out->align = align;
@@ -89,22 +93,6 @@ static void make_shape(fa_problem *p, fa_random *r)
     }
 }
 
-static int32_t pick_window(fa_random *r, int32_t sk)
-{
-    int32_t kind = fa_random_below(r, 6);
-    return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
-}
-
-void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right)
-{
-    c->window_left = pick_window(r, c->problem.sk);
-    c->window_right = pick_window(r, c->problem.sk);
-    int32_t diagonal = fa_random_below(r, 10);
-    c->diagonal = diagonal < bottom_right ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
-    c->offset = fa_random_within(r, -c->problem.sq - 5, c->problem.sk + 5);
-    c->scale = fa_random_below(r, 4) ? 0 : (float)(fa_random_unit(r) / sqrt(c->problem.d));
-}
-
 /* Whether its rows are keys: then it may be broadcast, and rows that no query sees may hold anything. */
 static bool has_keys(const fa_operand *o)
 {
@@ -138,8 +126,14 @@ void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed)
     fa_random r = { fa_random_mix(seed) };
     *c = (fa_case){ .seed = seed, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
     uint64_t number = seed < FA_CASE_FREE ? fa_random_next(&r) % FA_CASE_KERNELS : fa_random_next(&r);
-    c->kernel = (uint32_t)number;
     make_kernel(c, op, number);
+    if (op->op == FA_APPEND) {
+        const fa_problem class = c->problem;
+        fa_case_make_class(c, &class, fa_random_below(&r, 2) ? FA_CASE_MANY : FA_CASE_FEW, seed);
+        c->kernel = (uint32_t)number;
+        return;
+    }
+    c->kernel = (uint32_t)number;
     make_shape(&c->problem, &r);
     fa_case_make_view(c, &r, 7);
     make_layouts(c, op, &r);

@@ -2,6 +2,7 @@
  */
 #include "case.h"
 #include "verify/operands/random.h"
+#include "view.h"
 #include <math.h>
 
 #define WORK_MOST 4e6 /* multiply-adds of one product with rows of a group padded to 16, so that a case is quick on the simulator */
@@ -91,6 +92,8 @@ static void make_ragged(fa_case *c, fa_random *r)
     h->seed = fa_random_next(r);
     h->forms = PICK(r, q);
     h->forms |= pages ? FA_FORM_SEQLENS_K | FA_FORM_PAGES : PICK(r, k);
+    if (c->problem.features & FA_FEATURE_SLOTS)
+        h->forms &= ~FA_FORM_CU_K;
     h->forms = h->forms ? h->forms : FA_FORM_SEQLENS_K;
     h->q = PICK(r, spread_q);
     h->k = PICK(r, spread_k);

@@ -6,6 +6,7 @@
 #include "random.h"
 #include "runtime/args/lengths.h"
 #include "sim/sim.h"
+#include "slots.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,8 @@ static bool is_asked_for(const fa_tensors *t, const fa_operand *o, bool optional
         return false;
     if (o->drawn == FA_DRAWN_SEQUENCES)
         return fa_operand_address(o, &t->ragged.args) != NULL;
+    if (o->output && o->type == FA_TYPE_U64) /* which is added to */
+        return false;
     return !o->optional || optional || (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES);
 }
 
@@ -56,7 +59,8 @@ static fa_status lay(fa_tensors *t, bool optional)
     fa_sizes sizes = fa_sizes_of(p, 0);
     char title[FA_OPERAND_TITLE];
     fa_lengths_sizes(&sizes, &t->ragged.args);
-    fa_ragged_apply(&t->ragged, &t->args);
+    if (t->ragged.args.size)
+        fa_ragged_apply(&t->ragged, &t->args);
     for (int group = 0; group < 3; group++) {
         for (int i = 0; i < t->op->n; i++) {
             const fa_operand *o = &t->op->operand[i];
@@ -206,6 +210,10 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
                                                     : NULL;
     for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++)
         fa_number_store(host + k * bytes, value(user, i, k), dtype);
+    if (host && drawn == FA_DRAWN_SLOTS)
+        fa_slots_deal((int64_t *)(void *)host, (int64_t)n, t->args.pages, t->args.page_size);
+    if (host && drawn == FA_DRAWN_POSITIONS)
+        fa_positions_draw(host, (int64_t)n, (int32_t)bytes, t->args.rotary_positions, false, 1);
     if (host && given) /* other integers stay 0 */
         memcpy(host, given, n * bytes);
     if (!host)
