@@ -127,7 +127,13 @@ typedef enum fa_dtype {
     FA_F16 = 1,  /* IEEE half, fp32 accumulation */
     FA_BF16 = 2, /* bfloat16, fp32 accumulation */
     FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
-    FA_F32 = 4   /* fp32 in memory, multiplied as fp32 on the FMA units */
+    FA_F32 = 4,  /* fp32 in memory, multiplied as fp32 on the FMA units */
+    /* Of K and V alone, kv_dtype and v_dtype; docs/lowbits.md has them to the bit: */
+    FA_E4M3 = 5, /* 8-bit floating point, 4 bits of exponent, no infinity */
+    FA_E5M2 = 6, /* 8-bit floating point, 5 bits of exponent */
+    FA_S8 = 7,   /* integers of 8 bits */
+    FA_Q8_0 = 8, /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
+    FA_Q4_0 = 9  /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
 } fa_dtype;
 
 typedef enum fa_mask {
