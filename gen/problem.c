@@ -2,11 +2,13 @@
 #include "problem.h"
 #include "error.h"
 #include "fields.h"
+#include "format.h"
 #include "model.h"
 #include "operation.h"
 #include "score/known.h"
 #include "score/reads.h"
 #include "text.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,8 @@ static int natural_align(const fa_problem *p)
 {
     unsigned bytes = (unsigned)fa_dtype_bytes(p->dtype);
     unsigned rows = (unsigned)p->d * bytes | (unsigned)p->dv * bytes | (unsigned)(p->dv * fa_dtype_bytes(p->o_dtype)) | 16;
+    if (p->kv_dtype)
+        rows |= (unsigned)fa_format_bytes(fa_format_k(p), p->d) | (unsigned)fa_format_bytes(fa_format_v(p), p->dv);
     return (int)(rows & -rows);
 }
 
@@ -42,6 +46,70 @@ static fa_status settle_gradients(fa_problem *p)
                    fa_dtype_name(p->dtype), fa_dtype_name(p->dtype));
 }
 
+/* "e4m3 (5), e5m2 (6), ..." */
+static const char *formats_text(char *buf, size_t n)
+{
+    const fa_format *f;
+    size_t at = 0;
+    for (size_t i = 0; (f = fa_format_row(i)) && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s (%d)", i ? ", " : "", f->name, f->dtype);
+    return buf;
+}
+
+/* K and V of few bits: a type that is another one's is 0. */
+static fa_status settle_low_bits(fa_problem *p)
+{
+    char accepted[160];
+    bool few = p->op == FA_FORWARD && (p->dtype == FA_F16 || p->dtype == FA_BF16);
+    p->kv_dtype = p->kv_dtype == p->dtype ? 0 : p->kv_dtype;
+    p->v_dtype = p->v_dtype == (p->kv_dtype ? p->kv_dtype : p->dtype) ? 0 : p->v_dtype;
+    const struct {
+        const char *field;
+        int32_t dtype, width;
+    } types[] = { { "kv_dtype", p->kv_dtype, p->d }, { "v_dtype", p->v_dtype, p->dv } };
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const fa_format *f = fa_format_of(types[i].dtype);
+        if (types[i].dtype && (!f || !few || !p->kv_dtype))
+            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
+                           types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype),
+                           i ? "K" : "Q", few && (p->kv_dtype || !i) ? ", or " : "",
+                           few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+    }
+    if (!p->kv_dtype)
+        return FA_OK;
+    const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
+    for (int i = 0; i < 2; i++) {
+        int32_t width = i ? p->dv : p->d, unit = of[i]->block > 8 ? of[i]->block : 8;
+        if (width % unit)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: a multiple of %d", i ? "dv" : "d", width, i ? "V" : "K",
+                           of[i]->name, unit);
+    }
+    return FA_OK;
+}
+
+/* Of K and V alone, and of those whose format has none of its own. */
+static fa_status check_scales(const fa_problem *p)
+{
+    const struct {
+        const char *field, *tensor;
+        int32_t by;
+        const fa_format *format;
+    } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) }, { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) } };
+    for (size_t i = 0; i < COUNT(scales); i++) {
+        int32_t by = scales[i].by;
+        if (by && !scales[i].format)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
+                           fa_dtype_name(p->dtype));
+        if (by < 0 || by > FA_SCALE_TOKEN)
+            return fa_fail(by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)", scales[i].field, by);
+        if (by && scales[i].format->scale_dtype)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",
+                           scales[i].field, by, scales[i].tensor, scales[i].format->name);
+    }
+    return FA_OK;
+}
+
 static fa_status check_kernel(fa_problem *p)
 {
     if (!fa_dtype_bytes(p->dtype))
@@ -63,6 +131,11 @@ static fa_status check_kernel(fa_problem *p)
                            FA_MAX_HEAD_DIM);
     if (p->mask < FA_MASK_NONE || p->mask > FA_MASK_WINDOW)
         return fa_fail(FA_INVALID, "problem: mask is %d; accepted: none (0), causal (1), window (2)", p->mask);
+    st = settle_low_bits(p);
+    if (st == FA_OK)
+        st = check_scales(p);
+    if (st != FA_OK)
+        return st;
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     if (!p->o_dtype || p->o_dtype == p->dtype)
         p->o_dtype = own;
@@ -88,10 +161,7 @@ static fa_status check_later(const fa_problem *p)
         const char *what;
     } rows[] = {
         { FA_FIELD_q_dtype, "Q in another type than the products" },
-        { FA_FIELD_v_dtype, "V in another type than K" },
         { FA_FIELD_q_scale_by, "scales of Q" },
-        { FA_FIELD_k_scale_by, "scales of K" },
-        { FA_FIELD_v_scale_by, "scales of V" },
         { FA_FIELD_o_scale_by, "scales of O" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -203,8 +273,6 @@ static fa_status check_built(const fa_problem *p)
                        p->page ? "has no" : "has");
     if (p->grad_dtype && p->op != FA_BACKWARD)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
-    if (p->kv_dtype)
-        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     fa_status st = check_later(p);
     return st == FA_OK ? check_score(p) : st;
 }
@@ -253,7 +321,10 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
     switch (f->kind) {
     case FA_FIELD_DTYPE:
         if (!fa_dtype_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", f->word, in->value);
+            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32%s", f->word, in->value,
+                           f->at == offsetof(fa_problem, kv_dtype) || f->at == offsetof(fa_problem, v_dtype)
+                               ? ", or a format of docs/lowbits.md"
+                               : "");
         break;
     case FA_FIELD_MASK:
         if (!fa_mask_parse(&v, in->value))
@@ -331,4 +402,12 @@ void fa_problem_fill_shape(fa_problem *p)
         p->hkv = p->hq;
         p->sk = p->sq;
     }
+}
+
+int64_t fa_problem_key_bytes(const fa_problem *p)
+{
+    if (!p->kv_dtype)
+        return (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);
+    return fa_format_bytes(fa_format_k(p), p->d) + fa_format_bytes(fa_format_v(p), p->dv) + scales;
 }

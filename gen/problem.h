@@ -10,6 +10,7 @@
 
 const char *fa_dtype_name(int dtype);         /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
 bool fa_dtype_parse(int *out, const char *s); /* also half, float16, bfloat16, float32 */
+int64_t fa_problem_key_bytes(const fa_problem *p); /* of a key's rows of K and V in one head */
 int fa_dtype_bytes(int dtype);                /* 2 or 4; 0 for anything else */
 const char *fa_mask_name(int mask);           /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
