@@ -31,6 +31,15 @@ typedef struct fa_format {
 
 const fa_format *fa_format_of(int32_t dtype); /* NULL: it is none of few bits */
 const fa_format *fa_format_row(size_t i);     /* NULL after the last */
+/* Of K, of V of a problem; NULL: they are of its dtype. */
+static inline const fa_format *fa_format_k(const fa_problem *p)
+{
+    return fa_format_of(p->kv_dtype);
+}
+static inline const fa_format *fa_format_v(const fa_problem *p)
+{
+    return fa_format_of(p->v_dtype ? p->v_dtype : p->kv_dtype);
+}
 const fa_unpack *fa_format_unpack(const fa_format *f, int32_t cc);
 
 static inline int32_t fa_format_codes(const fa_format *f)

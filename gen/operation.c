@@ -1,5 +1,6 @@
 /* operation: the table of operations and operands, and its look-ups. */
 #include "operation.h"
+#include "format.h"
 #include "model.h"
 #include "problem.h"
 #include <stdio.h>
@@ -16,6 +17,9 @@
 #define LIST(n) .rank = 1, .extent = { E(n) }
 #define TYPE(rule) .type = FA_TYPE_##rule
 #define AT(field) offsetof(fa_args, field)
+#define SCALES_OF(x, batch, rows)                                                                                 \
+    .rank = 3, .extent = { E(batch), E(rows), E(HKV) }, TYPE(F32), .strides_at = offsetof(fa_args, x##_scale.sb), \
+    .class_at = offsetof(fa_problem, x##_scale_by), .drawn = FA_DRAWN_FACTOR
 #define LENGTHS_OF(n) LIST(n), TYPE(I32), .drawn = FA_DRAWN_SEQUENCES, .feature = FA_FEATURE_LENGTHS, .asks = true
 
 /* An operation's rows, and how many there are. */
@@ -162,14 +166,14 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
         return p->dtype;
     case FA_TYPE_KV:
         return p->kv_dtype ? p->kv_dtype : p->dtype;
+    case FA_TYPE_V:
+        return p->v_dtype ? p->v_dtype : p->kv_dtype ? p->kv_dtype : p->dtype;
     case FA_TYPE_OUTPUT:
         return p->o_dtype;
     case FA_TYPE_GRAD:
         return p->grad_dtype;
     case FA_TYPE_F32:
         return FA_F32;
-    case FA_TYPE_V:
-        return p->v_dtype ? p->v_dtype : p->kv_dtype ? p->kv_dtype : p->dtype;
     case FA_TYPE_ANGLE:
         return p->cos_sin_dtype;
     case FA_TYPE_I32:
@@ -183,6 +187,9 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
 {
+    const fa_format *f = fa_format_of(fa_operand_dtype(o, p));
+    if (f)
+        return f->block_bytes;
     switch (o->type) {
     case FA_TYPE_I32:
         return 4;
@@ -285,6 +292,10 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
+    a.k_scale.by = p->k_scale_by, a.k_scale.dtype = p->k_scale_by ? FA_F32 : 0;
+    a.v_scale.by = p->v_scale_by, a.v_scale.dtype = p->v_scale_by ? FA_F32 : 0;
+    a.k_scale_out.by = p->k_scale_out_by, a.k_scale_out.dtype = p->k_scale_out_by ? FA_F32 : 0;
+    a.v_scale_out.by = p->v_scale_out_by, a.v_scale_out.dtype = p->v_scale_out_by ? FA_F32 : 0;
 #define NO_SCALE (fa_scale) FA_SCALE_INIT
 #define NO_TENSOR (fa_tensor) FA_TENSOR_INIT
 #define FIELD(field, what, operations, typical) a.field = typical;

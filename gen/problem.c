@@ -2,24 +2,31 @@
 #include "problem.h"
 #include "error.h"
 #include "fields.h"
+#include "format.h"
 #include "model.h"
 #include "operation.h"
 #include "score/known.h"
 #include "score/reads.h"
 #include "text.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* Bytes of a row of the cache; 0: it has the type of the others. */
+static int64_t cache_bytes(int32_t dtype, int32_t n)
+{
+    const fa_format *f = fa_format_of(dtype);
+    return f ? fa_format_bytes(f, n) : (int64_t)n * fa_dtype_bytes(dtype);
+}
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
 {
     unsigned bytes = (unsigned)fa_dtype_bytes(p->dtype);
     unsigned rows = (unsigned)p->d * bytes | (unsigned)p->dv * bytes | (unsigned)(p->dv * fa_dtype_bytes(p->o_dtype)) | 16;
-    unsigned keys = p->kv_dtype ? (unsigned)(p->d * fa_dtype_bytes(p->kv_dtype)) : 0;
-    unsigned values = p->v_dtype ? (unsigned)(p->dv * fa_dtype_bytes(p->v_dtype)) : 0;
-    rows |= keys | values;
+    rows |= (unsigned)cache_bytes(p->kv_dtype, p->d) | (unsigned)cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv);
     return (int)(rows & -rows);
 }
 
@@ -37,11 +44,55 @@ static int32_t stored(int32_t dtype)
     return dtype == FA_TF32 ? FA_F32 : dtype;
 }
 
-static fa_status check_cache_type(const char *name, int32_t dtype)
+/* "e4m3 (5), e5m2 (6), ..." */
+static const char *formats_text(char *buf, size_t n)
 {
-    if (!dtype || fa_dtype_bytes(dtype))
+    const fa_format *f;
+    size_t at = 0;
+    for (size_t i = 0; (f = fa_format_row(i)) && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s (%d)", i ? ", " : "", f->name, f->dtype);
+    return buf;
+}
+
+/* Of a row of `width` elements. */
+static fa_status check_cache_type(const char *name, int32_t dtype, int32_t width)
+{
+    char accepted[160];
+    const fa_format *f = fa_format_of(dtype);
+    int32_t unit = f && f->block > 8 ? f->block : 8;
+    if (f && width % unit)
+        return fa_fail(FA_UNSUPPORTED, "problem: %s is %d (%s) and rows have %d elements; accepted with it: a multiple of %d", name, dtype,
+                       f->name, width, unit);
+    if (!dtype || f || fa_dtype_bytes(dtype))
         return FA_OK;
-    return fa_fail(FA_INVALID, "problem: %s is %d; accepted with op=append: 0, fp16 (1), bf16 (2), fp32 (4)", name, dtype);
+    return fa_fail(FA_INVALID, "problem: %s is %d; accepted with op=append: 0, fp16 (1), bf16 (2), fp32 (4), %s", name, dtype,
+                   formats_text(accepted, sizeof accepted));
+}
+
+/* Scales that an append finds: of each row, of formats that have none of their own, in the place of scales that are given. */
+static fa_status check_found_scales(const fa_problem *p)
+{
+    const struct {
+        const char *name, *tensor;
+        int32_t by, given, dtype;
+    } rows[] = { { "k_scale_out_by", "K", p->k_scale_out_by, p->k_scale_by, p->kv_dtype ? p->kv_dtype : p->dtype },
+                 { "v_scale_out_by", "V", p->v_scale_out_by, p->v_scale_by,
+                   p->v_dtype    ? p->v_dtype
+                   : p->kv_dtype ? p->kv_dtype
+                                 : p->dtype } };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const fa_format *f = fa_format_of(rows[i].dtype);
+        if (rows[i].by && rows[i].by != FA_SCALE_TOKEN)
+            return fa_fail(FA_INVALID, "problem: %s is %d; accepted: FA_SCALE_TOKEN (2), or 0 where no scale is found", rows[i].name,
+                           rows[i].by);
+        if (rows[i].by && (!f || f->scale_dtype))
+            return fa_fail(FA_INVALID, "problem: %s is %d; accepted with %s in %s: 0", rows[i].name, rows[i].by,
+                           fa_dtype_name(rows[i].dtype), rows[i].tensor);
+        if (rows[i].by && rows[i].given)
+            return fa_fail(FA_INVALID, "problem: %s is %d, and scales of %s are given; accepted: one of them", rows[i].name, rows[i].by,
+                           rows[i].tensor);
+    }
+    return FA_OK;
 }
 
 static fa_status check_rotary(fa_problem *p)
@@ -87,9 +138,11 @@ static fa_status settle_append(fa_problem *p)
     if (p->o_dtype && stored(p->o_dtype) != p->dtype)
         return fa_fail(FA_INVALID, "problem: o_dtype is %d (%s); accepted with op=append: 0", p->o_dtype, fa_dtype_name(p->o_dtype));
     p->o_dtype = p->dtype;
-    fa_status st = check_cache_type("kv_dtype", p->kv_dtype);
+    fa_status st = check_cache_type("kv_dtype", p->kv_dtype, p->d);
     if (st == FA_OK)
-        st = check_cache_type("v_dtype", p->v_dtype);
+        st = check_cache_type("v_dtype", p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv);
+    if (st == FA_OK)
+        st = check_found_scales(p);
     int32_t k = stored(p->kv_dtype ? p->kv_dtype : p->dtype), v = stored(p->v_dtype ? p->v_dtype : k);
     p->kv_dtype = k == p->dtype ? 0 : k;
     p->v_dtype = v == k ? 0 : v;
@@ -115,9 +168,66 @@ static int narrowest(const fa_problem *p, bool narrows)
 {
     const int32_t dtypes[] = { narrows ? p->o_dtype : p->dtype, p->kv_dtype, p->v_dtype };
     int least = fa_dtype_bytes(dtypes[0]);
-    for (size_t i = 1; i < COUNT(dtypes) && p->op == FA_APPEND; i++)
-        least = dtypes[i] && fa_dtype_bytes(dtypes[i]) < least ? fa_dtype_bytes(dtypes[i]) : least;
+    for (size_t i = 1; i < COUNT(dtypes) && p->op == FA_APPEND; i++) {
+        const fa_format *f = fa_format_of(dtypes[i]);
+        int bytes = f ? f->block_bytes & -f->block_bytes : fa_dtype_bytes(dtypes[i]);
+        least = dtypes[i] && bytes < least ? bytes : least;
+    }
     return least;
+}
+
+/* K and V of few bits: a type that is another one's is 0. */
+static fa_status settle_low_bits(fa_problem *p)
+{
+    char accepted[160];
+    bool few = p->op == FA_FORWARD && (p->dtype == FA_F16 || p->dtype == FA_BF16);
+    p->kv_dtype = p->kv_dtype == p->dtype ? 0 : p->kv_dtype;
+    p->v_dtype = p->v_dtype == (p->kv_dtype ? p->kv_dtype : p->dtype) ? 0 : p->v_dtype;
+    const struct {
+        const char *field;
+        int32_t dtype, width;
+    } types[] = { { "kv_dtype", p->kv_dtype, p->d }, { "v_dtype", p->v_dtype, p->dv } };
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const fa_format *f = fa_format_of(types[i].dtype);
+        if (types[i].dtype && (!f || !few || !p->kv_dtype))
+            return fa_fail(
+                types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
+                types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
+                few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+    }
+    if (!p->kv_dtype)
+        return FA_OK;
+    const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
+    for (int i = 0; i < 2; i++) {
+        int32_t width = i ? p->dv : p->d, unit = of[i]->block > 8 ? of[i]->block : 8;
+        if (width % unit)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: a multiple of %d", i ? "dv" : "d", width,
+                           i ? "V" : "K", of[i]->name, unit);
+    }
+    return FA_OK;
+}
+
+/* Of K and V alone, and of those whose format has none of its own. */
+static fa_status check_scales(const fa_problem *p)
+{
+    const struct {
+        const char *field, *tensor;
+        int32_t by;
+        const fa_format *format;
+    } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) }, { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) } };
+    for (size_t i = 0; i < COUNT(scales); i++) {
+        int32_t by = scales[i].by;
+        if (by && !scales[i].format)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
+                           fa_dtype_name(p->dtype));
+        if (by < 0 || by > FA_SCALE_TOKEN)
+            return fa_fail(by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)", scales[i].field, by);
+        if (by && scales[i].format->scale_dtype)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",
+                           scales[i].field, by, scales[i].tensor, scales[i].format->name);
+    }
+    return FA_OK;
 }
 
 static fa_status check_kernel(fa_problem *p)
@@ -141,6 +251,11 @@ static fa_status check_kernel(fa_problem *p)
                            FA_MAX_HEAD_DIM);
     if (p->mask < FA_MASK_NONE || p->mask > FA_MASK_WINDOW)
         return fa_fail(FA_INVALID, "problem: mask is %d; accepted: none (0), causal (1), window (2)", p->mask);
+    st = p->op == FA_APPEND ? FA_OK : settle_low_bits(p);
+    if (st == FA_OK)
+        st = check_scales(p);
+    if (st != FA_OK)
+        return st;
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     if (!p->o_dtype || p->o_dtype == p->dtype)
         p->o_dtype = own;
@@ -167,13 +282,12 @@ static fa_status check_later(const fa_problem *p)
         bool append; /* FA_APPEND has it */
     } rows[] = {
         { FA_FIELD_q_dtype, "Q in another type than the products", false },
-        { FA_FIELD_v_dtype, "V in another type than K", true },
         { FA_FIELD_q_scale_by, "scales of Q", false },
-        { FA_FIELD_k_scale_by, "scales of K", false },
-        { FA_FIELD_v_scale_by, "scales of V", false },
         { FA_FIELD_o_scale_by, "scales of O", false },
         { FA_FIELD_rotary_dim, "rotation beside attention", true },
         { FA_FIELD_cos_sin_dtype, "rotation beside attention", true },
+        { FA_FIELD_k_scale_out_by, "scales of appended keys", true },
+        { FA_FIELD_v_scale_out_by, "scales of appended values", true },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
@@ -284,8 +398,6 @@ static fa_status check_built(const fa_problem *p)
                        slots ? "slots" : "pages");
     if (p->grad_dtype && p->op != FA_BACKWARD)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
-    if (p->kv_dtype && p->op != FA_APPEND)
-        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     fa_status st = check_later(p);
     if (st == FA_OK && p->op == FA_APPEND)
         st = check_hadamard(p);
@@ -338,7 +450,10 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
     switch (f->kind) {
     case FA_FIELD_DTYPE:
         if (!fa_dtype_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", f->word, in->value);
+            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32%s", f->word, in->value,
+                           f->at == offsetof(fa_problem, kv_dtype) || f->at == offsetof(fa_problem, v_dtype)
+                               ? ", or a format of docs/lowbits.md"
+                               : "");
         break;
     case FA_FIELD_MASK:
         if (!fa_mask_parse(&v, in->value))
@@ -416,4 +531,12 @@ void fa_problem_fill_shape(fa_problem *p)
         p->hkv = p->hq;
         p->sk = p->sq;
     }
+}
+
+int64_t fa_problem_key_bytes(const fa_problem *p)
+{
+    if (!p->kv_dtype)
+        return (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);
+    return cache_bytes(p->kv_dtype, p->d) + cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv) + scales;
 }

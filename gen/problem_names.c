@@ -1,4 +1,5 @@
 /* problem_names: the names of types, masks and features. */
+#include "format.h"
 #include "problem.h"
 #include <string.h>
 
@@ -51,7 +52,7 @@ const char *fa_dtype_name(int dtype)
     for (size_t i = 0; i < COUNT(dtypes); i++)
         if (dtypes[i].dtype == dtype)
             return dtypes[i].name;
-    return "?";
+    return fa_format_of(dtype) ? fa_format_of(dtype)->name : "?";
 }
 
 bool fa_dtype_parse(int *out, const char *s)
@@ -63,6 +64,12 @@ bool fa_dtype_parse(int *out, const char *s)
             return true;
         }
     }
+    const fa_format *f;
+    for (size_t i = 0; (f = fa_format_row(i)); i++)
+        if (!strcmp(s, f->name)) {
+            *out = f->dtype;
+            return true;
+        }
     return false;
 }
 

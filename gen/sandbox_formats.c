@@ -20,7 +20,7 @@ int fa_sandbox_formats_codes(lua_State *L)
     } numbers[] = {
         { "bits", f->bits },         { "block", f->block },       { "block_bytes", f->block_bytes }, { "codes_at", f->codes_at },
         { "scale_at", f->scale_at }, { "zero", f->zero },         { "power", unpack->power },        { "unpack_cc", unpack->cc },
-        { "exponent", f->exponent }, { "fraction", f->fraction },
+        { "exponent", f->exponent }, { "fraction", f->fraction }, { "most", (int32_t)f->most },
     };
     lua_createtable(L, 0, 16);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

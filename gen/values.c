@@ -25,7 +25,7 @@ static const struct {
 /* Which of its dimensions a stride steps over: [b, s, h, d], of a pointer with strides [b, h, s]. */
 static int dimension_of(const fa_operand *o, int stride)
 {
-    return o->strided || stride == 0 || stride == OF_PARTS ? stride : 3 - stride;
+    return o->strided || o->class_at || stride == 0 || stride == OF_PARTS ? stride : 3 - stride;
 }
 
 static void scalar(fa_value *out, size_t i)
@@ -199,7 +199,7 @@ static void add_scalars(char *out, enum who who)
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
 {
     out[0] = 0;
-    uint64_t names = fa_operands_of(op, 0), strides_of = names;
+    uint64_t names = fa_operands_of(op, &(fa_problem){ .op = op->op }), strides_of = names;
     for (int i; (i = fa_operands_next(&names)) >= 0;)
         add_name(out, op->operand[i].name, "");
     add_scalars(out, FIRST);

@@ -225,12 +225,13 @@ typedef struct fa_problem {
     int32_t v_dtype;                                        /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
     int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
-    int32_t score_grads;               /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
-    int32_t rotary_dim, cos_sin_dtype; /* FA_APPEND: as in fa_args */
+    int32_t score_grads;                    /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
+    int32_t rotary_dim, cos_sin_dtype;      /* FA_APPEND: as in fa_args */
+    int32_t k_scale_out_by, v_scale_out_by; /* FA_APPEND: FA_SCALE_TOKEN where scales are found, else 0 */
 } fa_problem;
-#define FA_PROBLEM_INIT                                                                                              \
-    {                                                                                                                \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                                    \
+    {                                                                                                                      \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
@@ -434,7 +435,8 @@ typedef struct fa_args {
     const void *positions;             /* device memory [tokens], integers of position_bytes; NULL: length - n + i */
     const void *cos_sin;               /* device memory [rotary_positions, rotary_dim]: cosines, then sines; NULL: nothing is rotated */
     uint64_t *skipped;                 /* device memory: tokens that were skipped are added to it; or NULL */
-    fa_scale k_scale_out, v_scale_out; /* where scales by token or block are written: refused by this version */
+    fa_scale k_scale_out, v_scale_out; /* FA_SCALE_TOKEN: where the scale of each row is written that is found for it, fp32, by strides of
+                                          the cache's batch or page, token and head; in the place of k_scale, v_scale */
     int32_t cos_sin_dtype;             /* fa_dtype of cos_sin: FA_F32, FA_F16, FA_BF16 */
     int32_t rotary_dim, rotary_style;  /* the first so many elements are rotated, even, up to d; fa_rotary_style */
     int32_t position_bytes;            /* 4 or 8 */

@@ -157,6 +157,8 @@ Test(problem, an_older_caller_has_a_shorter_struct)
                      77,
                      0,
                      77,
+                     77,
+                     77,
                      77 },
                q;
     cr_assert_eq(fa_problem_normalize(&q, &p), FA_OK, "%s", fa_last_error());

@@ -42,7 +42,7 @@ Test(operands, a_class_has_the_rows_of_its_features_and_no_other)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fa_operation *op = fa_operation_find(rows[i].op);
-        cr_expect_eq(fa_operands_of(op, rows[i].features), rows_named(op, rows[i].names), "row %zu", i);
+        cr_expect_eq(fa_operands_of(op, &(fa_problem){ .features = rows[i].features }), rows_named(op, rows[i].names), "row %zu", i);
     }
 }
 

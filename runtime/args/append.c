@@ -69,8 +69,8 @@ fa_status fa_append_check(const fa_args *a)
 
 void fa_append_class(fa_problem *out, const fa_args *a)
 {
-    out->kv_dtype = a->kv_dtype;
-    out->v_dtype = a->v_dtype;
+    out->k_scale_out_by = a->k_scale_out.by;
+    out->v_scale_out_by = a->v_scale_out.by;
     out->rotary_dim = a->rotary_dim;
     out->cos_sin_dtype = a->cos_sin_dtype;
     out->features |= a->position_bytes == 8 ? FA_FEATURE_POSITIONS64 : 0;

@@ -8,6 +8,7 @@
 #include "gen/score/known.h"
 #include "lengths.h"
 #include "map.h"
+#include "scales.h"
 #include "score_values.h"
 #include "struct_size.h"
 #include <limits.h>
@@ -209,6 +210,10 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.grad_dtype = a->grad_dtype;
+    q.kv_dtype = a->kv_dtype;
+    q.v_dtype = a->v_dtype;
+    q.k_scale_by = a->k_scale.by;
+    q.v_scale_by = a->v_scale.by;
     q.page = q.features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) ? fa_lengths_page(a) : 0;
     if (op->op == FA_APPEND)
         fa_append_class(&q, a);
@@ -361,10 +366,12 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     if (st == FA_OK && args->op == FA_APPEND)
         st = fa_append_check(args);
     if (st == FA_OK)
+        st = fa_scales_check(args);
+    if (st == FA_OK)
         st = check_scalars(&out->problem, args, out->op, score);
     if (st != FA_OK)
         return st;
-    out->has = fa_operands_of(out->op, out->problem.features);
+    out->has = fa_operands_of(out->op, &out->problem);
     out->operands = __builtin_popcountll(out->has);
     out->sizes = fa_sizes_of(&out->problem, 0);
     fa_lengths_sizes(&out->sizes, args);
@@ -447,7 +454,7 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
+    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
            (fa_problem_few_rows(p) || fa_problem_splits(p));
 }
 

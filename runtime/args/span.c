@@ -12,7 +12,7 @@ static const char *const tensor_fields[4] = { ".sb", ".ss", ".sh", "_stride" }, 
 
 static const char *field_name(const fa_operand *o, int dimension)
 {
-    return o->strided ? tensor_fields[dimension] : pointer_fields[dimension];
+    return o->strided || o->class_at ? tensor_fields[dimension] : pointer_fields[dimension];
 }
 
 /* Packed strides where all are 0. False on overflow. */
@@ -31,8 +31,8 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
     s->row = s->run = width * s->bytes;
     s->high = s->row;
     memcpy(s->stride, stride, 3 * sizeof *stride);
-    bool all = !stride[0] && !stride[1] && !stride[2];
-    zero = zero || all || !s->some; /* packed strides of an empty tensor may be 0 */
+    bool all = !o->class_at && !stride[0] && !stride[1] && !stride[2];
+    zero = zero || o->class_at || all || !s->some; /* packed strides of an empty tensor may be 0 */
     if (all && !packed(s->stride, size, width))
         return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
     s->bits = (unsigned)s->row;
@@ -123,7 +123,7 @@ void fa_span_workspace(fa_span *out, const fa_args *args)
 fa_status fa_span_place(fa_span *s, uint64_t address)
 {
     const fa_operand *o = s->operand;
-    const char *dot = o->strided ? ".ptr" : "";
+    const char *dot = o->strided || o->class_at ? ".ptr" : "";
     s->lo = s->hi = 0;
     if (!address && s->some && !o->optional)
         return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);

@@ -66,7 +66,9 @@ struct Piece {
 //| local load = math.max(p.bytes, math.min(16, p.align, l.vec * p.bytes))
 __device__ __forceinline__ void load(Piece &piece, const char *from) {
 //| if load == 2 then
-  piece.word[0] = *(const u16 *)from;
+  piece = Piece();
+#pragma unroll
+  for (int i = 0; i < VEC; i++) piece.word[i / 2] |= (u32)((const u16 *)from)[i] << (i % 2 * 16);
 //| else
 //|   local words = load // 4
 #pragma unroll
@@ -119,9 +121,15 @@ __device__ __forceinline__ void store_$(type)(char *to, const float (&x)[VEC]) {
 //| end
 //| local stored = {}
 //| for _, type in ipairs({ { p.dtype, p.bytes }, { l.k_type, l.k_bytes }, { l.v_type, l.v_bytes } }) do
-//|   if not stored[type[1]] then
+//|   if not stored[type[1]] and not codes(type[1], a.cc) then
 //|     stored[type[1]] = true
 //|     stores(type[1], type[2])
+//|   end
+//| end
+//| if l.k_format or l.v_format then
+//|   include "tiles/quantize.cu"
+//|   for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
+//|     if f then quantizer(f) end
 //|   end
 //| end
 //| if p.rotary > 0 then
@@ -197,6 +205,9 @@ struct Place {
 //| if p.has_slots then
   long long slot;
 //| end
+//| if l.folded then
+  int sequence;
+//| end
 //| if p.rotary > 0 then
   long long position;
   bool turns;  // it has cosines and sines
@@ -215,11 +226,16 @@ __device__ __forceinline__ Place place_of(const Params &p, int token) {
   const int index = packed ? sequence_with(p, token) : token / p.sq;
   const Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
   const Rows k = rows_of(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
-  const int i = token - (packed ? q.first : index * p.sq), key = k.length - q.length + i;
+  const int i = token - (packed ? q.first : index * p.sq);
+  [[maybe_unused]] const int key = k.length - q.length + i;
   at.used = i >= 0 && i < q.length;
 //|   else
-  const int index = token / p.sq, key = p.sk - p.sq + token % p.sq;
+  const int index = token / p.sq;
+  [[maybe_unused]] const int key = p.sk - p.sq + token % p.sq;
 //|   end
+//| end
+//| if l.folded then
+  at.sequence = index;
 //| end
 //| if p.has_slots then
   at.slot = p.slots[token];
@@ -454,6 +470,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       float x[SHARE][VEC];
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
+//| if l.k_format or l.v_format then
+        if (!there) piece[h][s] = Piece();  // rows of no sequence may hold what was never written
+//| end
         unpack(x[s], piece[h][s]);
 //| if p.rotary > 0 then
         const int column = (lane + s * LANES) * VEC;
@@ -512,6 +531,50 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       }
 //|   end
 //| end
+//| -- Codes of rows whose scales are found, or lie in blocks: by shuffles, which the lanes of all rows take.
+//| local found = p.k_scale_out > 0 or p.v_scale_out > 0
+//| if found then
+      const Largest largest = largest_of(x, pieces, lane);
+//| end
+//| local blocks = {}
+//| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
+//|   if f and f.has_scale and not blocks[f.name] then
+//|     blocks[f.name] = true
+      Codes codes_$(f.name)[SHARE];
+#pragma unroll
+      for (int s = 0; s < SHARE; s++) quantize_$(f.name)(codes_$(f.name)[s], x[s], lane);
+//|   end
+//| end
+//| for _, side in ipairs({ "k", "v" }) do
+//|   local f, given, out = l[side .. "_format"], p[side .. "_scale"], p[side .. "_scale_out"]
+//|   if f and not f.has_scale then
+//|     if given > 0 or out > 0 then
+      Divisor divisor_$(side) = {1.f, 1.f, 1.f, false};
+      if (there && $(side == "v" and "is_v" or "!is_v && !is_q")) {
+//|     if given == 1 then
+        divisor_$(side) = divisor_of(p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh]);
+//|     elseif given > 1 then
+        divisor_$(side) = divisor_of(p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh]);
+//|     elseif out > 0 then
+        const float scale = scale_of(largest, $(f.most).f, $(f.kind == "floats" and "false" or "true"));
+        divisor_$(side) = divisor_of(scale);
+        if (lane == 0) p.$(side)_scale_out[place.page * p.$(side)_scale_out_sb + place.row * p.$(side)_scale_out_ss + (first + h) * p.$(side)_scale_out_sh] = scale;
+//|     end
+      }
+//|     end
+//|   end
+//| end
+//| local function store_side(side)
+//|   local f = l[side .. "_format"]
+//|   if not f then
+          store_$(l[side .. "_type"])(here + at * (VEC * $(l[side .. "_bytes"])), x[s]);
+//|   elseif f.has_scale then
+          store_$(f.name)(here, at * VEC, codes_$(f.name)[s]);
+//|   else
+//|     local scaled = p[side .. "_scale"] > 0 or p[side .. "_scale_out"] > 0
+          store_$(f.name)<$(scaled)>(here + at * VEC, x[s], $(scaled and "divisor_" .. side or "Divisor()"));
+//|   end
+//| end
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
         const int at = lane + s * LANES;
@@ -525,9 +588,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
           store_$(p.dtype)(here + at * (VEC * $(p.bytes)), x[s]);
         } else if (is_v) {
-          store_$(l.v_type)(here + at * (VEC * $(l.v_bytes)), x[s]);
+//| store_side("v")
         } else {
-          store_$(l.k_type)(here + at * (VEC * $(l.k_bytes)), x[s]);
+//| store_side("k")
         }
       }
     }

@@ -3,6 +3,7 @@
 
 local pair_values = include "pairs/values.lua"
 
+local FOLDED = 1    -- scales of a sequence or a head
 local HEADROOM = 24 -- registers beside what is held of rows
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
@@ -13,10 +14,10 @@ local function types(p)
   return k, p.v ~= "?" and p.v or k
 end
 
--- Columns of a piece: what a lane loads, and stores, at a time.
+-- Columns of a piece: what a lane loads, and stores, at a time. Codes have a byte, or less.
 local function columns(p)
   local k, v = types(p)
-  local least = math.min(p.bytes, bytes_of[k], bytes_of[v])
+  local least = math.min(p.bytes, bytes_of[k] or 1, bytes_of[v] or 1)
   local vec = math.max(1, p.align // least)
   while p.d % vec ~= 0 or p.dv % vec ~= 0 do vec = vec // 2 end
   return vec
@@ -25,6 +26,7 @@ end
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",
   operation = "append",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0",
   features = "lengths+pages+slots+positions+positions64+rotary+rotary-pairs+hadamard-k+hadamard-v",
 
   tunables = {
@@ -54,7 +56,13 @@ return {
   layout = function(p, c, a)
     local l = { threads = 32 * c.warps, bytes = 0 }
     l.k_type, l.v_type = types(p)
-    l.k_bytes, l.v_bytes = bytes_of[l.k_type], bytes_of[l.v_type]
+    l.k_format, l.v_format = codes(l.k_type, a.cc), codes(l.v_type, a.cc)
+    -- Of what strides count: an element, or a block.
+    l.k_bytes = l.k_format and l.k_format.block_bytes or bytes_of[l.k_type]
+    l.v_bytes = l.v_format and l.v_format.block_bytes or bytes_of[l.v_type]
+    l.row_k = p.d // (l.k_format and l.k_format.block or 1) * l.k_bytes
+    l.row_v = p.dv // (l.v_format and l.v_format.block or 1) * l.v_bytes
+    l.folded = p.k_scale == FOLDED or p.v_scale == FOLDED
     l.vec = columns(p)
     l.pieces, l.pieces_v = p.d // l.vec, p.dv // l.vec
     local most = math.max(l.pieces, l.pieces_v)
@@ -79,7 +87,7 @@ return {
       l.angle_unit = math.min(l.angle_unit, l.angles * l.angle_bytes)
     end
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
-    l.sequences = not p.has_slots or p.has_lengths or (p.rotary > 0 and not p.has_positions)
+    l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
     l.regs = HEADROOM + c.token_heads * held + l.share * (2 * l.vec + (p.rotary > 0 and 2 * l.angles or 0))
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
@@ -104,9 +112,17 @@ return {
       values.sequences,
       p.has_positions and "positions" or "",
       p.rotary > 0 and "cos_sin" or "",
+      p.k_scale > 0 and "k_scale" or "",
+      p.v_scale > 0 and "v_scale" or "",
+      p.k_scale_out > 0 and "k_scale_out" or "",
+      p.v_scale_out > 0 and "v_scale_out" or "",
       "skipped",
       c.claims == 1 and "claims" or "",
       "new_k_sb new_k_ss new_k_sh new_v_sb new_v_ss new_v_sh q_sb q_ss q_sh q_out_sb q_out_ss q_out_sh k_sb k_ss k_sh v_sb v_ss v_sh",
+      p.k_scale > 0 and "k_scale_sb k_scale_ss k_scale_sh" or "",
+      p.v_scale > 0 and "v_scale_sb v_scale_ss v_scale_sh" or "",
+      p.k_scale_out > 0 and "k_scale_out_sb k_scale_out_ss k_scale_out_sh" or "",
+      p.v_scale_out > 0 and "v_scale_out_sb v_scale_out_ss v_scale_out_sh" or "",
       "b hq hkv sq sk",
       p.has_lengths and "total_q total_k" or "",
       values.pages,
@@ -126,7 +142,8 @@ return {
     local items = tokens * (2 * ((p.hkv + c.token_heads - 1) // c.token_heads) + (p.hq + c.token_heads - 1) // c.token_heads)
     local at_work = math.min(items, a.sm_count * l.per_sm * (l.threads // l.lanes)) / a.sm_count
     local way = c.token_heads * p.d * p.bytes
-    local rows = p.hkv * (p.d * (p.bytes + l.k_bytes) + p.dv * (p.bytes + l.v_bytes)) + 2 * p.hq * p.d * p.bytes
+    local scales = (p.k_scale > FOLDED and 4 or 0) + (p.v_scale > FOLDED and 4 or 0) + 2 * (p.k_scale_out + p.v_scale_out)
+    local rows = p.hkv * ((p.d + p.dv) * p.bytes + l.row_k + l.row_v + scales) + 2 * p.hq * p.d * p.bytes
     local lists = (p.has_slots and 8 or 0) + (p.has_positions and 4 or 0) + p.rotary * (l.angle_bytes or 0)
     local append = {
       bytes = tokens * (rows + lists),

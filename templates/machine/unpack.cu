@@ -1,5 +1,4 @@
 //| local place = include "tiles/codes.lua"
-//| function unpacked(role) return codes(p[role], a.cc) or nil end
 // ---- codes of few bits as pairs of fp16 ----
 //| local printed = {}
 //| local function once(name) if printed[name] then return false end printed[name] = true return true end
@@ -17,6 +16,12 @@ __device__ __forceinline__ u32 fma_f16x2(u32 a, u32 b, u32 c) {
 __device__ __forceinline__ u32 mul_f16x2(u32 a, u32 b) {
   u32 r;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
+// Two floats rounded to nearest even, lo in the low half.
+__device__ __forceinline__ u32 pack_f16x2(float lo, float hi) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 }
 //| -- What unpack_bytes() of a format makes of four bytes: h[0] of bytes 0 and 1, h[1] of bytes 2 and 3. by: the bytes' order in `word`.

@@ -1,6 +1,7 @@
 /* append: cases of FA_APPEND computed and judged. */
 #include "append.h"
 #include "gen/error.h"
+#include "gen/format.h"
 #include "gen/problem.h"
 #include "verify/operands/number.h"
 #include "verify/truth/append.h"
@@ -66,8 +67,8 @@ fa_status fa_append_expect(uint8_t *image[FA_OPERANDS_MAX], const fa_case_tensor
 static bool is_right(const uint8_t *got, const uint8_t *wanted, int dtype, int bytes)
 {
     static const uint8_t poison[4] = { FA_POISON, FA_POISON, FA_POISON, FA_POISON };
-    if (!memcmp(got, wanted, (size_t)bytes))
-        return true;
+    if (!memcmp(got, wanted, (size_t)bytes) || fa_format_of(dtype))
+        return !memcmp(got, wanted, (size_t)bytes);
     return dtype && isnan(fa_number_load(wanted, dtype)) && isnan(fa_number_load(got, dtype)) && memcmp(got, poison, (size_t)bytes) != 0;
 }
 
@@ -88,7 +89,11 @@ static bool judge_rows(const fa_case_tensors *t, int operand, uint8_t *image, fa
                         continue;
                     v->rule = "bit for bit";
                     v->at = -1;
-                    if (!dtype)
+                    if (fa_format_of(dtype))
+                        snprintf(v->text, sizeof v->text, "%s[%d, %d, %d], block %d: %02x %02x %02x %02x; wanted: %02x %02x %02x %02x",
+                                 o->name, i, s, h, x, one[0], one[b->bytes > 1], one[b->bytes > 1 ? 2 : 0], one[b->bytes - 1], other[0],
+                                 other[b->bytes > 1], other[b->bytes > 1 ? 2 : 0], other[b->bytes - 1]);
+                    else if (!dtype)
                         snprintf(v->text, sizeof v->text, "%s is wrong by %lld", o->name,
                                  (long long)(*(const int64_t *)(const void *)one - *(const int64_t *)(const void *)other));
                     else

@@ -308,15 +308,26 @@ bool fa_case_has(const fa_case *c, int operand)
     return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
 
+int32_t fa_case_scale_layout(const fa_case *c, int operand)
+{
+    static const int32_t kinds[] = { FA_LAYOUT_PACKED,     FA_LAYOUT_PADDED,    FA_LAYOUT_HEADS,
+                                     FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME };
+    const size_t n = operand_of(c, operand)->output ? 3 : sizeof kinds / sizeof *kinds; /* those that are written are each its own */
+    return kinds[fa_random_mix(c->seed ^ (0x7363616c65 + (uint64_t)operand)) % n];
+}
+
 fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
 {
     const fa_operand *o = operand_of(c, operand);
     fa_dims d;
     fa_operand_dims(&d, o, sizes);
-    int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
-    for (int i = 0; i < operand && o->strides_at; i++) /* the first of those that share their strides says how they lie */
+    int32_t bytes = fa_operand_bytes(o, &c->problem),
+            unit = c->problem.align / (bytes & -bytes); /* of blocks, so many that they are a multiple */
+    for (int i = 0; i < operand && o->strides_at; i++)  /* the first of those that share their strides says how they lie */
         if (operand_of(c, i)->strides_at == o->strides_at)
             operand = i;
+    if (o->class_at)
+        return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided && o->strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
         return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided)
@@ -408,7 +419,7 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     int32_t dtype = fa_operand_dtype(o, &c->problem);
     fa_sizes sizes = fa_sizes_of(&c->problem, 0);
     int64_t width = o->strided ? sizes.of[o->extent[3]] : 1;
-    bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D,
+    bool keys = has_keys(o), scored = o->strided && (o->extent[3] == FA_EXTENT_D || o->extent[3] == FA_EXTENT_K_ROW),
          hide = keys && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;

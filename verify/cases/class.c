@@ -117,7 +117,9 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
     int strided = 0;
     for (int i = 0; i < op->n; i++) {
         c->layout[i] = op->operand[i].strided ? PICK(r, kinds) : FA_LAYOUT_PACKED;
-        if (op->operand[i].strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
+        if (op->operand[i].class_at)
+            c->layout[i] = fa_case_scale_layout(c, i);
+        else if (op->operand[i].strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
             c->layout[i] = PICK(r, orders);
         strided += op->operand[i].strided;
     }

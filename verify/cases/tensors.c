@@ -22,6 +22,12 @@ static const uint8_t *use_of(const fa_case_tensors *t, int i)
     const fa_operand *o = &t->op->operand[i];
     if (!fa_case_tensors_ragged(t))
         return NULL;
+    if (o->class_at && t->c.problem.features & FA_FEATURE_SLOTS) /* which name any row */
+        return NULL;
+    if (o->class_at) /* of tokens, one for each row */
+        return o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN   ? t->use_k
+               : o->extent[1] == FA_EXTENT_V_SCALE_ROWS && t->c.problem.v_scale_by == FA_SCALE_TOKEN ? t->use_k
+                                                                                                     : NULL;
     return o->strided ? fa_operand_has_keys(o) ? t->use_k : t->use_q : o->feature == FA_FEATURE_PAGES ? t->use_table : NULL;
 }
 
@@ -133,8 +139,10 @@ static fa_status open_tensor(fa_case_tensors *t, int i)
                                                                        : fa_buffer_upload(&t->tensor[i]);
     if (st != FA_OK)
         return st;
-    if (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)
-        memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, l.ss, l.sh }, 3 * sizeof l.sb);
+    if (o->class_at || (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)) {
+        int64_t ss = o->class_at && l.s == 1 ? 0 : l.ss; /* of scales that tokens share */
+        memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, ss, l.sh }, 3 * sizeof l.sb);
+    }
     fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
     if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
         t->args.flags |= FA_BROADCAST; /* with which a table's stride of 0 is another thing */

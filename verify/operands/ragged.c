@@ -261,7 +261,7 @@ static void make_wild_fields(fa_args *a, fa_random *r)
 {
     if (a->seqlens_q)
         make_wild((int32_t *)a->seqlens_q, a->b, a->sq, r);
-    if (a->seqlens_k)
+    if (a->seqlens_k && !(a->op == FA_APPEND && a->page_table)) /* two might name one page */
         make_wild((int32_t *)a->seqlens_k, a->b, a->sk, r);
     if (a->cu_seqlens_k && a->op != FA_BACKWARD && a->op != FA_APPEND)
         make_wild((int32_t *)a->cu_seqlens_k, a->b + 1, a->total_k, r);

@@ -1,5 +1,6 @@
 /* append: places, rotation, transform and rounding of new rows, one by one. */
 #include "append.h"
+#include "gen/format.h"
 #include "gen/problem.h"
 #include "verify/operands/number.h"
 #include <math.h>
@@ -21,6 +22,7 @@ static float sum(float a, float b)
 /* Where a new row goes. */
 typedef struct place {
     int64_t page, row, position;
+    int32_t sequence;
     bool kept, turns; /* it has a place; a position with cosines and sines */
 } place;
 
@@ -62,7 +64,8 @@ static int64_t given_position(const fa_args *a, int64_t token)
 /* Of new row `token` of all, key `key` of its sequence i. */
 static place place_of(const fa_args *a, int64_t token, int32_t i, int64_t key, int64_t first_k)
 {
-    place at = { .page = a->cu_seqlens_k ? 0 : i, .row = first_k + key, .position = a->positions ? given_position(a, token) : key };
+    place at = { .page = a->cu_seqlens_k ? 0 : i, .row = first_k + key, .sequence = i };
+    at.position = a->positions ? given_position(a, token) : key;
     at.kept = key >= 0;
     if (a->slots) {
         int64_t slot = a->slots[token];
@@ -110,19 +113,51 @@ static void transform(float *x, int32_t width)
         x[i] = product(x[i], factor);
 }
 
+/* What K and V of an append differ in. */
+typedef struct side {
+    fa_operand_id from, to, given, found; /* given, found: scales */
+    int32_t width, dtype, by, found_by, flag;
+    bool turns;
+} side;
+
+/* The codes of a row, by the scale that is given or found. */
+static void quantize(const fa_append_call *c, const side *s, const fa_format *f, uint8_t *to, const float *x, const place *at, int32_t head)
+{
+    float scale = 1;
+    if (f->scale_dtype) {
+        fa_format_quantize_row(f, to, x, s->width);
+        return;
+    }
+    if (s->by == FA_SCALE_TOKEN)
+        memcpy(&scale, c->row(c->user, s->given, at->page, at->row, head), sizeof scale);
+    else if (s->by)
+        memcpy(&scale, c->row(c->user, s->given, at->sequence, 0, head), sizeof scale);
+    if (s->found_by) {
+        scale = fa_format_amax_scale(f, x, s->width);
+        memcpy(c->row(c->user, s->found, at->page, at->row, head), &scale, sizeof scale);
+    }
+    for (int32_t i = 0; i < s->width; i++)
+        fa_format_set_code(f, to, i, fa_format_quantize(f, x[i], scale));
+}
+
 /* One row of a head: from the type of what is appended to that of the destination. */
-static void move(const fa_append_call *c, const uint8_t *from, uint8_t *to, int32_t width, int32_t dtype, bool turns, bool transforms,
-                 int64_t position)
+static void move(const fa_append_call *c, const side *s, int64_t batch, int64_t row, const place *at, int32_t head)
 {
     float x[FA_MAX_HEAD_DIM];
-    for (int32_t i = 0; i < width; i++)
+    const fa_format *f = fa_format_of(s->dtype);
+    const uint8_t *from = c->row(c->user, s->from, batch, row, head);
+    bool same = s->to == FA_ID_q_out;
+    uint8_t *to = c->row(c->user, s->to, same ? batch : at->page, same ? row : at->row, head);
+    for (int32_t i = 0; i < s->width; i++)
         x[i] = fa_number_load(from + i * fa_dtype_bytes(c->problem.dtype), c->problem.dtype);
-    if (turns)
-        rotate(x, c->args, position);
-    if (transforms)
-        transform(x, width);
-    for (int32_t i = 0; i < width; i++)
-        fa_number_store(to + i * fa_dtype_bytes(dtype), x[i], dtype);
+    if (s->turns)
+        rotate(x, c->args, at->position);
+    if (c->args->append_flags & s->flag)
+        transform(x, s->width);
+    if (f)
+        quantize(c, s, f, to, x, at, head);
+    for (int32_t i = 0; i < s->width && !f; i++)
+        fa_number_store(to + i * fa_dtype_bytes(s->dtype), x[i], s->dtype);
 }
 
 static void nan_row(uint8_t *to, int32_t width, int32_t dtype)
@@ -133,22 +168,23 @@ static void nan_row(uint8_t *to, int32_t width, int32_t dtype)
 
 static void append_row(const fa_append_call *c, int64_t batch, int64_t row, const place *at)
 {
-    const fa_args *a = c->args;
     const fa_problem *p = &c->problem;
     int32_t k_dtype = p->kv_dtype ? p->kv_dtype : p->dtype, v_dtype = p->v_dtype ? p->v_dtype : k_dtype;
     bool turns = p->rotary_dim > 0;
+    const side k = { FA_ID_new_k, FA_ID_k,       FA_ID_k_scale,     FA_ID_k_scale_out, p->d,
+                     k_dtype,     p->k_scale_by, p->k_scale_out_by, FA_HADAMARD_K,     turns },
+               v = { FA_ID_new_v, FA_ID_v,       FA_ID_v_scale,     FA_ID_v_scale_out, p->dv,
+                     v_dtype,     p->v_scale_by, p->v_scale_out_by, FA_HADAMARD_V,     false },
+               q = { .from = FA_ID_q, .to = FA_ID_q_out, .width = p->d, .dtype = p->dtype, .flag = FA_HADAMARD_K, .turns = turns };
     for (int32_t h = 0; h < p->hkv && at->kept; h++) {
-        move(c, c->row(c->user, FA_ID_new_k, batch, row, h), c->row(c->user, FA_ID_k, at->page, at->row, h), p->d, k_dtype, turns,
-             a->append_flags & FA_HADAMARD_K, at->position);
-        move(c, c->row(c->user, FA_ID_new_v, batch, row, h), c->row(c->user, FA_ID_v, at->page, at->row, h), p->dv, v_dtype, false,
-             a->append_flags & FA_HADAMARD_V, 0);
+        move(c, &k, batch, row, at, h);
+        move(c, &v, batch, row, at, h);
     }
-    for (int32_t h = 0; h < p->hq && a->q.ptr; h++) {
-        uint8_t *to = c->row(c->user, FA_ID_q_out, batch, row, h);
+    for (int32_t h = 0; h < p->hq && c->args->q.ptr; h++) {
         if (at->turns)
-            move(c, c->row(c->user, FA_ID_q, batch, row, h), to, p->d, p->dtype, turns, a->append_flags & FA_HADAMARD_K, at->position);
+            move(c, &q, batch, row, at, h);
         else
-            nan_row(to, p->d, p->dtype);
+            nan_row(c->row(c->user, FA_ID_q_out, batch, row, h), p->d, p->dtype);
     }
 }
 
