@@ -292,7 +292,7 @@ struct Claims {
   int *row;
   u32 entries;
 };
-__device__ __forceinline__ Claims claims_of(const Params &p, int tokens) { return {(int *)p.claims, 4u * (u32)tokens}; }
+__device__ __forceinline__ Claims claims_of(const Params &p, int tokens) { return {(int *)p.claims, 2u * (u32)tokens}; }
 __device__ __forceinline__ u32 first_entry(const Claims &claims, long long slot) {
   const u64 x = (u64)slot * 0x9e3779b97f4a7c15ull;
   return (u32)((x >> 32) * claims.entries >> 32);
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_clear(const __grid_cons
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
   for ($(wk.steps("long long", "base", "tokens", "THREADS")))
-    if (base + threadIdx.x < tokens) ((uint4 *)p.claims)[base + threadIdx.x] = make_uint4(0, 0, 0, 0);
+    if (base + threadIdx.x < tokens) ((uint2 *)p.claims)[base + threadIdx.x] = make_uint2(0, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_claim(const __grid_constant__ Params p) {

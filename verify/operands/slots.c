@@ -28,7 +28,9 @@ void fa_slots_draw(int64_t *out, int64_t tokens, int64_t slots, uint64_t seed)
     const int64_t none[] = { -1, INT64_MIN, INT64_MAX, slots, slots + 7, slots * ((int64_t)1 << 32), (int64_t)1 << 62 };
     for (int64_t i = 0; i < tokens; i++) {
         int32_t kind = fa_random_below(&r, 10);
-        if (kind == 0)
+        if (i % 2 && i < 14) /* each of them */
+            out[i] = none[i / 2];
+        else if (kind == 0)
             out[i] = none[fa_random_below(&r, 7)];
         else if (kind < 3 && i)
             out[i] = out[fa_random_below(&r, i < 1000 ? (int32_t)i : 1000)];
@@ -40,11 +42,10 @@ void fa_slots_draw(int64_t *out, int64_t tokens, int64_t slots, uint64_t seed)
 void fa_positions_draw(void *out, int64_t tokens, int32_t bytes, int32_t most, bool wild, uint64_t seed)
 {
     fa_random r = { fa_random_mix(seed ^ 0x706f7369) };
-    const int64_t none[] = { -1, most, INT32_MIN, INT32_MAX };
+    const int64_t none[] = { -1, most, bytes == 8 ? INT64_MIN : INT32_MIN, bytes == 8 ? (int64_t)1 << 32 : INT32_MAX };
     for (int64_t i = 0; i < tokens; i++) {
-        bool is_none = wild && fa_random_below(&r, 12) == 0;
-        int64_t x = is_none || most < 1 ? none[fa_random_below(&r, 4)] : fa_random_below(&r, most);
-        x = is_none && bytes == 8 && x > 0 ? x + ((int64_t)1 << 32) : x; /* whose lower half is a position, or nearly */
-        memcpy((uint8_t *)out + i * bytes, &x, (size_t)bytes);           /* little-endian, as the device */
+        bool each = wild && i % 2 == 0 && i >= 8 && i < 16, is_none = each || (wild && fa_random_below(&r, 12) == 0);
+        int64_t x = is_none || most < 1 ? none[each ? i / 2 - 4 : fa_random_below(&r, 4)] : fa_random_below(&r, most);
+        memcpy((uint8_t *)out + i * bytes, &x, (size_t)bytes); /* little-endian, as the device */
     }
 }
