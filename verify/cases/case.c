@@ -308,14 +308,6 @@ bool fa_case_has(const fa_case *c, int operand)
     return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
 
-int32_t fa_case_scale_layout(const fa_case *c, int operand)
-{
-    static const int32_t kinds[] = { FA_LAYOUT_PACKED,     FA_LAYOUT_PADDED,    FA_LAYOUT_HEADS,
-                                     FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME };
-    const size_t n = operand_of(c, operand)->output ? 3 : sizeof kinds / sizeof *kinds; /* those that are written are each its own */
-    return kinds[fa_random_mix(c->seed ^ (0x7363616c65 + (uint64_t)operand)) % n];
-}
-
 fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
 {
     const fa_operand *o = operand_of(c, operand);

@@ -99,8 +99,6 @@ fa_status fa_case_ragged(const fa_case *c, fa_ragged *out);
 fa_sizes fa_case_sizes(const fa_case *c, const fa_ragged *r);
 /* Of the operand with this row in the case's operation. A pointer to packed elements [b, hq, sq] has rows of one element. */
 fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand);
-/* How scales lie, as the seed says: they may be one of all batches, or heads. */
-int32_t fa_case_scale_layout(const fa_case *c, int operand);
 int fa_case_dtype(const fa_case *c, int operand);
 bool fa_case_has(const fa_case *c, int operand); /* it is required, or asked for */
 
