@@ -23,6 +23,9 @@ local function columns(p)
   return vec
 end
 
+-- Instructions that make a code of an element.
+local function cost_of(format) return format and (format.has_scale and 12 or 14) or 0 end
+
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",
   operation = "append",
@@ -145,11 +148,17 @@ return {
     local scales = (p.k_scale > FOLDED and 4 or 0) + (p.v_scale > FOLDED and 4 or 0) + 2 * (p.k_scale_out + p.v_scale_out)
     local rows = p.hkv * ((p.d + p.dv) * p.bytes + l.row_k + l.row_v + scales) + 2 * p.hq * p.d * p.bytes
     local lists = (p.has_slots and 8 or 0) + (p.has_positions and 4 or 0) + p.rotary * (l.angle_bytes or 0)
+    -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
+    local element = 2 + (p.rotary > 0 and 5 or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
+    local instructions = 220 + c.token_heads * (30 + l.share * l.vec * element)
+    local issued = items * l.lanes / 32 * instructions / (a.sm_count * a.issue_rate)
+    local bytes = tokens * (rows + lists)
     local append = {
-      bytes = tokens * (rows + lists),
+      bytes = bytes,
       l2_speed = math.max(1 / 64, math.min(1, at_work * way / 32768)),
-      -- each item reads the slots of half the tokens, 32 bytes a clock and SM
-      latency = p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0,
+      efficiency = math.max(1 / 64, math.min(1, bytes * a.clock_ghz / a.hbm_gbs / issued)),
+      -- one item alone; and each reads the slots of half the tokens, 32 bytes a clock and SM
+      latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0),
     }
     if c.claims == 0 then return append end
     return { { bytes = 8 * tokens }, { bytes = (8 + 4) * tokens }, append }
