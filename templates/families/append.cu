@@ -175,9 +175,11 @@ __device__ __forceinline__ void load_angles(float (&c)[ANGLES], float (&s)[ANGLE
 }
 
 // Each product and each sum is rounded by itself, so that the result is one number on every chip: x cos - y sin, and x cos + y sin.
+//|   if l.partner ~= "halves" then
 __device__ __forceinline__ float turn_first(float x, float y, float c, float s) {
   return __fadd_rn(__fmul_rn(x, c), -__fmul_rn(y, s));
 }
+//|   end
 __device__ __forceinline__ float turn_second(float x, float y, float c, float s) { return __fadd_rn(__fmul_rn(x, c), __fmul_rn(y, s)); }
 //| end
 
@@ -459,9 +461,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     float cosine[SHARE][ANGLES] = {}, sine[SHARE][ANGLES] = {};
     const bool turns = stores && !is_v && place.turns;
 #pragma unroll
-    for (int s = 0; s < SHARE; s++)
+    for (int s = 0; s < SHARE; s++) {
       if (turns && (lane + s * LANES) * VEC < ROTARY)
         load_angles(cosine[s], sine[s], (const char *)p.cos_sin + place.position * (ROTARY * $(l.angle_bytes)), (lane + s * LANES) * VEC);
+//|   if l.partner == "halves" then
+#pragma unroll
+      for (int i = 0; i < ANGLES; i++)
+        if ((lane + s * LANES) * VEC < HALF) sine[s][i] = -sine[s][i];  // of a first half, whose partners are subtracted
+//|   end
+    }
 //| end
 
 #pragma unroll
@@ -482,7 +490,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
           unpack(y, partner[h][s]);
 #pragma unroll
           for (int i = 0; i < VEC; i++)
-            x[s][i] = column < HALF ? turn_first(x[s][i], y[i], cosine[s][i], sine[s][i]) : turn_second(x[s][i], y[i], cosine[s][i], sine[s][i]);
+            x[s][i] = turn_second(x[s][i], y[i], cosine[s][i], sine[s][i]);
         }
 //|   elseif l.partner == "pairs" then
         if (turns && column < ROTARY)
@@ -545,19 +553,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       for (int s = 0; s < SHARE; s++) quantize_$(f.name)(codes_$(f.name)[s], x[s], lane);
 //|   end
 //| end
+//| -- K and V of one type are stored by the same instructions.
+//| local same, declared = l.k_type == l.v_type, {}
+//| local function divisor(side) return same and "divisor" or "divisor_" .. side end
+//| local function is_scaled(side) return p[side .. "_scale"] > 0 or p[side .. "_scale_out"] > 0 end
 //| for _, side in ipairs({ "k", "v" }) do
 //|   local f, given, out = l[side .. "_format"], p[side .. "_scale"], p[side .. "_scale_out"]
 //|   if f and not f.has_scale then
 //|     if given > 0 or out > 0 then
-      Divisor divisor_$(side) = {1.f, 1.f, 1.f, false};
+//|       if not declared[divisor(side)] then
+      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false};
+//|       end
+//|       declared[divisor(side)] = true
       if (there && $(side == "v" and "is_v" or "!is_v && !is_q")) {
 //|     if given == 1 then
-        divisor_$(side) = divisor_of(p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh]);
+        $(divisor(side)) = divisor_of(p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh]);
 //|     elseif given > 1 then
-        divisor_$(side) = divisor_of(p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh]);
+        $(divisor(side)) = divisor_of(p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh]);
 //|     elseif out > 0 then
         const float scale = scale_of(largest, $(f.most).f, $(f.kind == "floats" and "false" or "true"));
-        divisor_$(side) = divisor_of(scale);
+        $(divisor(side)) = divisor_of(scale);
         if (lane == 0) p.$(side)_scale_out[place.page * p.$(side)_scale_out_sb + place.row * p.$(side)_scale_out_ss + (first + h) * p.$(side)_scale_out_sh] = scale;
 //|     end
       }
@@ -571,8 +586,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   elseif f.has_scale then
           store_$(f.name)(here, at * VEC, codes_$(f.name)[s]);
 //|   else
-//|     local scaled = p[side .. "_scale"] > 0 or p[side .. "_scale_out"] > 0
-          store_$(f.name)<$(scaled)>(here + at * VEC, x[s], $(scaled and "divisor_" .. side or "Divisor()"));
+//|     local scaled = is_scaled(side) or same and is_scaled("v")
+          store_$(f.name)<$(scaled)>(here + at * VEC, x[s], $(scaled and divisor(side) or "Divisor()"));
 //|   end
 //| end
 #pragma unroll
@@ -587,8 +602,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
             for (int i = 0; i < VEC; i++) x[s][i] = __uint_as_float(0x7fffffffu);
 //| end
           store_$(p.dtype)(here + at * (VEC * $(p.bytes)), x[s]);
+//| if not same then
         } else if (is_v) {
-//| store_side("v")
+//|   store_side("v")
+//| end
         } else {
 //| store_side("k")
         }

@@ -144,13 +144,14 @@ return {
     local tokens = p.b * p.sq
     local items = tokens * (2 * ((p.hkv + c.token_heads - 1) // c.token_heads) + (p.hq + c.token_heads - 1) // c.token_heads)
     local at_work = math.min(items, a.sm_count * l.per_sm * (l.threads // l.lanes)) / a.sm_count
-    local way = c.token_heads * p.d * p.bytes
+    local heads = math.min(c.token_heads, p.hkv)
+    local way = heads * p.d * p.bytes
     local scales = (p.k_scale > FOLDED and 4 or 0) + (p.v_scale > FOLDED and 4 or 0) + 2 * (p.k_scale_out + p.v_scale_out)
     local rows = p.hkv * ((p.d + p.dv) * p.bytes + l.row_k + l.row_v + scales) + 2 * p.hq * p.d * p.bytes
     local lists = (p.has_slots and 8 or 0) + (p.has_positions and 4 or 0) + p.rotary * (l.angle_bytes or 0)
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
     local element = 2 + (p.rotary > 0 and 5 or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
-    local instructions = 220 + c.token_heads * (30 + l.share * l.vec * element)
+    local instructions = 220 + heads * (30 + l.share * l.vec * element)
     local issued = items * l.lanes / 32 * instructions / (a.sm_count * a.issue_rate)
     local bytes = tokens * (rows + lists)
     local append = {

@@ -15,10 +15,12 @@ __device__ __forceinline__ Divisor divisor_of(float s) {
   const float a = fabsf(s), factor = a < 0x1p-60f ? 0x1p100f : a > 0x1p60f ? 0x1p-100f : 1.f, scaled = __fmul_rn(s, factor);
   return {scaled, __fdiv_rn(1.f, scaled), factor, s == 0.f};
 }
+// SIGNED_ZERO: -0 has a code of its own.
+template <bool SIGNED_ZERO>
 __device__ __forceinline__ float divide(float x, const Divisor &by) {
-  const float from = __fmul_rn(x, by.factor), q = __fmul_rn(from, by.inverse);
-  const float r = __fmaf_rn(__fmaf_rn(-q, by.s, from), by.inverse, q), t = __fmaf_rn(__fmaf_rn(-r, by.s, from), by.inverse, r);
-  return fabsf(q) > 0x1p-40f && fabsf(q) < 0x1p40f ? t : q;
+  const float q = __fmul_rn(x, by.inverse);
+  const float r = __fmaf_rn(__fmaf_rn(-q, by.s, x), by.inverse, q), t = __fmaf_rn(__fmaf_rn(-r, by.s, x), by.inverse, r);
+  return (!SIGNED_ZERO || fabsf(q) > 0x1p-40f) && fabsf(q) < 0x1p40f ? t : q;
 }
 //| if p.k_scale_out > 0 or p.v_scale_out > 0 then
 
@@ -91,7 +93,13 @@ __device__ __forceinline__ void store_$(f.name)(char *to, const float (&from)[VE
   u32 word[CODE_WORDS] = {};
   float x[VEC];
 #pragma unroll
-  for (int i = 0; i < VEC; i++) x[i] = SCALED ? divide(from[i], by) : from[i];
+  for (int i = 0; i < VEC; i++) x[i] = from[i];
+  if (SCALED && by.factor != 1.f)
+#pragma unroll
+    for (int i = 0; i < VEC; i++) x[i] = __fmul_rn(x[i], by.factor);
+#pragma unroll
+  for (int i = 0; i < VEC; i++)
+    if (SCALED) x[i] = divide<$(f.kind == "floats")>(x[i], by);
   if (SCALED && by.zero)
 #pragma unroll
     for (int i = 0; i < VEC; i++) x[i] = from[i] != from[i] ? from[i] : 0.f;
