@@ -111,7 +111,7 @@ fa_status fa_product_parse(fa_product *out, const char *text)
         size_t n = strcspn(s, " ");
         fa_factor f;
         if (!factor_of(&f, s, n)) {
-            char words[256];
+            char words[16 * FA_EXTENT_COUNT];
             int at = 0;
             for (int i = 0; i < FA_EXTENT_COUNT; i++)
                 at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", words_of[i]);
