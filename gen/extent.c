@@ -2,6 +2,7 @@
 #include "extent.h"
 #include "bucket.h"
 #include "error.h"
+#include "format.h"
 #include "problem.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +22,10 @@ const char *const fa_extent_shapes[FA_EXTENT_COUNT] = {
 
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
 {
-    bool pages = p->features & FA_FEATURE_PAGES && p->page > 0;
+    bool pages = p->features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) && p->page > 0;
     int64_t table = pages ? p->sk / p->page + (p->sk % p->page != 0) : 0, parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 1;
-    return (fa_sizes){ .of = {
+    const fa_format *k = fa_format_of(p->kv_dtype), *v = fa_format_of(p->v_dtype ? p->v_dtype : p->kv_dtype);
+    fa_sizes sizes = { .of = {
                            [FA_EXTENT_B] = p->b,
                            [FA_EXTENT_SQ] = p->sq,
                            [FA_EXTENT_SK] = p->sk,
@@ -50,7 +52,23 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_MEMBERS] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_BATCH_PARTS] = p->b * parts,
                            [FA_EXTENT_RNG] = p->features & FA_FEATURE_DROPOUT ? 2 : 0,
+                           [FA_EXTENT_ANGLES] = p->rotary_dim ? p->sk : 0,
+                           [FA_EXTENT_ROTARY] = p->rotary_dim,
+                           [FA_EXTENT_COUNTER] = 1,
+                           [FA_EXTENT_K_ROW] = k ? p->d / k->block : p->d,
+                           [FA_EXTENT_V_ROW] = v ? p->dv / v->block : p->dv,
                        } };
+    fa_sizes_scale(&sizes, p);
+    return sizes;
+}
+
+void fa_sizes_scale(fa_sizes *out, const fa_problem *p)
+{
+    bool k = p->k_scale_by == FA_SCALE_TOKEN, v = p->v_scale_by == FA_SCALE_TOKEN;
+    out->of[FA_EXTENT_K_SCALE_BATCH] = k ? out->of[FA_EXTENT_BATCH_K] : p->b;
+    out->of[FA_EXTENT_K_SCALE_ROWS] = k ? out->of[FA_EXTENT_ROWS_K] : 1;
+    out->of[FA_EXTENT_V_SCALE_BATCH] = v ? out->of[FA_EXTENT_BATCH_K] : p->b;
+    out->of[FA_EXTENT_V_SCALE_ROWS] = v ? out->of[FA_EXTENT_ROWS_K] : 1;
 }
 
 static int extent_of(const char *s, size_t n)
@@ -93,7 +111,7 @@ fa_status fa_product_parse(fa_product *out, const char *text)
         size_t n = strcspn(s, " ");
         fa_factor f;
         if (!factor_of(&f, s, n)) {
-            char words[256];
+            char words[16 * FA_EXTENT_COUNT];
             int at = 0;
             for (int i = 0; i < FA_EXTENT_COUNT; i++)
                 at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", words_of[i]);

@@ -33,7 +33,16 @@
     X(MEMBERS, "members", "members", "query heads of a group: all of them, or as many as are done at a time")            \
     X(SLICED, "sliced", "sliced", "1 where a group is done in several slices of its members, else 0")                    \
     X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch after the other's") \
-    X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")
+    X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")                                   \
+    X(ANGLES, "angles", "rotary_positions", "positions that there are cosines and sines of")                             \
+    X(ROTARY, "rotary", "rotary_dim", "elements of a row that are rotated")                                              \
+    X(COUNTER, "one", "1", "1")                                                                                          \
+    X(K_ROW, "k_row", "d", "elements of a row of K, or blocks of a format that has blocks")                              \
+    X(V_ROW, "v_row", "dv", "the same of V")                                                                             \
+    X(K_SCALE_BATCH, "k_scale_batch", "b", "first dimension of scales of K: b, or of tokens' scales that of K")          \
+    X(K_SCALE_ROWS, "k_scale_rows", "1 or sk", "their second: 1, or of tokens' scales that of K")                        \
+    X(V_SCALE_BATCH, "v_scale_batch", "b", "the same of V")                                                              \
+    X(V_SCALE_ROWS, "v_scale_rows", "1 or sk", "the same of V")
 
 typedef enum fa_extent {
 #define X(name, word, shape, text) FA_EXTENT_##name,
@@ -53,6 +62,8 @@ typedef struct fa_sizes {
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);
+/* Again what scales have, where the dimensions of K are others than the problem says. */
+void fa_sizes_scale(fa_sizes *out, const fa_problem *p);
 
 /* A product of factors, each an extent, an extent divided by a tile and rounded up, or a number. Compared by value. */
 #define FA_FACTORS_MAX 6

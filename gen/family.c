@@ -2,6 +2,7 @@
 #include "family.h"
 #include "bucket.h"
 #include "error.h"
+#include "format.h"
 #include "problem.h"
 #include "sandbox_score.h"
 #include <lauxlib.h>
@@ -47,6 +48,26 @@ static void read_features(lua_State *L, fa_family *f)
     if (!text || !fa_features_parse(&f->features, text))
         luaL_error(L, "templates/%s: features is %s; accepted: %s, joined by +", f->file, text ? text : luaL_typename(L, -1),
                    fa_feature_names());
+    lua_pop(L, 1);
+}
+
+/* "e4m3 e5m2": formats of K and V that it reads beside those of Q's type. Absent = none. */
+static void read_formats(lua_State *L, fa_family *f)
+{
+    const fa_format *row;
+    int type = lua_getfield(L, -1, "formats");
+    const char *text = type == LUA_TSTRING ? lua_tostring(L, -1) : type == LUA_TNIL ? "" : NULL;
+    char names[256] = " ";
+    if (text && strlen(text) < sizeof names - 2)
+        snprintf(names, sizeof names, " %s ", text);
+    for (size_t i = 0; (row = fa_format_row(i)); i++) {
+        char name[32];
+        snprintf(name, sizeof name, " %s ", row->name);
+        f->formats |= strstr(names, name) ? 1u << i : 0;
+    }
+    if (!text || (*text && !f->formats))
+        luaL_error(L, "templates/%s: formats is %s; accepted: names of gen/formats.def, blanks between", f->file,
+                   text ? text : luaL_typename(L, -1));
     lua_pop(L, 1);
 }
 
@@ -166,6 +187,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->params = field_ref(L, "params");
     read_operation(L, f);
     read_features(L, f);
+    read_formats(L, f);
     lua_pop(L, 2); /* the family's table, the environment */
 }
 
@@ -332,6 +354,12 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         snprintf(why, n, "it computes without %s", fa_feature_name(beyond & -beyond));
         return false;
     }
+    const fa_format *of[] = { fa_format_k(fr->problem), fa_format_v(fr->problem) };
+    for (int i = 0; i < 2; i++)
+        if (of[i] && !(f->formats >> (of[i]->dtype - FA_E4M3) & 1)) {
+            snprintf(why, n, "it does not read %s in %s", i ? "V" : "K", of[i]->name);
+            return false;
+        }
     return ask(L, fr, f, f->supports, "supports", false, why, n);
 }
 

@@ -37,6 +37,7 @@ typedef struct fa_family {
     } constraint[FA_CONSTRAINTS_MAX];
     const fa_operation *operation;
     int32_t features; /* fa_feature bits that it computes */
+    uint32_t formats; /* of K and V that it reads beside Q's type: a bit for each row of gen/formats.def */
     /* References in Lua's registry; the last four: LUA_NOREF where absent. */
     int supports, layout, steps, work, workspace, params, start;
 } fa_family;

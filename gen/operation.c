@@ -1,5 +1,6 @@
 /* operation: the table of operations and operands, and its look-ups. */
 #include "operation.h"
+#include "format.h"
 #include "model.h"
 #include "problem.h"
 #include <stdio.h>
@@ -16,6 +17,9 @@
 #define LIST(n) .rank = 1, .extent = { E(n) }
 #define TYPE(rule) .type = FA_TYPE_##rule
 #define AT(field) offsetof(fa_args, field)
+#define SCALES_OF(x, batch, rows)                                                                                 \
+    .rank = 3, .extent = { E(batch), E(rows), E(HKV) }, TYPE(F32), .strides_at = offsetof(fa_args, x##_scale.sb), \
+    .class_at = offsetof(fa_problem, x##_scale_by), .drawn = FA_DRAWN_FACTOR
 #define LENGTHS_OF(n) LIST(n), TYPE(I32), .drawn = FA_DRAWN_SEQUENCES, .feature = FA_FEATURE_LENGTHS, .asks = true
 
 /* An operation's rows, and how many there are. */
@@ -33,15 +37,19 @@
 
 enum {
     FORWARD_OPERANDS = 0
-#define OPERAND(field, forward, backward, merge, ...) COUNT_##forward
+#define OPERAND(field, forward, backward, merge, append, ...) COUNT_##forward
 #include "operands.def"
     ,
     BACKWARD_OPERANDS = 0
-#define OPERAND(field, forward, backward, merge, ...) COUNT_##backward
+#define OPERAND(field, forward, backward, merge, append, ...) COUNT_##backward
 #include "operands.def"
     ,
     MERGE_OPERANDS = 0
-#define OPERAND(field, forward, backward, merge, ...) COUNT_##merge
+#define OPERAND(field, forward, backward, merge, append, ...) COUNT_##merge
+#include "operands.def"
+    ,
+    APPEND_OPERANDS = 0
+#define OPERAND(field, forward, backward, merge, append, ...) COUNT_##append
 #include "operands.def"
 };
 _Static_assert(FA_ID_COUNT - 1 <= FA_OPERANDS_MAX && FA_OPERANDS_MAX < 64, "a bit of a mask for each, and for the workspace");
@@ -54,7 +62,7 @@ static const fa_operation operations[] = {
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
                   FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE,
       .operand = {
-#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
 #include "operands.def"
       } },
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = BACKWARD_OPERANDS,
@@ -63,15 +71,21 @@ static const fa_operation operations[] = {
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE,
       .follows = true, .after = FA_FORWARD,
       .operand = {
-#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##backward(field, word, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##backward(field, word, __VA_ARGS__)
 #include "operands.def"
       } },
     { .op = FA_MERGE, .name = "merge", .n = MERGE_OPERANDS, .flags = FA_BROADCAST,
       .operand = {
-#define OPERAND(field, forward, backward, merge, what, files, word, letter, help, ...) ROW_##merge(field, word, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##merge(field, word, __VA_ARGS__)
 #include "operands.def"
       } },
-    { .op = FA_APPEND, .name = "append" },
+    { .op = FA_APPEND, .name = "append", .n = APPEND_OPERANDS, .flags = FA_BROADCAST,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_SLOTS | FA_FEATURE_POSITIONS | FA_FEATURE_POSITIONS64 |
+                  FA_FEATURE_ROTARY | FA_FEATURE_ROTARY_PAIRS | FA_FEATURE_HADAMARD_K | FA_FEATURE_HADAMARD_V,
+      .operand = {
+#define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##append(field, word, __VA_ARGS__)
+#include "operands.def"
+      } },
 };
 /* clang-format on */
 
@@ -152,14 +166,20 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
         return p->dtype;
     case FA_TYPE_KV:
         return p->kv_dtype ? p->kv_dtype : p->dtype;
+    case FA_TYPE_V:
+        return p->v_dtype ? p->v_dtype : p->kv_dtype ? p->kv_dtype : p->dtype;
     case FA_TYPE_OUTPUT:
         return p->o_dtype;
     case FA_TYPE_GRAD:
         return p->grad_dtype;
     case FA_TYPE_F32:
         return FA_F32;
+    case FA_TYPE_ANGLE:
+        return p->cos_sin_dtype;
     case FA_TYPE_I32:
     case FA_TYPE_U64:
+    case FA_TYPE_I64:
+    case FA_TYPE_POSITION:
         break;
     }
     return 0;
@@ -167,7 +187,27 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
 {
-    return o->type == FA_TYPE_I32 ? 4 : o->type == FA_TYPE_U64 ? 8 : fa_dtype_bytes(fa_operand_dtype(o, p));
+    const fa_format *f = fa_format_of(fa_operand_dtype(o, p));
+    if (f)
+        return f->block_bytes;
+    switch (o->type) {
+    case FA_TYPE_I32:
+        return 4;
+    case FA_TYPE_I64:
+    case FA_TYPE_U64:
+        return 8;
+    case FA_TYPE_POSITION:
+        return p->features & FA_FEATURE_POSITIONS64 ? 8 : 4;
+    case FA_TYPE_INPUT:
+    case FA_TYPE_KV:
+    case FA_TYPE_OUTPUT:
+    case FA_TYPE_GRAD:
+    case FA_TYPE_F32:
+    case FA_TYPE_V:
+    case FA_TYPE_ANGLE:
+        break;
+    }
+    return fa_dtype_bytes(fa_operand_dtype(o, p));
 }
 
 double fa_operation_passes(int32_t op)
@@ -213,6 +253,28 @@ void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, 
         *(int64_t *)((char *)a + o->parts_at) = o->strided ? sb * a->b : 0;
 }
 
+/* Of an append: what the arguments have beside the class, which says it; with slots a cache that holds all keys of the problem. */
+static int32_t append_flags_of(const fa_problem *p)
+{
+    return (p->features & FA_FEATURE_HADAMARD_K ? FA_HADAMARD_K : 0) | (p->features & FA_FEATURE_HADAMARD_V ? FA_HADAMARD_V : 0);
+}
+
+static int32_t position_bytes_of(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_POSITIONS64 ? 8 : p->features & FA_FEATURE_POSITIONS ? 4 : 0;
+}
+
+static int32_t slots_page(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_SLOTS ? p->page : 0;
+}
+
+static int32_t slots_pages(const fa_problem *p, int32_t page)
+{
+    int64_t pages = page > 0 ? ((int64_t)p->sk / page + (p->sk % page != 0)) * p->b : 0;
+    return pages < INT32_MAX ? (int32_t)pages : INT32_MAX;
+}
+
 fa_args fa_operation_args(const fa_problem *p)
 {
     fa_args a = FA_ARGS_INIT;
@@ -230,6 +292,10 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
+    a.k_scale.by = p->k_scale_by, a.k_scale.dtype = p->k_scale_by ? FA_F32 : 0;
+    a.v_scale.by = p->v_scale_by, a.v_scale.dtype = p->v_scale_by ? FA_F32 : 0;
+    a.k_scale_out.by = p->k_scale_out_by, a.k_scale_out.dtype = p->k_scale_out_by ? FA_F32 : 0;
+    a.v_scale_out.by = p->v_scale_out_by, a.v_scale_out.dtype = p->v_scale_out_by ? FA_F32 : 0;
 #define NO_SCALE (fa_scale) FA_SCALE_INIT
 #define NO_TENSOR (fa_tensor) FA_TENSOR_INIT
 #define FIELD(field, what, operations, typical) a.field = typical;

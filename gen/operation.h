@@ -11,11 +11,15 @@
 typedef enum fa_type_rule {
     FA_TYPE_INPUT,  /* fa_problem.dtype */
     FA_TYPE_KV,     /* fa_problem.kv_dtype, or where that is 0 dtype */
+    FA_TYPE_V,      /* fa_problem.v_dtype, or where that is 0 as FA_TYPE_KV */
     FA_TYPE_OUTPUT, /* fa_problem.o_dtype */
     FA_TYPE_GRAD,   /* fa_problem.grad_dtype */
     FA_TYPE_F32,
     FA_TYPE_I32,
-    FA_TYPE_U64
+    FA_TYPE_U64,
+    FA_TYPE_ANGLE, /* fa_problem.cos_sin_dtype */
+    FA_TYPE_I64,
+    FA_TYPE_POSITION /* integers of 4 bytes, or 8 with FA_FEATURE_POSITIONS64 */
 } fa_type_rule;
 
 /* What cases, and tensors to measure on, hold in an input that no other operation computes. */
@@ -23,7 +27,9 @@ typedef enum fa_drawn {
     FA_DRAWN_NORMAL,    /* N(0, 1) */
     FA_DRAWN_FACTOR,    /* above 0, about 1: exp(N(0, 1) / 4) */
     FA_DRAWN_SEQUENCES, /* integers that say where sequences lie, and that some calls have (fa_ragged) */
-    FA_DRAWN_STATE      /* seed and offset of random numbers (fa_dropout) */
+    FA_DRAWN_STATE,     /* seed and offset of random numbers (fa_dropout) */
+    FA_DRAWN_SLOTS,     /* places in a cache of pages (fa_slots_draw) */
+    FA_DRAWN_POSITIONS  /* of rows, among those that there are angles of (fa_positions_draw) */
 } fa_drawn;
 
 /* Every operand of fagen.h by the name of its field: a number beside its place in an operation. */
@@ -53,8 +59,11 @@ typedef struct fa_operand {
        of a row's elements; 0: there are as many */
     int32_t row;
     int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
-    bool asks;       /* a call that has its address is of that feature; else another field says so */
-    bool broadcast;  /* of a call with FA_BROADCAST a stride of 0 is meant */
+    /* in fa_problem: an int32_t that is 0 in classes without it; 0: there is no such field. Its address is that of a fa_scale, whose
+       strides of batch, sequence and head are as they are: 0 leads nowhere */
+    size_t class_at;
+    bool asks;      /* a call that has its address is of that feature; else another field says so */
+    bool broadcast; /* of a call with FA_BROADCAST a stride of 0 is meant */
     fa_drawn drawn;
     fa_operand_id id;
     const char *values;  /* names of the scalars of kernels that come with it (gen/values.h), blanks between; NULL: none */
@@ -90,14 +99,16 @@ typedef struct fa_operation {
 /* Whether calls of the problem's class have the operand. */
 static inline bool fa_operand_present(const fa_operand *o, const fa_problem *p)
 {
+    if (o->class_at && !*(const int32_t *)(const void *)((const char *)p + o->class_at))
+        return false;
     return !o->feature || (p->features & o->feature);
 }
 /* The rows that the class has, a bit each. */
-static inline uint64_t fa_operands_of(const fa_operation *op, int32_t features)
+static inline uint64_t fa_operands_of(const fa_operation *op, const fa_problem *p)
 {
     uint64_t rows = 0;
     for (int i = 0; i < op->n; i++)
-        rows |= (uint64_t)(!op->operand[i].feature || op->operand[i].feature & features) << i;
+        rows |= (uint64_t)fa_operand_present(&op->operand[i], p) << i;
     return rows;
 }
 /* Takes the first row out of a mask of them; -1: it is empty. */
@@ -126,7 +137,7 @@ int fa_operand_index(const fa_operation *op, const char *name);
 int fa_operand_slot(const fa_operation *op, fa_operand_id id);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
-int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */
+int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element, or of a block of a format that has blocks */
 /* Its matrix products, in units of the forward operation's two; at least 1. */
 double fa_operation_passes(int32_t op);
 /* Its name in capital letters, as people read of it: "Q". Returns buf. */

@@ -82,7 +82,7 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double tiles = ceil(rows_of(p, pack) / w->rows), last = rows_of(p, pack) - (tiles - 1) * w->rows;
     double rest = w->group > 0 ? 1 - fmin(1, ceil(last / w->group) * w->group / w->rows) : 0;
     double keep = 1 - APART * rest / fmax(1, tiles - 1); /* one of the tiles that read again is the last */
-    double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
+    double head = (double)p->sk * (double)fa_problem_key_bytes(p);
     double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / s->cluster;
     double heads = ceil(running / fmax(tiles, 1));
     int32_t group = p->hq / p->hkv;

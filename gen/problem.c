@@ -2,21 +2,31 @@
 #include "problem.h"
 #include "error.h"
 #include "fields.h"
+#include "format.h"
 #include "model.h"
 #include "operation.h"
 #include "score/known.h"
 #include "score/reads.h"
 #include "text.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* Bytes of a row of the cache; 0: it has the type of the others. */
+static int64_t cache_bytes(int32_t dtype, int32_t n)
+{
+    const fa_format *f = fa_format_of(dtype);
+    return f ? fa_format_bytes(f, n) : (int64_t)n * fa_dtype_bytes(dtype);
+}
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
 {
     unsigned bytes = (unsigned)fa_dtype_bytes(p->dtype);
     unsigned rows = (unsigned)p->d * bytes | (unsigned)p->dv * bytes | (unsigned)(p->dv * fa_dtype_bytes(p->o_dtype)) | 16;
+    rows |= (unsigned)cache_bytes(p->kv_dtype, p->d) | (unsigned)cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv);
     return (int)(rows & -rows);
 }
 
@@ -26,6 +36,117 @@ static void settle_merge(fa_problem *p)
     p->dtype = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     p->o_dtype = p->o_dtype == FA_TF32 ? FA_F32 : p->o_dtype;
     p->d = p->dv;
+}
+
+/* A type of memory: fp32 for TF32. */
+static int32_t stored(int32_t dtype)
+{
+    return dtype == FA_TF32 ? FA_F32 : dtype;
+}
+
+/* "e4m3 (5), e5m2 (6), ..." */
+static const char *formats_text(char *buf, size_t n)
+{
+    const fa_format *f;
+    size_t at = 0;
+    for (size_t i = 0; (f = fa_format_row(i)) && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s (%d)", i ? ", " : "", f->name, f->dtype);
+    return buf;
+}
+
+/* Of a row of `width` elements. */
+static fa_status check_cache_type(const char *name, int32_t dtype, int32_t width)
+{
+    char accepted[160];
+    const fa_format *f = fa_format_of(dtype);
+    int32_t unit = f && f->block > 8 ? f->block : 8;
+    if (f && width % unit)
+        return fa_fail(FA_UNSUPPORTED, "problem: %s is %d (%s) and rows have %d elements; accepted with it: a multiple of %d", name, dtype,
+                       f->name, width, unit);
+    if (!dtype || f || fa_dtype_bytes(dtype))
+        return FA_OK;
+    return fa_fail(FA_INVALID, "problem: %s is %d; accepted with op=append: 0, fp16 (1), bf16 (2), fp32 (4), %s", name, dtype,
+                   formats_text(accepted, sizeof accepted));
+}
+
+/* Scales that an append finds: of each row, of formats that have none of their own, in the place of scales that are given. */
+static fa_status check_found_scales(const fa_problem *p)
+{
+    const struct {
+        const char *name, *tensor;
+        int32_t by, given, dtype;
+    } rows[] = { { "k_scale_out_by", "K", p->k_scale_out_by, p->k_scale_by, p->kv_dtype ? p->kv_dtype : p->dtype },
+                 { "v_scale_out_by", "V", p->v_scale_out_by, p->v_scale_by,
+                   p->v_dtype    ? p->v_dtype
+                   : p->kv_dtype ? p->kv_dtype
+                                 : p->dtype } };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const fa_format *f = fa_format_of(rows[i].dtype);
+        if (rows[i].by && rows[i].by != FA_SCALE_TOKEN)
+            return fa_fail(FA_INVALID, "problem: %s is %d; accepted: FA_SCALE_TOKEN (2), or 0 where no scale is found", rows[i].name,
+                           rows[i].by);
+        if (rows[i].by && (!f || f->scale_dtype))
+            return fa_fail(FA_INVALID, "problem: %s is %d; accepted with %s in %s: 0", rows[i].name, rows[i].by,
+                           fa_dtype_name(rows[i].dtype), rows[i].tensor);
+        if (rows[i].by && rows[i].given)
+            return fa_fail(FA_INVALID, "problem: %s is %d, and scales of %s are given; accepted: one of them", rows[i].name, rows[i].by,
+                           rows[i].tensor);
+    }
+    return FA_OK;
+}
+
+static fa_status check_rotary(fa_problem *p)
+{
+    bool pairs = p->features & FA_FEATURE_ROTARY_PAIRS;
+    if (p->rotary_dim < 0 || p->rotary_dim % 2 || p->rotary_dim > p->d)
+        return fa_fail(FA_INVALID,
+                       "problem: rotary_dim is %d; accepted with d=%d: an even number from 2 to %d, or 0 where nothing is rotated",
+                       p->rotary_dim, p->d, p->d / 2 * 2);
+    p->features |= p->rotary_dim ? FA_FEATURE_ROTARY : 0;
+    if (p->features & FA_FEATURE_ROTARY && !p->rotary_dim)
+        return fa_fail(FA_INVALID, "problem: features has rotary and rotary_dim is 0; accepted: both or neither");
+    if (!p->rotary_dim && (p->cos_sin_dtype || pairs || p->features & FA_FEATURE_POSITIONS))
+        return fa_fail(FA_INVALID, "problem: rotary_dim is 0 and %s; accepted with it: nothing that is said of rotation",
+                       p->cos_sin_dtype ? "cos_sin_dtype is set"
+                       : pairs          ? "features has rotary-pairs"
+                                        : "features has positions");
+    if (p->features & FA_FEATURE_POSITIONS64 && !(p->features & FA_FEATURE_POSITIONS))
+        return fa_fail(FA_INVALID, "problem: features has positions64 and no positions; accepted: positions+positions64");
+    if (p->rotary_dim && p->cos_sin_dtype != FA_F32 && p->cos_sin_dtype != FA_F16 && p->cos_sin_dtype != FA_BF16)
+        return fa_fail(FA_INVALID, "problem: cos_sin_dtype is %d; accepted with rotary_dim=%d: fp16 (1), bf16 (2), fp32 (4)",
+                       p->cos_sin_dtype, p->rotary_dim);
+    return FA_OK;
+}
+
+static fa_status check_hadamard(const fa_problem *p)
+{
+    const struct {
+        int32_t feature, of;
+        const char *name, *dim;
+    } rows[] = { { FA_FEATURE_HADAMARD_K, p->d, "hadamard-k", "d" }, { FA_FEATURE_HADAMARD_V, p->dv, "hadamard-v", "dv" } };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (p->features & rows[i].feature && rows[i].of & (rows[i].of - 1))
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d and features has %s; accepted with it: a power of two", rows[i].dim,
+                           rows[i].of, rows[i].name);
+    return FA_OK;
+}
+
+/* An append multiplies nothing either; the cache may have types of its own. */
+static fa_status settle_append(fa_problem *p)
+{
+    p->dtype = stored(p->dtype);
+    if (p->o_dtype && stored(p->o_dtype) != p->dtype)
+        return fa_fail(FA_INVALID, "problem: o_dtype is %d (%s); accepted with op=append: 0", p->o_dtype, fa_dtype_name(p->o_dtype));
+    p->o_dtype = p->dtype;
+    fa_status st = check_cache_type("kv_dtype", p->kv_dtype, p->d);
+    if (st == FA_OK)
+        st = check_cache_type("v_dtype", p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv);
+    if (st == FA_OK)
+        st = check_found_scales(p);
+    int32_t k = stored(p->kv_dtype ? p->kv_dtype : p->dtype), v = stored(p->v_dtype ? p->v_dtype : k);
+    p->kv_dtype = k == p->dtype ? 0 : k;
+    p->v_dtype = v == k ? 0 : v;
+    return st;
 }
 
 /* Gradients have the type of the inputs, or fp32. */
@@ -42,6 +163,73 @@ static fa_status settle_gradients(fa_problem *p)
                    fa_dtype_name(p->dtype), fa_dtype_name(p->dtype));
 }
 
+/* Bytes of an element of the narrowest type that rows have. */
+static int narrowest(const fa_problem *p, bool narrows)
+{
+    const int32_t dtypes[] = { narrows ? p->o_dtype : p->dtype, p->kv_dtype, p->v_dtype };
+    int least = fa_dtype_bytes(dtypes[0]);
+    for (size_t i = 1; i < COUNT(dtypes) && p->op == FA_APPEND; i++) {
+        const fa_format *f = fa_format_of(dtypes[i]);
+        int bytes = f ? f->block_bytes & -f->block_bytes : fa_dtype_bytes(dtypes[i]);
+        least = dtypes[i] && bytes < least ? bytes : least;
+    }
+    return least;
+}
+
+/* K and V of few bits: a type that is another one's is 0. */
+static fa_status settle_low_bits(fa_problem *p)
+{
+    char accepted[160];
+    bool few = p->op == FA_FORWARD && (p->dtype == FA_F16 || p->dtype == FA_BF16);
+    p->kv_dtype = p->kv_dtype == p->dtype ? 0 : p->kv_dtype;
+    p->v_dtype = p->v_dtype == (p->kv_dtype ? p->kv_dtype : p->dtype) ? 0 : p->v_dtype;
+    const struct {
+        const char *field;
+        int32_t dtype, width;
+    } types[] = { { "kv_dtype", p->kv_dtype, p->d }, { "v_dtype", p->v_dtype, p->dv } };
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const fa_format *f = fa_format_of(types[i].dtype);
+        if (types[i].dtype && (!f || !few || !p->kv_dtype))
+            return fa_fail(
+                types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
+                types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
+                few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+    }
+    if (!p->kv_dtype)
+        return FA_OK;
+    const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
+    for (int i = 0; i < 2; i++) {
+        int32_t width = i ? p->dv : p->d, unit = of[i]->block > 8 ? of[i]->block : 8;
+        if (width % unit)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: a multiple of %d", i ? "dv" : "d", width,
+                           i ? "V" : "K", of[i]->name, unit);
+    }
+    return FA_OK;
+}
+
+/* Of K and V alone, and of those whose format has none of its own. */
+static fa_status check_scales(const fa_problem *p)
+{
+    const struct {
+        const char *field, *tensor;
+        int32_t by;
+        const fa_format *format;
+    } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) }, { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) } };
+    for (size_t i = 0; i < COUNT(scales); i++) {
+        int32_t by = scales[i].by;
+        if (by && !scales[i].format)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
+                           fa_dtype_name(p->dtype));
+        if (by < 0 || by > FA_SCALE_TOKEN)
+            return fa_fail(by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)", scales[i].field, by);
+        if (by && scales[i].format->scale_dtype)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",
+                           scales[i].field, by, scales[i].tensor, scales[i].format->name);
+    }
+    return FA_OK;
+}
+
 static fa_status check_kernel(fa_problem *p)
 {
     if (!fa_dtype_bytes(p->dtype))
@@ -50,7 +238,7 @@ static fa_status check_kernel(fa_problem *p)
         p->dv = p->d;
     if (p->op == FA_MERGE)
         settle_merge(p);
-    fa_status st = p->op == FA_BACKWARD ? settle_gradients(p) : FA_OK;
+    fa_status st = p->op == FA_BACKWARD ? settle_gradients(p) : p->op == FA_APPEND ? settle_append(p) : FA_OK;
     if (st != FA_OK)
         return st;
     const struct {
@@ -63,6 +251,11 @@ static fa_status check_kernel(fa_problem *p)
                            FA_MAX_HEAD_DIM);
     if (p->mask < FA_MASK_NONE || p->mask > FA_MASK_WINDOW)
         return fa_fail(FA_INVALID, "problem: mask is %d; accepted: none (0), causal (1), window (2)", p->mask);
+    st = p->op == FA_APPEND ? FA_OK : settle_low_bits(p);
+    if (st == FA_OK)
+        st = check_scales(p);
+    if (st != FA_OK)
+        return st;
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     if (!p->o_dtype || p->o_dtype == p->dtype)
         p->o_dtype = own;
@@ -71,7 +264,7 @@ static fa_status check_kernel(fa_problem *p)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
                        "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
                        fa_dtype_name(p->dtype), fa_dtype_name(own));
-    int most = natural_align(p), least = fa_dtype_bytes(narrows ? p->o_dtype : p->dtype);
+    int most = natural_align(p), least = narrowest(p, narrows);
     if (!p->align)
         p->align = most;
     if (p->align < least || p->align > most || (p->align & (p->align - 1)))
@@ -86,17 +279,19 @@ static fa_status check_later(const fa_problem *p)
     static const struct {
         int field;
         const char *what;
+        bool append; /* FA_APPEND has it */
     } rows[] = {
-        { FA_FIELD_q_dtype, "Q in another type than the products" },
-        { FA_FIELD_v_dtype, "V in another type than K" },
-        { FA_FIELD_q_scale_by, "scales of Q" },
-        { FA_FIELD_k_scale_by, "scales of K" },
-        { FA_FIELD_v_scale_by, "scales of V" },
-        { FA_FIELD_o_scale_by, "scales of O" },
+        { FA_FIELD_q_dtype, "Q in another type than the products", false },
+        { FA_FIELD_q_scale_by, "scales of Q", false },
+        { FA_FIELD_o_scale_by, "scales of O", false },
+        { FA_FIELD_rotary_dim, "rotation beside attention", true },
+        { FA_FIELD_cos_sin_dtype, "rotation beside attention", true },
+        { FA_FIELD_k_scale_out_by, "scales of appended keys", true },
+        { FA_FIELD_v_scale_out_by, "scales of appended values", true },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
-        if (fa_problem_get(p, f))
+        if (fa_problem_get(p, f) && !(rows[i].append && p->op == FA_APPEND))
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
                            fa_problem_get(p, f), rows[i].what);
     }
@@ -152,7 +347,7 @@ static fa_status check_score_grads(const fa_problem *p, const fa_program *progra
 static fa_status check_score(const fa_problem *p)
 {
     bool feature = p->features & FA_FEATURE_SCORE, named = p->score_id0 || p->score_id1 || p->score_id2 || p->score_id3;
-    if (named && p->op == FA_MERGE)
+    if (named && (p->op == FA_MERGE || p->op == FA_APPEND))
         return fa_fail(FA_UNSUPPORTED,
                        "problem: score_id0 is %d: a score program, which this version does not compute with op=%s; accepted: 0",
                        p->score_id0, fa_op_name(p->op));
@@ -175,12 +370,9 @@ static fa_status check_built(const fa_problem *p)
     char text[96], takes[96];
     const fa_operation *op = fa_operation_find(p->op);
     if (!op)
-        return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
-    if (!op->n)
-        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward, backward, merge",
-                       op->name);
-    if (p->op == FA_MERGE && p->mask != FA_MASK_NONE)
-        return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=merge: none", fa_mask_name(p->mask));
+        return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2), append (3)", p->op);
+    if ((p->op == FA_MERGE || p->op == FA_APPEND) && p->mask != FA_MASK_NONE)
+        return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=%s: none", fa_mask_name(p->mask), op->name);
     const fa_problem_field *features = &fa_problem_fields[FA_FIELD_features];
     if (p->features && !op->features)
         return fa_fail(FA_INVALID, "problem: features is %s; accepted with op=%s: none",
@@ -198,14 +390,17 @@ static fa_status check_built(const fa_problem *p)
                        "where in the batch a sequence lies");
     if (p->page < 0 || p->page > FA_PAGE_MAX || p->page & (p->page - 1))
         return fa_fail(FA_INVALID, "problem: page is %d; accepted: a power of two from 1 to %d, or 0 without pages", p->page, FA_PAGE_MAX);
-    if (!p->page != !(p->features & FA_FEATURE_PAGES))
-        return fa_fail(FA_INVALID, "problem: page is %d and features %s pages; accepted: both or neither", p->page,
-                       p->page ? "has no" : "has");
+    if (p->features & FA_FEATURE_PAGES && p->features & FA_FEATURE_SLOTS)
+        return fa_fail(FA_INVALID, "problem: features has pages and slots; accepted: one of them");
+    bool slots = p->features & FA_FEATURE_SLOTS;
+    if (!p->page != !(p->features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS)))
+        return fa_fail(FA_INVALID, "problem: page is %d and features %s %s; accepted: both or neither", p->page, p->page ? "has no" : "has",
+                       slots ? "slots" : "pages");
     if (p->grad_dtype && p->op != FA_BACKWARD)
         return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
-    if (p->kv_dtype)
-        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     fa_status st = check_later(p);
+    if (st == FA_OK && p->op == FA_APPEND)
+        st = check_hadamard(p);
     return st == FA_OK ? check_score(p) : st;
 }
 
@@ -238,6 +433,8 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
     memcpy(&p, in, in->size < sizeof p ? in->size : sizeof p);
     p.size = sizeof p;
     fa_status st = check_kernel(&p);
+    if (st == FA_OK && p.op == FA_APPEND)
+        st = check_rotary(&p);
     if (st == FA_OK)
         st = check_built(&p);
     if (st == FA_OK)
@@ -253,7 +450,10 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
     switch (f->kind) {
     case FA_FIELD_DTYPE:
         if (!fa_dtype_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", f->word, in->value);
+            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32%s", f->word, in->value,
+                           f->at == offsetof(fa_problem, kv_dtype) || f->at == offsetof(fa_problem, v_dtype)
+                               ? ", or a format of docs/lowbits.md"
+                               : "");
         break;
     case FA_FIELD_MASK:
         if (!fa_mask_parse(&v, in->value))
@@ -261,7 +461,7 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
         break;
     case FA_FIELD_OP:
         if (!fa_op_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
+            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge, append", in->value);
         break;
     case FA_FIELD_FEATURES:
         return fa_features_parse(out, in->value)
@@ -331,4 +531,12 @@ void fa_problem_fill_shape(fa_problem *p)
         p->hkv = p->hq;
         p->sk = p->sq;
     }
+}
+
+int64_t fa_problem_key_bytes(const fa_problem *p)
+{
+    if (!p->kv_dtype)
+        return (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);
+    return cache_bytes(p->kv_dtype, p->d) + cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv) + scales;
 }

@@ -1,4 +1,5 @@
 /* problem_names: the names of types, masks and features. */
+#include "format.h"
 #include "problem.h"
 #include <string.h>
 
@@ -25,7 +26,14 @@ static const struct {
     X(ORIGINS, "origins")                 \
     X(ACCUMULATE, "accumulate")           \
     X(V_IN_K, "v-in-k")                   \
-    X(V_COLUMNS, "v-columns")
+    X(V_COLUMNS, "v-columns")             \
+    X(SLOTS, "slots")                     \
+    X(POSITIONS, "positions")             \
+    X(POSITIONS64, "positions64")         \
+    X(ROTARY_PAIRS, "rotary-pairs")       \
+    X(HADAMARD_K, "hadamard-k")           \
+    X(HADAMARD_V, "hadamard-v")           \
+    X(ROTARY, "rotary")
 
 static const struct {
     int32_t bit;
@@ -44,7 +52,7 @@ const char *fa_dtype_name(int dtype)
     for (size_t i = 0; i < COUNT(dtypes); i++)
         if (dtypes[i].dtype == dtype)
             return dtypes[i].name;
-    return "?";
+    return fa_format_of(dtype) ? fa_format_of(dtype)->name : "?";
 }
 
 bool fa_dtype_parse(int *out, const char *s)
@@ -56,6 +64,12 @@ bool fa_dtype_parse(int *out, const char *s)
             return true;
         }
     }
+    const fa_format *f;
+    for (size_t i = 0; (f = fa_format_row(i)); i++)
+        if (!strcmp(s, f->name)) {
+            *out = f->dtype;
+            return true;
+        }
     return false;
 }
 

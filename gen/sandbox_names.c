@@ -1,6 +1,7 @@
 /* sandbox_names: which names scripts see, and those of C functions that are charged by what they are asked to do. */
 #include "sandbox_names.h"
 #include "sandbox.h"
+#include "sandbox_formats.h"
 #include "sandbox_order.h"
 #include "sandbox_pairs.h"
 #include "sandbox_pattern.h"
@@ -282,6 +283,10 @@ void fa_sandbox_env(lua_State *L)
     lua_setfield(L, env, "seen_share");
     lua_pushcfunction(L, fa_sandbox_pairs_keys);
     lua_setfield(L, env, "seen_keys");
+    lua_pushcfunction(L, fa_sandbox_formats_codes);
+    lua_setfield(L, env, "codes");
+    lua_pushcfunction(L, fa_sandbox_formats_name);
+    lua_setfield(L, env, "code_name");
     lua_rawgetp(L, LUA_REGISTRYINDEX, &envmeta_key);
     lua_setmetatable(L, env);
     lua_remove(L, originals);

@@ -1,4 +1,5 @@
-/* sandbox_names: what scripts see of Lua's libraries, and five names of fagen: sorted, f32, fail, seen_share, seen_keys. */
+/* sandbox_names: what scripts see of Lua's libraries, and seven names of fagen: sorted, f32, fail,
+ * seen_share, seen_keys, codes, code_name. */
 #ifndef FA_GEN_SANDBOX_NAMES_H
 #define FA_GEN_SANDBOX_NAMES_H
 #include <lua.h>

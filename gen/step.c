@@ -52,7 +52,7 @@ bool fa_step_chunked(const fa_step *s)
 
 int64_t fa_step_section_keys(const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
 {
-    int64_t key = (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    int64_t key = fa_problem_key_bytes(p);
     return (key > 0 ? l2_bytes / 3 * 2 / key : 0) - (seen < p->sk ? at_work : 0);
 }
 

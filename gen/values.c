@@ -25,7 +25,7 @@ static const struct {
 /* Which of its dimensions a stride steps over: [b, s, h, d], of a pointer with strides [b, h, s]. */
 static int dimension_of(const fa_operand *o, int stride)
 {
-    return o->strided || stride == 0 || stride == OF_PARTS ? stride : 3 - stride;
+    return o->strided || o->class_at || stride == 0 || stride == OF_PARTS ? stride : 3 - stride;
 }
 
 static void scalar(fa_value *out, size_t i)
@@ -45,6 +45,8 @@ static const char *type_of(const fa_operand *o)
         return o->output ? "int *" : "const int *";
     if (o->type == FA_TYPE_U64)
         return o->output ? "u64 *" : "const u64 *";
+    if (o->type == FA_TYPE_I64)
+        return o->output ? "long long *" : "const long long *";
     return o->output ? "void *" : "const void *";
 }
 
@@ -168,6 +170,19 @@ int fa_value_operand(const fa_operation *op, const char *name)
     return -1;
 }
 
+bool fa_value_present(const fa_operation *op, const fa_problem *p, const char *name)
+{
+    bool listed = false, present = false;
+    for (int i = 0; i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        bool brings = o->values && is_listed(o->values, name);
+        listed = listed || brings;
+        present = present || (brings && fa_operand_present(o, p));
+    }
+    int i = fa_value_operand(op, name);
+    return listed ? present : i < 0 || fa_operand_present(&op->operand[i], p);
+}
+
 static void add_name(char *out, const char *name, const char *suffix)
 {
     size_t at = strlen(out);
@@ -184,7 +199,7 @@ static void add_scalars(char *out, enum who who)
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
 {
     out[0] = 0;
-    uint64_t names = fa_operands_of(op, 0), strides_of = names;
+    uint64_t names = fa_operands_of(op, &(fa_problem){ .op = op->op }), strides_of = names;
     for (int i; (i = fa_operands_next(&names)) >= 0;)
         add_name(out, op->operand[i].name, "");
     add_scalars(out, FIRST);

@@ -51,7 +51,8 @@
     X(int32_t, int, member, NAMED, "query heads of each of its groups that launches before this one did")                         \
     X(int32_t, int, members, NAMED, "query heads of each of its groups that this launch does")                                    \
     X(uint32_t, unsigned, drop_below, NAMED, "a pair is dropped where its random word is below")                                  \
-    X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
+    X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - the probability to be dropped)")                        \
+    X(int32_t, int, rotary_positions, NAMED, "positions that there are cosines and sines of")
 
 /* What a launch gives for one operand of its score program. */
 typedef struct fa_score_given {
@@ -89,6 +90,9 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
 
 /* The row of the operand that brings the value of this name: its address, a stride, or one of its `values`; -1: none does. */
 int fa_value_operand(const fa_operation *op, const char *name);
+
+/* Whether calls of the problem have the value: an operand that brings it is there, or none brings it. */
+bool fa_value_present(const fa_operation *op, const fa_problem *p, const char *name);
 
 /* The names that a family takes which lists none: of all that dense calls have: operands, workspace, counter, strides, scalars. */
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);

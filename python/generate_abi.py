@@ -65,6 +65,7 @@ class Operand(NamedTuple):
     forward: str
     backward: str
     merge: str
+    append: str
     keyword: str
     sequences: bool
     shape: Tuple[str, ...]
@@ -77,14 +78,14 @@ def operands(text: str) -> List[Operand]:
     """Reads the text of operands.def. ValueError: it has no row."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     out = []
-    for field, forward, backward, merge, rest in re.findall(r"^OPERAND\((\w+), (\w+), (\w+), (\w+), (.*?\.doc = \".*?\")\)$", text,
-                                                            flags=re.S | re.M):
+    row = r"^OPERAND\((\w+), (\w+), (\w+), (\w+), (\w+), (.*?\.doc = \".*?\")\)$"
+    for field, forward, backward, merge, append, rest in re.findall(row, text, flags=re.S | re.M):
         keyword = re.search(r'\.keyword = "(\w+)"', rest)
         lengths = re.search(r"\bLENGTHS_OF\((\w+)\)", rest)
         sequences = lengths is not None or "FA_DRAWN_SEQUENCES" in rest
         extents = lengths.groups() if lengths else re.findall(r"\bE\((\w+)\)", rest.partition(".extent")[2].partition("}")[0])
         shape = tuple(SHAPES[word] for word in extents) if sequences else ()
-        out.append(Operand(field, forward, backward, merge, keyword.group(1) if keyword else field, sequences, shape))
+        out.append(Operand(field, forward, backward, merge, append, keyword.group(1) if keyword else field, sequences, shape))
     if not out:
         raise ValueError("no row was found: is this operands.def?")
     return out

@@ -127,7 +127,13 @@ typedef enum fa_dtype {
     FA_F16 = 1,  /* IEEE half, fp32 accumulation */
     FA_BF16 = 2, /* bfloat16, fp32 accumulation */
     FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
-    FA_F32 = 4   /* fp32 in memory, multiplied as fp32 on the FMA units */
+    FA_F32 = 4,  /* fp32 in memory, multiplied as fp32 on the FMA units */
+    /* Of K and V alone, kv_dtype and v_dtype; docs/lowbits.md has them to the bit: */
+    FA_E4M3 = 5, /* 8-bit floating point, 4 bits of exponent, no infinity */
+    FA_E5M2 = 6, /* 8-bit floating point, 5 bits of exponent */
+    FA_S8 = 7,   /* integers of 8 bits */
+    FA_Q8_0 = 8, /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
+    FA_Q4_0 = 9  /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
 } fa_dtype;
 
 typedef enum fa_mask {
@@ -141,7 +147,7 @@ typedef enum fa_op {
     FA_FORWARD = 0,  /* O, and LSE where asked for */
     FA_BACKWARD = 1, /* gradients of Q, K and V */
     FA_MERGE = 2,    /* partial O and LSE of disjoint keys into one */
-    FA_APPEND = 3    /* new keys and values into a cache: named here, and refused by this version */
+    FA_APPEND = 3    /* new keys and values into a cache, rotated; queries rotated beside them */
 } fa_op;
 
 /* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC. FA_BACKWARD takes that one, lengths, dropout and strides
@@ -161,7 +167,15 @@ typedef enum fa_feature {
     FA_FEATURE_ORIGINS = 256,    /* positions in a whole that other launches have parts of */
     FA_FEATURE_ACCUMULATE = 512, /* FA_FORWARD: O and LSE are joined with what is there */
     FA_FEATURE_V_IN_K = 1024,    /* V lies in K's rows */
-    FA_FEATURE_V_COLUMNS = 2048  /* V is column-major */
+    FA_FEATURE_V_COLUMNS = 2048, /* V is column-major */
+    /* FA_APPEND, beside FA_FEATURE_LENGTHS and FA_FEATURE_PAGES: */
+    FA_FEATURE_SLOTS = 4096,         /* rows go to slots, and page is set */
+    FA_FEATURE_POSITIONS = 8192,     /* positions are given */
+    FA_FEATURE_POSITIONS64 = 16384,  /* and have 8 bytes each */
+    FA_FEATURE_ROTARY_PAIRS = 32768, /* FA_ROTARY_PAIRS */
+    FA_FEATURE_HADAMARD_K = 65536,   /* of append_flags */
+    FA_FEATURE_HADAMARD_V = 131072,
+    FA_FEATURE_ROTARY = 262144 /* K and Q are rotated; goes with rotary_dim, which sets it */
 } fa_feature;
 
 typedef enum fa_diagonal {
@@ -205,17 +219,19 @@ typedef struct fa_problem {
     int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
     int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
     int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
-    int32_t kv_dtype;   /* fa_dtype of K and V, compiled in; 0 = as Q */
-    /* What names classes of fields that this version refuses: other than 0 is FA_UNSUPPORTED. */
+    int32_t kv_dtype;   /* FA_APPEND: fa_dtype of the cache of K and V, compiled in; 0 = as what is appended */
+    /* What names classes of fields that this version refuses, but for v_dtype of FA_APPEND: other than 0 is FA_UNSUPPORTED. */
     int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype */
     int32_t v_dtype;                                        /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
     int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
-    int32_t score_grads; /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
+    int32_t score_grads;                    /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
+    int32_t rotary_dim, cos_sin_dtype;      /* FA_APPEND: as in fa_args */
+    int32_t k_scale_out_by, v_scale_out_by; /* FA_APPEND: FA_SCALE_TOKEN where scales are found, else 0 */
 } fa_problem;
-#define FA_PROBLEM_INIT                                                                                        \
-    {                                                                                                          \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                                    \
+    {                                                                                                                      \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
@@ -312,6 +328,18 @@ typedef enum fa_layout_flag {
     FA_V_IN_K = 2     /* V is the first dv elements of K's rows: v.ptr = k.ptr, with K's strides */
 } fa_layout_flag;
 
+/* FA_APPEND: which elements of a row are rotated together. */
+typedef enum fa_rotary_style {
+    FA_ROTARY_HALVES = 0, /* i and i + rotary_dim / 2, as GPT-NeoX and Llama have it */
+    FA_ROTARY_PAIRS = 1   /* 2 i and 2 i + 1, as GPT-J has it */
+} fa_rotary_style;
+
+/* fa_args.append_flags, or-ed together. */
+typedef enum fa_append_flag {
+    FA_HADAMARD_K = 1, /* rows of K and of Q are transformed after they are rotated; Q K^T stays what it is */
+    FA_HADAMARD_V = 2  /* rows of V are transformed: so are those of O, which the caller transforms back */
+} fa_append_flag;
+
 /* One launch.
  *
  * Overlap. An output shares no byte with an input, another output or the workspace. What lies in the gaps of another's strides is apart:
@@ -381,7 +409,7 @@ typedef struct fa_args {
     const fa_score *score;
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
-    /* From here on no operation of this version reads a field: other than 0 is FA_UNSUPPORTED with its name. */
+    /* From here to key_begins no operation of this version reads a field but for v_dtype: other than 0 is FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* O is divided by o_scale when it is written */
@@ -394,15 +422,26 @@ typedef struct fa_args {
     int32_t key_block, key_ranks, key_rank;
     const int64_t *row_origins, *key_origins; /* device memory [b]: of each segment, in the place of the two above */
     const int32_t *key_begins;                /* device memory [b]: the first key of each segment, so that segments share keys */
-    /* FA_APPEND: new_k and new_v are rotated, quantized and stored by slots, or by page_table and lengths; q is rotated into q_out. */
+    /* FA_APPEND (docs/serving.md) reads these, b, hq, hkv, sq, sk, d, dv, the types, q, k, v, lengths and pages; mask is 0. new_k and new_v
+     * are [b, sq, hkv, d] and [.., dv], q and q_out [b, sq, hq, d] or both NULL, all of dtype, packed by cu_seqlens_q like any queries. k
+     * and v are the cache, of kv_dtype and v_dtype, and are written. new_k and q are rotated by cos_sin, and transformed where append_flags
+     * say so. New row i of a sequence that has n of them, and length keys when they are in, becomes its key length - n + i; with slots
+     * token slot % page_size of page slot / page_size. A token is skipped, and counted, whose slot is negative or beyond the cache, whose
+     * key is negative, whose page is none, or whose position has no row of cos_sin; a row of q_out without such a position is NaN. Of two
+     * tokens for one slot the later stays. Pages must not be one sequence's and another's where both append. */
     fa_tensor new_k, new_v, q_out;
-    const int64_t *slots;              /* device memory [tokens]: of each new token, negative: skipped */
-    const void *positions;             /* device memory [tokens], integers of position_bytes */
-    const void *cos_sin;               /* device memory [positions, rotary_dim]: cosines, then sines */
-    uint64_t *skipped;                 /* device memory: counts tokens that were skipped, or NULL */
-    fa_scale k_scale_out, v_scale_out; /* where scales by token or block are written */
-    int32_t cos_sin_dtype, rotary_dim, rotary_style, position_bytes;
-    int32_t append_flags, reserved; /* reserved: 0 */
+    const int64_t *slots;              /* device memory [tokens], of each row of new_k: k and v are [pages, page_size, hkv, d] then; NULL:
+                                          by page_table and seqlens_k, or by lengths alone */
+    const void *positions;             /* device memory [tokens], integers of position_bytes; NULL: length - n + i */
+    const void *cos_sin;               /* device memory [rotary_positions, rotary_dim]: cosines, then sines; NULL: nothing is rotated */
+    uint64_t *skipped;                 /* device memory: tokens that were skipped are added to it; or NULL */
+    fa_scale k_scale_out, v_scale_out; /* FA_SCALE_TOKEN: where the scale of each row is written that is found for it, fp32, by strides of
+                                          the cache's batch or page, token and head; in the place of k_scale, v_scale */
+    int32_t cos_sin_dtype;             /* fa_dtype of cos_sin: FA_F32, FA_F16, FA_BF16 */
+    int32_t rotary_dim, rotary_style;  /* the first so many elements are rotated, even, up to d; fa_rotary_style */
+    int32_t position_bytes;            /* 4 or 8 */
+    int32_t append_flags;              /* fa_append_flag */
+    int32_t rotary_positions;          /* rows of cos_sin */
 } fa_args;
 #define FA_ARGS_INIT                                                                                                                       \
     {                                                                                                                                      \

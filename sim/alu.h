@@ -39,4 +39,6 @@ sim_alu *sim_convert_find(sim_type to, sim_type from, int round, bool sat, bool 
 bool sim_convert_ok(sim_type to, sim_type from);
 sim_step sim_run_convert(sim_warp *w, const sim_insn *i, uint32_t m);
 sim_step sim_run_convert_pair(sim_warp *w, const sim_insn *i, uint32_t m);
+sim_step sim_run_widen_pair(sim_warp *w, const sim_insn *i, uint32_t m);
+sim_step sim_run_narrow_pair(sim_warp *w, const sim_insn *i, uint32_t m);
 #endif

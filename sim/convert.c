@@ -190,3 +190,47 @@ sim_step sim_run_convert_pair(sim_warp *w, const sim_insn *i, uint32_t m)
     }
     return STEP_NEXT;
 }
+
+/* cvt.rn.f16x2.e4m3x2 d, a. */
+sim_step sim_run_widen_pair(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_vec *d = sim_arg(w, i, 0);
+    const sim_vec *a = sim_arg(w, i, 1);
+    FOR_LANES(l, m)
+    {
+        uint32_t half[2];
+        for (int k = 0; k < 2; k++) {
+            uint32_t b = a->u[l] >> 8 * k & 0xFF, magnitude = b & 0x7F;
+            if (i->type2 == T_E5M2X2)
+                half[k] = magnitude > 0x7C ? 0x7FFF : b << 8;
+            else /* the exponent's bias is 7, that of f16 15 */
+                half[k] = magnitude == 0x7F ? 0x7FFF : (b & 0x80) << 8 | sim_float_half(sim_half_float((uint16_t)(magnitude << 7)) * 256);
+        }
+        d->u[l] = half[1] << 16 | half[0];
+    }
+    return STEP_NEXT;
+}
+
+/* cvt.rn.satfinite.e4m3x2.f32 d, a, b: a goes to the upper byte. */
+sim_step sim_run_narrow_pair(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_vec *d = sim_arg(w, i, 0);
+    const sim_vec *a = sim_arg(w, i, 1), *b = sim_arg(w, i, 2);
+    bool five = i->type == T_E5M2X2;
+    FOR_LANES(l, m)
+    {
+        uint32_t byte[2];
+        for (int k = 0; k < 2; k++) {
+            double x = k ? a->f[l] : b->f[l], most = five ? 57344 : 448, y = fabs(x);
+            int e;
+            frexp(y < most ? y : most, &e);
+            e = y == 0 || e - 1 < (five ? -14 : -6) ? (five ? -14 : -6) : e - 1;
+            int fraction = five ? 2 : 3;
+            uint32_t r = (uint32_t)nearbyint(ldexp(y < most ? y : most, fraction - e));
+            r += (uint32_t)(e + (five ? 14 : 6)) << fraction;
+            byte[k] = isnan(x) ? 0x7F : r | (signbit(x) ? 0x80u : 0);
+        }
+        d->u[l] = byte[1] << 8 | byte[0];
+    }
+    return STEP_NEXT;
+}

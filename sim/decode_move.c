@@ -169,6 +169,23 @@ bool sim_decode_lop3(dec *d)
     return false;
 }
 
+/* cvt.rn.f16x2.e4m3x2 d, a; cvt.rn.satfinite.e4m3x2.f32 d, a, b: of pairs of bytes, from sm_89 on. */
+static bool decode_bytes(dec *d, sim_type to, sim_type from, int round, bool relu)
+{
+    sim_insn *o = d->o;
+    bool narrow = to == T_E4M3X2 || to == T_E5M2X2, sat = sim_dec_mod(d, "satfinite");
+    sim_dec_ops(d, narrow ? 3 : 2, narrow ? 3 : 2);
+    if (d->p->module->target < 89)
+        sim_dec_fail(d, "conversions of e4m3x2 and e5m2x2 need a target of sm_89 or newer");
+    if (round != ROUND_NEAREST || sat != narrow || relu || (narrow ? from != T_F32 : to != T_F16X2))
+        sim_dec_fail(d, "this conversion is not simulated");
+    o->run = narrow ? sim_run_narrow_pair : sim_run_widen_pair, o->unknown = U_PROPAGATE;
+    sim_dec_def(d, &d->i->op[0], 'w');
+    for (int k = 1; k < (narrow ? 3 : 2); k++)
+        sim_dec_in(d, &d->i->op[k], 'w', from);
+    return true;
+}
+
 bool sim_decode_cvt(dec *d)
 {
     static const char *const modes[] = { "rn", "rz", "rm", "rp", "rna", NULL }, *const whole[] = { "rni", "rzi", "rmi", "rpi", NULL };
@@ -178,6 +195,8 @@ bool sim_decode_cvt(dec *d)
     bool sat = sim_dec_mod(d, "sat"), ftz = sim_dec_mod(d, "ftz"), relu = sim_dec_mod(d, "relu");
     o->unknown = U_CONVERT;
     o->type = (uint8_t)to, o->type2 = (uint8_t)from, o->round = (uint8_t)(r >= 0 ? r : ri >= 0 ? ri : 0);
+    if (from == T_E4M3X2 || from == T_E5M2X2 || to == T_E4M3X2 || to == T_E5M2X2)
+        return decode_bytes(d, to, from, r, relu);
     if (to == T_F16X2 || to == T_BF16X2) {
         sim_dec_ops(d, 3, 3);
         if (from != T_F32 || sat || ftz || (r != ROUND_NEAREST && r != ROUND_ZERO))

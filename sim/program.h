@@ -31,6 +31,8 @@ typedef enum sim_type {
     T_F64,
     T_U16X2,
     T_S16X2,
+    T_E4M3X2,
+    T_E5M2X2,
     T_COUNT
 } sim_type;
 sim_type sim_type_of(const char *word); /* "s32" -> T_S32; T_NONE if it is no type */

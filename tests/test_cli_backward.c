@@ -114,8 +114,8 @@ Test(cli_backward, the_option_op)
     done("verify " BOTH SIM, "2 of 2 cases are right");
     done("verify --op forward,backward --count 4 --seed 14 -v " SIM, "op=backward");
     done("tune " BOTH "--arch sm_80 --limit 1", "none, backward");
-    refused("tune --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge, or a list of them");
-    refused("space --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge");
+    refused("tune --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge, append, or a list of them");
+    refused("space --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge, append");
     refused("tune --op backward -t tf32", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
     refused("space --op forward --features deterministic", "features is deterministic");
     refused("emit --bundle --grid training --op backward -o no.c", "--grid and fields of the problem: accepted: one or the other");

@@ -21,6 +21,7 @@ static const struct {
     { "runtime/args/check.c", "parts", "a field of fa_args" },
     { "gen/family.c", "ctas", "a field of the layout: blocks that share an SM's registers" },
     { "gen/operation.c", "merge", "an operation, and its family" },
+    { "gen/operation.c", "append", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "cli/commands/scores.c", "operands", "of a score program" },
@@ -44,6 +45,7 @@ static const struct {
     { "cli/tune/re", "spread", "of the samples of a time" }, /* report.c, result.c */
     { "cli/explore/columns.c", "spread", "of the samples of a time" },
     { "cli/options/problem_options.c", "merge", "an operation, of --op" },
+    { "cli/options/problem_options.c", "append", "an operation, of --op" },
     { "cli/options/problem_list.c", "grid", "--grid, a named set of problems" },
     { "cli/tune/list.c", "grid", "a named set of problems" },
     { "cli/help/completion.c", "grid", "--grid, a named set of problems" },

@@ -155,7 +155,11 @@ Test(problem, an_older_caller_has_a_shorter_struct)
                      77,
                      77,
                      77,
-                     0 },
+                     0,
+                     77,
+                     77,
+                     77,
+                     77 },
                q;
     cr_assert_eq(fa_problem_normalize(&q, &p), FA_OK, "%s", fa_last_error());
     cr_expect(q.size == sizeof q && q.dv == 64 && q.mask == 0 && q.align == 16 && q.b == 0 && q.sk == 0 && q.op == 0 && q.window == 0);

@@ -42,7 +42,7 @@ Test(operands, a_class_has_the_rows_of_its_features_and_no_other)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fa_operation *op = fa_operation_find(rows[i].op);
-        cr_expect_eq(fa_operands_of(op, rows[i].features), rows_named(op, rows[i].names), "row %zu", i);
+        cr_expect_eq(fa_operands_of(op, &(fa_problem){ .features = rows[i].features }), rows_named(op, rows[i].names), "row %zu", i);
     }
 }
 
@@ -254,20 +254,27 @@ static const fa_operand *row_of(int op, fa_operand_id id)
 
 static void put_operand(page *p, fa_operand_id id)
 {
-    static const char *const types[] = {
-        [FA_TYPE_INPUT] = "`dtype`", [FA_TYPE_KV] = "`kv_dtype`", [FA_TYPE_OUTPUT] = "`o_dtype`", [FA_TYPE_GRAD] = "`grad_dtype`",
-        [FA_TYPE_F32] = "fp32",      [FA_TYPE_I32] = "int32",     [FA_TYPE_U64] = "uint64"
-    };
+    static const char *const types[] = { [FA_TYPE_INPUT] = "`dtype`",
+                                         [FA_TYPE_KV] = "`kv_dtype`",
+                                         [FA_TYPE_OUTPUT] = "`o_dtype`",
+                                         [FA_TYPE_GRAD] = "`grad_dtype`",
+                                         [FA_TYPE_F32] = "fp32",
+                                         [FA_TYPE_I32] = "int32",
+                                         [FA_TYPE_U64] = "uint64",
+                                         [FA_TYPE_V] = "`v_dtype`",
+                                         [FA_TYPE_ANGLE] = "`cos_sin_dtype`",
+                                         [FA_TYPE_I64] = "int64",
+                                         [FA_TYPE_POSITION] = "int32 or int64" };
     const fa_operand *o = NULL, *in;
     char shape[80], feature[40] = "";
-    for (int op = FA_MERGE; op >= FA_FORWARD; op--)
+    for (int op = FA_APPEND; op >= FA_FORWARD; op--)
         o = row_of(op, id) ? row_of(op, id) : o;
     cr_assert(o && o->doc, "%d is of no operation, or has no word that says what it is", (int)id);
     fa_operand_print(shape, sizeof shape, o);
     if (o->feature)
         snprintf(feature, sizeof feature, "%s%s", fa_feature_name(o->feature), o->asks ? "" : ", which another field asks for");
     put(p, "| `%s` | %s ", o->name, o->doc);
-    for (int op = FA_FORWARD; op <= FA_MERGE; op++) {
+    for (int op = FA_FORWARD; op <= FA_APPEND; op++) {
         in = row_of(op, id);
         put(p, "| %s%s ", !in ? "" : in->output ? "written" : "read", in && in->optional ? ", or NULL" : "");
     }
@@ -300,11 +307,13 @@ static void make_page(page *p)
         "<!-- Made of gen/operands.def by the suite operands: FAGEN_TEST_WRITE=1 ctest --preset release -R '^operands$' -->\n\n"
         "Each tensor and list of `fa_launch()` is one row of `gen/operands.def`, which this page is made of. How one is added stands in\n"
         "[architecture.md](architecture.md#how-to-add). What the fields mean in full stands in `runtime/fagen.h`.\n\n"
-        "| field | is | forward | backward | merge | shape | type | strides | class | values of kernels | `fagen attend` | Python |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        "| field | is | forward | backward | merge | append | shape | type | strides | class | values of kernels | `fagen attend` | Python "
+        "|\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++)
         put_operand(p, id);
-    put(p, "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` is 0, the type of Q. Class: "
+    put(p, "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` is 0, the type of Q, but in\n"
+           "an append. Class: "
            "the word of\n"
            "`fa_problem.features` that a call with the address is of.\n\n"
            "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"

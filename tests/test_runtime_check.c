@@ -141,8 +141,8 @@ static int bad_args(row *rows)
     ROW((a.flags = FA_BROADCAST, a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
     ROW(a.op = 1, FA_INVALID, "grad_o.ptr is NULL");
     ROW((a.op = FA_MERGE, a.parts = 1), FA_INVALID, "part.ptr is NULL");
-    ROW(a.op = 3, FA_UNSUPPORTED, "op is 3 (append), which this version does not compute");
-    ROW(a.op = 4, FA_INVALID, "op is 4; accepted: FA_FORWARD (0), FA_BACKWARD (1), FA_MERGE (2)");
+    ROW(a.op = 3, FA_INVALID, "q_out.ptr is NULL and q.ptr is set");
+    ROW(a.op = 4, FA_INVALID, "op is 4; accepted: FA_FORWARD (0), FA_BACKWARD (1), FA_MERGE (2), FA_APPEND (3)");
     ROW(a.op = -1, FA_INVALID, "op is -1");
     ROW(a.op = INT_MAX, FA_INVALID, "op is");
     ROW((a.op = 1, a.sq = 0), FA_INVALID, "grad_k.ptr is NULL");
@@ -413,7 +413,7 @@ Test(runtime_check, each_field_that_is_not_read_is_refused_by_name)
       !strncmp(#reader, "FORWARD", 7),  \
       strcmp(#reader, "NONE") ? FA_INVALID : FA_UNSUPPORTED },
 #define VALUE FIELD
-#define OPERAND(field, forward, backward, merge, what, ...) \
+#define OPERAND(field, forward, backward, merge, append, what, ...) \
     { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, strcmp(#forward, "NO") != 0, FA_INVALID },
 #include "gen/operands.def"
     };

@@ -13,13 +13,14 @@ static const char *const body32 =
            "[%%rd1+4];\nld.global.u32 %%r3, [%%rd1+8];\n"
            "%s\nmul.wide.u32 %%rd9, %%r0, 4;\nadd.s64 %%rd2, %%rd2, %%rd9;\nst.global.u32 [%%rd2], %%r4;\nret;\n}\n";
 
-static void rows32(const row *r, size_t n)
+static void rows32_for(const char *target, const row *r, size_t n)
 {
     CUdeviceptr in = buffer(NULL, 12), out = buffer(NULL, 128);
     for (size_t k = 0; k < n; k++) {
         char ptx[4096];
         uint32_t got[32], abc[3] = { r[k].a, r[k].b, r[k].c };
         snprintf(ptx, sizeof ptx, body32, r[k].text);
+        memcpy(strstr(ptx, "sm_80"), target, 5);
         cu->cuMemcpyHtoD(in, abc, 12);
         run(ptx, 1, 32, 0, in, out);
         fetch(got, out, 128);
@@ -28,6 +29,10 @@ static void rows32(const row *r, size_t n)
         if (got[0] != r[k].want)
             break;
     }
+}
+static void rows32(const row *r, size_t n)
+{
+    rows32_for("sm_80", r, n);
 }
 #define ROWS(...)                              \
     static const row rows[] = { __VA_ARGS__ }; \
@@ -346,4 +351,37 @@ Test(sim_instructions, atomics)
     cr_expect(got[0] == 5 && got[1] == 0 && got[2] == 0x42040000 && got[3] == 33, "%u %u %x %u", got[0], got[1], got[2], got[3]);
     fetch(got, b, 4);
     cr_expect_eq(got[0], 32);
+}
+
+static void open_newer(void)
+{
+    open_machine("sm_90a");
+}
+TestSuite(sim_bytes, .init = open_newer);
+
+Test(sim_bytes, conversions)
+{
+    static const row rows[] = {
+        /* 1.0 and -448; NaN, the least; the largest below the normal ones */
+        { "mov.b32 {%h1, %h2}, %r1; cvt.rn.f16x2.e4m3x2 %r4, %h1;", 0xFE38, 0, 0, 0xDF003C00 },
+        { "mov.b32 {%h1, %h2}, %r1; cvt.rn.f16x2.e4m3x2 %r4, %h1;", 0x01FF, 0, 0, 0x18007FFF },
+        { "mov.b32 {%h1, %h2}, %r1; cvt.rn.f16x2.e4m3x2 %r4, %h1;", 0x8007, 0, 0, 0x80002300 },
+        { "mov.b32 {%h1, %h2}, %r1; cvt.rn.f16x2.e5m2x2 %r4, %h1;", 0x7D7B, 0, 0, 0x7FFF7B00 },
+        /* 464 is the tie above 448; 17 and 19 lie between 16, 18 and 20; -inf; 2^-10 is half the least */
+        { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x43E80000, 0x42CA0000, 0, 0x7E6D },
+        { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x41880000, 0x41980000, 0, 0x585A },
+        { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0xFF800000, 0xFFC00000, 0, 0xFE7F },
+        { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x3A800000, 0xBA800001, 0, 0x0081 },
+        { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x80000000, 0x3C800000, 0, 0x8008 },
+        { F2 "cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x7F800000, 0x37800000, 0, 0x7B01 },
+    };
+    rows32_for("sm_90", rows, sizeof rows / sizeof *rows);
+}
+
+Test(sim_bytes, need_a_newer_target)
+{
+    char ptx[4096];
+    CUdeviceptr in = buffer(NULL, 12), out = buffer(NULL, 128);
+    snprintf(ptx, sizeof ptx, body32, "mov.b32 {%h1, %h2}, %r1; cvt.rn.f16x2.e4m3x2 %r4, %h1;");
+    fails(ptx, 32, 0, in, out, CUDA_ERROR_NOT_SUPPORTED, "need a target of sm_89");
 }

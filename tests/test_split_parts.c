@@ -5,6 +5,7 @@
 #include "forward.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify/cases/view.h"
 #include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 

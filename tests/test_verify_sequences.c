@@ -162,7 +162,8 @@ Test(verify_sequences, have_their_own_keys_on_hopper)
     each_alone(true);
 }
 
-/* Families with buffers lay them out for the longest sequence. A merge has rows of parts, and no sequences; arrays of a program come
+/* Families with buffers lay them out for the longest sequence. A merge has rows of parts, and no sequences; an append
+ * has places of rows; arrays of a program come
  * through shared memory where no sequence has a length of its own. */
 Test(verify_sequences, are_described_in_one_file)
 {
@@ -172,14 +173,14 @@ Test(verify_sequences, are_described_in_one_file)
         { "p.diag_lo", "" },
         { "p.diag_hi", "" },
         { "p.key_base", "" },
-        { "p.q_sb", "" },
-        { "p.k_sb", "exact_keys.cu" },
-        { "p.v_sb", "exact_keys.cu" },
+        { "p.q_sb", "append.cu" },
+        { "p.k_sb", "exact_keys.cu append.cu" },
+        { "p.v_sb", "exact_keys.cu append.cu" },
         { "p.o_sb", "merge.cu" },
         { "p.sq", "naive.cu naive_bwd.cu tiled.cu flash1_fwd.cu merge.cu split_merge.cu delta.cu grad_hopper_add.cu grad_hopper_common.cu "
-                  "grad_hopper_kv.cu grad_spill.cu grad_operands.cu hopper_staged.cu" },
+                  "grad_hopper_kv.cu grad_spill.cu grad_operands.cu hopper_staged.cu append.cu" },
         { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_hopper_parts.cu grad_q_spill.cu grad_spill.cu "
-                  "grad_operands.cu hopper_staged.cu" }
+                  "grad_operands.cu hopper_staged.cu append.cu" }
     };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {

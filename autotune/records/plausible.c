@@ -56,7 +56,7 @@ static double floor_of(const fa_record *r, const fa_arch *row, bool own)
     double sequences = !lengths ? p.b : fa_problem_few_rows(&p) ? fmax(1, p.b / 2.0) : 1; /* keys from sk / b to sk, evenly */
     double rows = lengths ? 0 : (double)p.b * p.sq * p.hq, bytes = 0, flops = 0;
     if (p.op != FA_MERGE) {
-        bytes += rows * p.d * fa_dtype_bytes(p.dtype) + sequences * keys_seen(&p) * p.hkv * (p.d + p.dv) * fa_dtype_bytes(p.dtype);
+        bytes += rows * p.d * fa_dtype_bytes(p.dtype) + sequences * keys_seen(&p) * p.hkv * (double)fa_problem_key_bytes(&p);
         flops = lengths ? 0 : fa_model_matrix_flops(&p, fa_band_of_problem(&p));
     }
     bytes += rows * p.dv * fa_dtype_bytes(p.o_dtype);

@@ -38,7 +38,7 @@ static const cli_word diagonals[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-#define OPERAND(field, forward, backward, merge, what, files, ...) TENSOR_IN_##files(field, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, ...) TENSOR_IN_##files(field, __VA_ARGS__)
 #include "gen/operands.def"
     { .name = "dtype", .letter = 't', .type = &cli_choice, PLACE(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
@@ -65,13 +65,13 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 static const cli_option lengths[] = {
-#define OPERAND(field, forward, backward, merge, what, files, ...) LIST_IN_##files(field, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, ...) LIST_IN_##files(field, __VA_ARGS__)
 #include "gen/operands.def"
     { .name = NULL },
 };
 static const cli_option gradients[] = {
     { .name = "backward", PLACE(backward), .help = "dQ, dK and dV of dO, in the place of O; --output and --lse may be left out" },
-#define OPERAND(field, forward, backward, merge, what, files, ...) GRADIENT_IN_##files(field, __VA_ARGS__)
+#define OPERAND(field, forward, backward, merge, append, what, files, ...) GRADIENT_IN_##files(field, __VA_ARGS__)
 #include "gen/operands.def"
     { .name = "grad-dtype", .type = &cli_choice, PLACE(grad_dtype), .value = "TYPE",
       .help = "what gradients are rounded to (default: as --dtype)", .words = cli_dtypes },

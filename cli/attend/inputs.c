@@ -149,7 +149,7 @@ static fa_status check_together(const attend_args *a)
 fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
-    uint64_t dense = fa_operands_of(op, 0);
+    uint64_t dense = fa_operands_of(op, &(fa_problem){ .op = op->op });
     for (int i; (i = fa_operands_next(&dense)) >= 0;)
         if (!a->file[op->operand[i].id] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file",

@@ -8,7 +8,9 @@
 #include "runtime/runtime.h"
 #include "verify/operands/ragged.h"
 
-const cli_word cli_ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
+const cli_word cli_ops[] = {
+    { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { "append", FA_APPEND + 1 }, { NULL, 0 }
+};
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
                                 { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
                                 { "float", FA_F32 },   { NULL, 0 } };

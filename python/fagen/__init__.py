@@ -2,7 +2,7 @@
 
     out = fagen.attention(q, k, v, causal=True)      # [b, s, h, d], PyTorch, JAX, numpy, CuPy, anything with DLPack
 
-fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
+fagen.attention, varlen_attention, merge: compute; append: writes a cache. attention_backward, varlen_attention_backward: gradients without autograd. supported,
 prepare, tune, explain, candidates: what can be known of a problem, or done beforehand; pin, unpin: a config that you name; fagen.wisdom:
 what tunings found, carried between machines. score: what becomes of scores, in a few lines of Lua. Context, simulator: devices.
 fagen.flash_attn: the names of the flash_attn package; fagen.sdpa: PyTorch's scaled_dot_product_attention; fagen.flex: its flex_attention,
@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._append import append
 from ._attention import attention
 from ._backward import attention_backward, varlen_attention_backward
 from ._library import version
@@ -33,7 +34,7 @@ __version__ = version()
 __all__ = [
     "Candidate", "CaptureError", "Choice", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported",
     "InternalError", "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support",
-    "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "attention", "attention_backward", "candidates", "choice",
+    "TemplateError", "Tuning", "Unsupported", "VerificationFailed", "append", "attention", "attention_backward", "candidates", "choice",
     "context", "explain", "merge", "pin", "prepare", "problem_text", "score", "simulator", "supported", "tune", "unpin", "use",
     "varlen_attention", "varlen_attention_backward", "version", "wisdom",
 ]

@@ -73,17 +73,17 @@ def generator():
 def test_lists_of_keywords_are_those_of_the_rows():
     g = generator()
     rows = g.operands(textwrap.dedent("""
-        /* OPERAND(none, IN, IN, NO, NULL, .doc = "a comment") */
-        OPERAND(q, IN, IN, NO, NULL, TENSORS, "q", 0, "help (of q)",
+        /* OPERAND(none, IN, IN, NO, NO, NULL, .doc = "a comment") */
+        OPERAND(q, IN, IN, NO, MAY, NULL, TENSORS, "q", 0, "help (of q)",
                 QUERIES(D), TYPE(INPUT),
                 .doc = "queries")
-        OPERAND(grad_o, NO, OUT, NO, "gradients", GRADIENTS, "grad-o", 0, "dO",
+        OPERAND(grad_o, NO, OUT, NO, NO, "gradients", GRADIENTS, "grad-o", 0, "dO",
                 QUERIES(DV), TYPE(OUTPUT), .keyword = "grad_out",
                 .doc = "the gradient of O")
-        OPERAND(table, IN, NO, NO, "pages", SEQUENCES, "table", 0, "pages",
+        OPERAND(table, IN, NO, NO, IN, "pages", SEQUENCES, "table", 0, "pages",
                 .rank = 2, .extent = { E(B), E(TABLE) }, .row = E(ENTRIES), .drawn = FA_DRAWN_SEQUENCES,
                 .doc = "pages")
-        OPERAND(cu, MAY, MAY, NO, "lengths", SEQUENCES, "cu", 0, "firsts",
+        OPERAND(cu, MAY, MAY, NO, MAY, "lengths", SEQUENCES, "cu", 0, "firsts",
                 LENGTHS_OF(BOUNDS), .values = "total",
                 .doc = "firsts")
         """))

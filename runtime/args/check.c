@@ -1,5 +1,6 @@
 /* check: fa_args row by row, in 64 bits and with every overflow looked for. */
 #include "check.h"
+#include "append.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
@@ -7,6 +8,7 @@
 #include "gen/score/known.h"
 #include "lengths.h"
 #include "map.h"
+#include "scales.h"
 #include "score_values.h"
 #include "struct_size.h"
 #include <limits.h>
@@ -65,7 +67,7 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
 
 _Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 == 0, "what is unread is looked at by 8 bytes");
 
-enum { NONE = 0, FORWARD = 1 << FA_FORWARD, BACKWARD = 1 << FA_BACKWARD, MERGE = 1 << FA_MERGE };
+enum { NONE = 0, FORWARD = 1 << FA_FORWARD, BACKWARD = 1 << FA_BACKWARD, MERGE = 1 << FA_MERGE, APPEND = 1 << FA_APPEND };
 
 #define READS_NO(operation) NONE
 #define READS_IN(operation) operation
@@ -81,9 +83,9 @@ static const struct {
 } fields[] = {
 #define FIELD(field, what, readers, ...) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, readers },
 #define VALUE FIELD
-#define OPERAND(field, forward, backward, merge, what, ...)                \
+#define OPERAND(field, forward, backward, merge, append, what, ...)        \
     { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, \
-      READS_##forward(FORWARD) | READS_##backward(BACKWARD) | READS_##merge(MERGE) },
+      READS_##forward(FORWARD) | READS_##backward(BACKWARD) | READS_##merge(MERGE) | READS_##append(APPEND) },
 #include "gen/operands.def"
 };
 
@@ -103,7 +105,7 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
 {
     static const char zero[sizeof(fa_scale)]; /* the widest of them */
     const uint64_t *word = (const void *)&a->cu_seqlens_q, *end = (const void *)(a + 1);
-    int32_t own = op->op <= FA_MERGE ? 1 << op->op : 0;
+    int32_t own = op->op <= FA_APPEND ? 1 << op->op : 0;
     uint64_t any = 0;
     size_t first = sizeof fields / sizeof *fields; /* in the order of fagen.h */
     for (; word < end; word++)
@@ -153,10 +155,8 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
 {
     *op = fa_operation_find(a->op);
     if (!*op)
-        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d), FA_BACKWARD (%d), FA_MERGE (%d)", a->op, FA_FORWARD,
-                       FA_BACKWARD, FA_MERGE);
-    if (!(*op)->n)
-        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute", a->op, (*op)->name);
+        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d), FA_BACKWARD (%d), FA_MERGE (%d), FA_APPEND (%d)", a->op,
+                       FA_FORWARD, FA_BACKWARD, FA_MERGE, FA_APPEND);
     fa_status st = check_flags(a, *op);
     return st == FA_OK ? check_unread(a, *op) : st;
 }
@@ -210,7 +210,13 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.grad_dtype = a->grad_dtype;
-    q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
+    q.kv_dtype = a->kv_dtype;
+    q.v_dtype = a->v_dtype;
+    q.k_scale_by = a->k_scale.by;
+    q.v_scale_by = a->v_scale.by;
+    q.page = q.features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) ? fa_lengths_page(a) : 0;
+    if (op->op == FA_APPEND)
+        fa_append_class(&q, a);
     if (score) {
         fa_score_known_name(&q, score->program);
         q.score_grads = fa_score_values_grads(a, score);
@@ -343,6 +349,7 @@ static bool is_empty(const fa_operation *op, const fa_sizes *s)
     bool any = false;
     for (int i = 0; i < op->n; i++)
         any = any || (op->operand[i].output && (fa_operand_has_keys(&op->operand[i]) ? keys : queries));
+    any = op->op == FA_APPEND ? queries : any; /* which counts what a cache without rows has no room for */
     return !any || !s->of[FA_EXTENT_B];
 }
 
@@ -367,14 +374,19 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
         st = fa_score_values_count(args, score);
     if (st == FA_OK)
         st = fa_lengths_check(args);
+    if (st == FA_OK && args->op == FA_APPEND)
+        st = fa_append_check(args);
+    if (st == FA_OK)
+        st = fa_scales_check(args);
     if (st == FA_OK)
         st = check_scalars(&out->problem, args, out->op, score);
     if (st != FA_OK)
         return st;
-    out->has = fa_operands_of(out->op, out->problem.features);
+    out->has = fa_operands_of(out->op, &out->problem);
     out->operands = __builtin_popcountll(out->has);
     out->sizes = fa_sizes_of(&out->problem, 0);
     fa_lengths_sizes(&out->sizes, args);
+    out->sizes.of[FA_EXTENT_ANGLES] = args->rotary_positions;
     out->sizes.of[FA_EXTENT_PARTS] = args->parts;
     out->sizes.of[FA_EXTENT_BATCH_PARTS] = (int64_t)args->b * args->parts;
     st = check_operands(out, args, tensors, spans);
@@ -410,11 +422,14 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
     return fa_check_spans(out, args, tensors, spans);
 }
 
-/* Whether the operation's first operand, q of the forward one, has an address. */
+/* Whether the operation's first operand that no call is without, q of the forward one, has an address. */
 static bool has_first(const fa_args *a)
 {
     const fa_operation *op = fa_operation_find(a->op);
-    return op && op->n && fa_operand_address(&op->operand[0], a);
+    int i = 0;
+    while (op && i < op->n && op->operand[i].optional)
+        i++;
+    return op && i < op->n && fa_operand_address(&op->operand[i], a);
 }
 
 fa_status fa_check_given(fa_call *out, const fa_args *args)
@@ -449,7 +464,7 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
+    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
            (fa_problem_few_rows(p) || fa_problem_splits(p));
 }
 

@@ -90,6 +90,38 @@ static fa_status check_lengths(const side *s)
     return FA_OK;
 }
 
+/* New keys of a sequence that are stored: [first, end). */
+static fa_range appended(const side *q, const side *k, int32_t i)
+{
+    int64_t end = length(k, i), first = end - length(q, i);
+    return (fa_range){ first > 0 ? first : 0, end - 1 };
+}
+
+/* Which of two rows of one place would stay depends on the order in which blocks run: no two sequences append to one. */
+static fa_status check_append(const int32_t *table, const fa_values *v, const side *q, const side *k)
+{
+    size_t rows = (size_t)v->pages * (size_t)(v->page_size > 0 ? v->page_size : 0);
+    uint8_t *taken = table ? calloc(rows / 8 + 1, 1) : NULL;
+    fa_status st = table && !taken ? fa_fail(FA_NOMEM, "args: page_table: %zu bytes of host memory to look at it", rows / 8 + 1) : FA_OK;
+    for (int32_t i = 0; st == FA_OK && table && i < v->b; i++) {
+        fa_range new = appended(q, k, i);
+        for (int64_t j = new.first; st == FA_OK &&j <= new.last; j++) {
+            int32_t page = table[(int64_t)i * v->page_table_stride + j / v->page_size];
+            size_t row = (size_t)page * (size_t)v->page_size + (size_t)(j % v->page_size);
+            if (page < 0 || page >= v->pages)
+                continue;
+            if (taken[row / 8] >> row % 8 & 1)
+                st = fa_fail(FA_INVALID,
+                             "args: page_table[%d][%lld] is %d, and another new key has token %lld of that page; accepted: pages of which "
+                             "no two new keys have one token",
+                             i, (long long)(j / v->page_size), page, (long long)(j % v->page_size));
+            taken[row / 8] |= (uint8_t)(1 << row % 8);
+        }
+    }
+    free(taken);
+    return st;
+}
+
 /* Page numbers of keys that some row sees: the others are not read. */
 static fa_status check_table(const int32_t *table, const fa_values *v, const side *q, const side *k)
 {
@@ -120,7 +152,9 @@ static fa_status check_lists(const lists *l)
         if (st == FA_OK)
             st = check_lengths(&sides[i]);
     }
-    return st == FA_OK ? check_table(list(l, "page_table"), v, &sides[0], &sides[1]) : st;
+    if (st != FA_OK)
+        return st;
+    return (l->call->op->op == FA_APPEND ? check_append : check_table)(list(l, "page_table"), v, &sides[0], &sides[1]);
 }
 
 /* Whether device memory can be looked at: not under capture. FA_CAPTURE where the option insists. */

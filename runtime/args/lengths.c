@@ -31,6 +31,10 @@ static fa_status check_packed(const char *side, const int32_t *cu, int32_t total
 
 static fa_status check_no_pages(const fa_args *a)
 {
+    if (a->op == FA_APPEND && a->slots) /* which number the tokens of all pages */
+        return a->page_table_stride ? fa_fail(FA_INVALID, "args: page_table_stride is %lld and page_table is NULL; accepted: 0",
+                                              (long long)a->page_table_stride)
+                                    : FA_OK;
     const struct {
         const char *name;
         int64_t v;
@@ -89,10 +93,13 @@ void fa_lengths_sizes(fa_sizes *out, const fa_args *a)
         out->of[FA_EXTENT_BATCH_K] = 1;
         out->of[FA_EXTENT_ROWS_K] = out->of[FA_EXTENT_TOTAL_K] = a->total_k;
     }
-    if (a->page_table) {
+    if (a->page_table || (a->op == FA_APPEND && a->slots)) {
         out->of[FA_EXTENT_BATCH_K] = a->pages;
         out->of[FA_EXTENT_ROWS_K] = a->page_size;
+    }
+    if (a->page_table) {
         out->of[FA_EXTENT_TABLE] = fa_lengths_table_stride(a);
         out->of[FA_EXTENT_ENTRIES] = table_entries(a);
     }
+    fa_sizes_scale(out, &(fa_problem){ .b = (int32_t)out->of[FA_EXTENT_B], .k_scale_by = a->k_scale.by, .v_scale_by = a->v_scale.by });
 }

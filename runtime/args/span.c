@@ -12,7 +12,7 @@ static const char *const tensor_fields[4] = { ".sb", ".ss", ".sh", "_stride" }, 
 
 static const char *field_name(const fa_operand *o, int dimension)
 {
-    return o->strided ? tensor_fields[dimension] : pointer_fields[dimension];
+    return o->strided || o->class_at ? tensor_fields[dimension] : pointer_fields[dimension];
 }
 
 /* Packed strides where all are 0. False on overflow. */
@@ -31,8 +31,8 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
     s->row = s->run = width * s->bytes;
     s->high = s->row;
     memcpy(s->stride, stride, 3 * sizeof *stride);
-    bool all = !stride[0] && !stride[1] && !stride[2];
-    zero = zero || all || !s->some; /* packed strides of an empty tensor may be 0 */
+    bool all = !o->class_at && !stride[0] && !stride[1] && !stride[2];
+    zero = zero || o->class_at || all || !s->some; /* packed strides of an empty tensor may be 0 */
     if (all && !packed(s->stride, size, width))
         return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
     s->bits = (unsigned)s->row;
@@ -79,6 +79,13 @@ static void shape_of_rows(fa_span *s, int64_t rows, int64_t elements, int64_t ap
         s->high = -1;
 }
 
+/* Cosines of a row, and its sines, begin at a multiple of it: kernels load as many bytes at a time. */
+static int32_t multiple_of(const fa_operand *o, const fa_dims *dims, int bytes)
+{
+    int64_t half = dims->of[1] / 2 * bytes | 16;
+    return o->type == FA_TYPE_ANGLE ? (int32_t)(half & -half) : 0;
+}
+
 static void nothing(fa_span *out, const fa_operand *o, int bytes)
 {
     *out = (fa_span){ .operand = o, .bytes = bytes, .size = { 1, 1, 1, 1 } };
@@ -89,6 +96,7 @@ fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, 
     fa_dims dims;
     fa_operand_dims(&dims, o, sizes);
     nothing(out, o, bytes);
+    out->multiple = multiple_of(o, &dims, bytes);
     out->some = dims.of[0] && dims.of[1] && dims.of[2];
     memcpy(out->size, dims.of, 3 * sizeof *out->size);
     if (o->strided) {
@@ -115,11 +123,14 @@ void fa_span_workspace(fa_span *out, const fa_args *args)
 fa_status fa_span_place(fa_span *s, uint64_t address)
 {
     const fa_operand *o = s->operand;
-    const char *dot = o->strided ? ".ptr" : "";
+    const char *dot = o->strided || o->class_at ? ".ptr" : "";
     s->lo = s->hi = 0;
     if (!address && s->some && !o->optional)
         return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);
-    if (address & (unsigned)(s->bytes - 1)) /* 2 or 4 */
+    if (s->multiple && address & (unsigned)(s->multiple - 1))
+        return fa_fail(FA_INVALID, "args: %s is %#llx; accepted with rows of so many elements: a multiple of %d bytes", o->name,
+                       (unsigned long long)address, s->multiple);
+    if (address & (unsigned)(s->bytes - 1)) /* 2, 4 or 8 */
         return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot,
                        (unsigned long long)address, s->bytes, o->optional || !s->some ? ", or NULL" : "");
     if (!address || !s->some)

@@ -14,6 +14,7 @@ typedef struct fa_span {
     int64_t run;                /* bytes that lie together: a row, or all from a pointer on */
     int64_t low, high;          /* bytes from the address to the lowest row, and to the end of the highest */
     int32_t bytes;              /* of an element */
+    int32_t multiple;           /* bytes that the address is a multiple of; 0 = of an element */
     bool some;                  /* it has elements */
     unsigned bits;              /* a strided one's: row and strides in bytes, or-ed together: what they are multiples of */
     uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */

@@ -7,6 +7,8 @@ local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 
+local rows_of = include "tiles/codes.lua"
+
 local decode = { rows_sm = 128, round_up = round_up }
 
 -- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
@@ -27,8 +29,18 @@ decode.shares = {
   { "min_turns", { 1, 4 }, "least iterations (bk * key_warps keys) that a block takes" },
 }
 
+-- Formats of K and V, where they have few bits, on a chip.
+local function low_bits(p, cc)
+  local k = codes(p.kv, cc)
+  return k and { k = k, v = codes(p.v, cc) or k }
+end
+
 -- Bytes of a key's rows of K and V in shared memory.
-local function row_bytes(p) return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes end
+local function row_bytes(p)
+  local low = low_bits(p, 80)
+  if low then return round_up(rows_of.row_bytes(low.k, p.d), 16) + round_up(rows_of.row_bytes(low.v, p.dv), 16) end
+  return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+end
 
 -- Batch invariance: bytes of a sum of segments in shared memory, O and two buffers of (m, l).
 local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
@@ -74,6 +86,12 @@ function decode.layout(p, c, a)
   l.chunks = round_up(p.d, 8) * p.bytes // 16
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
   l.vb = round_up(p.dv, 8) // 8
+  l.low = low_bits(p, a.cc)
+  if l.low then
+    l.chunks = round_up(rows_of.row_bytes(l.low.k, p.d), 16) // 16
+    l.chunks_v = round_up(rows_of.row_bytes(l.low.v, p.dv), 16) // 16
+    l.ob = l.chunks_v * rows_of.registers(l.low.v)  -- blocks of 8 columns of O as it is summed up
+  end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
   local exchange = c.br * l.vb * 8 * 4
@@ -116,7 +134,8 @@ function decode.layout(p, c, a)
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = c.br // c.row_warps // 16
-  l.regs = mb * (l.chunks // 2) * 4 + mb * l.vb * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
+  l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   return l
 end
 
@@ -184,13 +203,21 @@ function decode.work(p, c, a, l, sq)
   local program = program_cost(p).issue * c.br * c.bk * c.key_warps / 128
   local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
-  return decode.stream(p, c, a, math.max(chain, c.ctas * products) + program, sq, l.boxed)
+  local issue = math.max(chain, c.ctas * products) + program
+  if l.low then  -- each warp of rows unpacks all keys of its group
+    issue = issue + c.ctas * c.bk * c.key_warps * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
+  end
+  return decode.stream(p, c, a, issue, sq, l.boxed)
 end
 
 function decode.params(p, c)
   local values = values_of(p)
+  local scales = ""
+  for _, x in ipairs({ "k", "v" }) do
+    if p[x .. "_scale"] > 0 then scales = scales .. (" %s_scale %s_scale_sb %s_scale_sh"):format(x, x, x) end
+  end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
-    .. values.rows .. values.scores .. values.seen .. values.pages
+    .. values.rows .. values.scores .. values.seen .. values.pages .. scales
 end
 
 -- Configs of these tiles with buffers, blocks and shares as they mostly win.

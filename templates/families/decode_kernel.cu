@@ -1,5 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
+//| needs "l.low? l.ob?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -41,10 +42,17 @@ constexpr int MB = BR / ROW_WARPS / 16;  // blocks of 16 rows per warp
 constexpr int NB = BC / 8;               // blocks of 8 keys
 constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
 //| end
+//| if l.low then
+constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of K
+//| else
 constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
+//| end
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);        // blocks of 8 columns of O
 constexpr int COLS = VB * 8;     // of O, rounded up
+//| if l.low then
+constexpr int OB = $(l.ob);        // blocks of 8 columns of O as they are summed up, in the order of V's codes
+//| end
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
 //| end
@@ -62,10 +70,20 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 
 //| include "machine/prelude.cu"
 
+//| if l.low then
+//|   include "machine/unpack.cu"
+//|   unpack(l.low.k)
+//|   unpack(l.low.v)
+
+//| end
 //| include "tiles/tile.cu"
 
 //| include "pairs/sequence.cu"
 
+//| if l.low then
+//|   include "tiles/low_rows.cu"
+
+//| end
 //| include "pairs/mask.cu"
 
 //| include "tiles/softmax.cu"
@@ -76,6 +94,8 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 //|   include "wgmma/wgmma_products.cu"
 //| elseif l.dots then
 constexpr bool PAIRS_V = false;
+//| elseif l.low then
+//|   include "mma/low_products.cu"
 //| else
 //|   include "mma/products.cu"
 //| end
@@ -85,7 +105,7 @@ constexpr bool PAIRS_V = false;
 
 //| include "work/decode_merge.cu"
 
-//| include "tiles/decode_query.cu"
+//| include(l.low and "tiles/low_query.cu" or "tiles/decode_query.cu")
 
 //| if l.dots then
 //|   include "machine/decode_dots.cu"

@@ -6,6 +6,7 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
+  formats = "e4m3 e5m2",
   tunables = {
     { "br", { 16, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
@@ -38,7 +39,7 @@ return decode.family {
 
   layout = function(p, c, a)
     local l = decode.layout(p, c, a)
-    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
+    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[l.low and "fp16" or p.dtype] }
     return l
   end,
 }

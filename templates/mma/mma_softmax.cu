@@ -1,4 +1,5 @@
-//| needs "c.lag?"
+//| needs "c.lag? l.low?"
+//| local ob = l.low and "OB" or "VB"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if pr.of_pairs then
 // Products become scores. row: the warp's first. CUT: keys past the last may be among them.
@@ -17,7 +18,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns.
-__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
+__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(ob)][4], RowState (&state)[MB][2], float scale_log2) {
   float top[MB][2];
 #pragma unroll
   for (int m = 0; m < MB; m++)
@@ -51,7 +52,7 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
 //| end
         const float keep = raise(state[m][h], top[m][h], scale_log2);
 #pragma unroll
-        for (int v = 0; v < VB; v++) {
+        for (int v = 0; v < $(ob); v++) {
           o[m][v][2 * h] *= keep;
           o[m][v][2 * h + 1] *= keep;
         }

@@ -1,4 +1,4 @@
-//| needs "c.rescale?"
+//| needs "c.rescale? l.low?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
 
@@ -15,9 +15,9 @@ __device__ __forceinline__ bool columns_reached(const Params &p, const Sequence 
   for (int key = beside_lo; key <= beside_hi; key++) {
     if (key == lo) key = hi + 1;
     if (key > beside_hi) break;
-    const element *const v = v_of(p, sequence, kv_head, key);
+    const $(v_row_type) *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
-    for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf(element_of(v, i)) < infinity());
+    for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf($(v_element_of("v", "i"))) < infinity());
   }
   return found;
 }
@@ -28,25 +28,40 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
   const int kv_head = head / p.group, hi = last_key(sequence, query);
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+//| if p.k_scale == 1 then
+  const float k_scale = k_scale_of(p, sequence, kv_head);
+//| end
 //| indented(2, pr.begin_dropout)
 //| indented(2, pr.begin_score, "head")
 #pragma unroll 1
   for (int key = first_key(sequence, query); key <= hi; key++) {
 //| indented(4, pr.pass_hidden, "head", "query", "key")
+//| if l.low then
+    const k_element *const k = k_of(p, sequence, kv_head, key);
+    const v_element *const v = v_of(p, sequence, kv_head, key);
+//| else
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
+//| end
     float s = 0.f;
 #pragma unroll 4
-    for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
+    for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), $(k_element_of("k", "i")), s);
+//| if p.k_scale == 1 then
+    s *= k_scale;
+//| end
 //| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")
 //| raise_exactly()
     row.m = top;
     row.l = fmaf(row.l, keep, e);
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
-    row.o.x = fmaf(e, element_of(v, col), row.o.x * keep);
-    if (col + 1 < DV) row.o.y = fmaf(e, element_of(v, col + 1), row.o.y * keep);
-    if (col + 2 < DV) row.o.z = fmaf(e, element_of(v, col + 2), row.o.z * keep);
-    if (col + 3 < DV) row.o.w = fmaf(e, element_of(v, col + 3), row.o.w * keep);
+    row.o.x = fmaf(e, $(v_element_of("v", "col")), row.o.x * keep);
+    if (col + 1 < DV) row.o.y = fmaf(e, $(v_element_of("v", "col + 1")), row.o.y * keep);
+    if (col + 2 < DV) row.o.z = fmaf(e, $(v_element_of("v", "col + 2")), row.o.z * keep);
+    if (col + 3 < DV) row.o.w = fmaf(e, $(v_element_of("v", "col + 3")), row.o.w * keep);
   }
+//| if p.v_scale == 1 then
+  const float v_scale = v_scale_of(p, sequence, kv_head);
+  row.o = make_float4(row.o.x * v_scale, row.o.y * v_scale, row.o.z * v_scale, row.o.w * v_scale);
+//| end
   if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
   return row;
 }

@@ -1,3 +1,9 @@
+//| needs "l.low?"
+//| -- Rows of keys of few bits have types of their own, one for K and one for V; an element is a number of the row, scales apart.
+//| local ke, ve = l.low and "k_element" or "element", l.low and "v_element" or "element"
+//| function k_element_of(row, i) return (l.low and "element_of_k(%s, %s)" or "element_of(%s, %s)"):format(row, i) end
+//| function v_element_of(row, i) return (l.low and "element_of_v(%s, %s)" or "element_of(%s, %s)"):format(row, i) end
+//| k_row_type, v_row_type = ke, ve
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- A row's maximum with one key more, the factor of what the keys before have added, and the key's P: exponents are exactly 0 at the
 //| -- maximum.
@@ -23,26 +29,41 @@ __device__ __forceinline__ float widened(element x) {
 
 //| if p.has_pages then
 // Key `key` of the sequence in K or V; null where its page is none, whose keys are zeros.
+//|   if l.low then
+template <class E>
+__device__ __forceinline__ const E *row_of_key(const Params &p, const Sequence &sequence, const void *from, long long page_stride,
+                                               long long stride, int key) {
+//|   else
 __device__ __forceinline__ const element *row_of_key(const Params &p, const Sequence &sequence, const void *from, long long page_stride,
                                                      long long stride, int key) {
+//|   end
   const int entry = key / p.page_size, page = p.page_table[sequence.index * (long long)p.page_table_stride + entry];
-  return (u32)page < (u32)p.pages ? (const element *)from + page * page_stride + (key - entry * p.page_size) * stride : nullptr;
+  return (u32)page < (u32)p.pages ? (const $(l.low and "E" or "element") *)from + page * page_stride + (key - entry * p.page_size) * stride : nullptr;
 }
-__device__ __forceinline__ const element *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key(p, sequence, (const element *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
+__device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
+  return row_of_key$(l.low and "<k_element>" or "")(p, sequence, (const $(ke) *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
 }
-__device__ __forceinline__ const element *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key(p, sequence, (const element *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
+__device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
+  return row_of_key$(l.low and "<v_element>" or "")(p, sequence, (const $(ve) *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
 }
+//|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return row == nullptr ? 0.f : widened(row[col]); }
+//|   end
 //| else
-__device__ __forceinline__ const element *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return (const element *)p.k + sequence.k() + kv_head * p.k_sh + key * p.k_ss;
+__device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
+  return (const $(ke) *)p.k + sequence.k() + kv_head * p.k_sh + key * p.k_ss;
 }
-__device__ __forceinline__ const element *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return (const element *)p.v + sequence.v() + kv_head * p.v_sh + key * p.v_ss;
+__device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
+  return (const $(ve) *)p.v + sequence.v() + kv_head * p.v_sh + key * p.v_ss;
 }
+//|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return widened(row[col]); }
+//|   end
+//| end
+//| if l.low then
+//|   local null = p.has_pages and "row == nullptr ? 0.f : " or ""
+__device__ __forceinline__ float element_of_k(const k_element *row, int col) { return $(null)k_number(row, col); }
+__device__ __forceinline__ float element_of_v(const v_element *row, int col) { return $(null)v_number(row, col); }
 //| end
 
 __device__ __forceinline__ bool sees_keys(const Sequence &sequence, int query) {

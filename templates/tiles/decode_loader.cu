@@ -1,3 +1,7 @@
+//| needs "l.low?"
+//| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
+//| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
+//| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
 //| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -54,15 +58,15 @@ struct Loader {
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
 //| if paged then
-    k = (const char *)((const element *)p.k + tile.kv_head * p.k_sh);
-    v = (const char *)((const element *)p.v + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + tile.kv_head * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + tile.kv_head * p.v_sh);
     k_page = sequence.k_page();
     v_page = sequence.v_page();
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up_first();
 //| else
-    k = (const char *)((const element *)p.k + sequence.k() + tile.kv_head * p.k_sh);
-    v = (const char *)((const element *)p.v + sequence.v() + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + sequence.k() + tile.kv_head * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + sequence.v() + tile.kv_head * p.v_sh);
 //| end
   }
 //| if paged then
@@ -87,11 +91,11 @@ struct Loader {
 
 //| if paged then
   // One of K and V: rows of the block whose first key is `key`. Few operations depend on a page: the copies wait for its number.
-  template <int N, bool PAIRS, int ROW_BYTES>
+  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or "")>
   __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride, long long page_stride) {
     using S = Share<N>;
     constexpr bool WHOLE = RUN % S::STEP == 0;  // the rows of a pass lie in one run
-    const u64 step = stride * (long long)sizeof(element), page_step = page_stride * (long long)sizeof(element);
+    const u64 step = stride * (long long)sizeof($(of)), page_step = page_stride * (long long)sizeof($(of));
 //|   if p.align >= 16 then
     base += S::col() * 16;
     const u32 own = tile + tile_offset<N, PAIRS>(S::row(), S::col());
@@ -138,11 +142,11 @@ struct Loader {
 //|   end
 //| else
   // One of K and V: rows of the block whose first key is `key`.
-  template <int N, bool PAIRS, int ROW_BYTES>
+  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or "")>
   __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
     using S = Share<N>;
     auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
-    const long long step = stride * (long long)sizeof(element);
+    const long long step = stride * (long long)sizeof($(of));
     const char *const from = base + key * step;
 #pragma unroll
     for (int r = 0; r < BC; r += S::STEP) {
@@ -165,11 +169,11 @@ struct Loader {
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
 //| if paged then
-      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
-      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);
+      copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
+      copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss, v_page);
 //| else
-      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss);
-      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss);
+      copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
+      copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
 //| end
     }
     if (++iteration == walk.end) {
@@ -194,16 +198,16 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   const Tile tile = tile_of(p, sequence, walk);
   const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
   const int keys = min(KEYS, tile.range.key_hi - first + 1);
-  auto lines = [&](const void *base, long long at, long long stride, int bytes) {
+  auto lines = [&](const void *base, long long at, long long stride, int bytes$(l.low and ", long long size" or "")) {
     const int each = (bytes + LINE - 1) / LINE;
-    const char *const from = (const char *)base + (at + first * stride) * (long long)sizeof(element);
-    const long long step = stride * (long long)sizeof(element);
+    const char *const from = (const char *)base + (at + first * stride) * $(l.low and "size" or "(long long)sizeof(element)");
+    const long long step = stride * $(l.low and "size" or "(long long)sizeof(element)");
 #pragma unroll 1
     for (int i = threadIdx.x; i < keys * each; i += THREADS)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
   };
-  lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, D * (int)sizeof(element));
-  lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
+  lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, $(kb)$(l.low and ", sizeof(k_element)" or ""));
+  lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 }
 //| end
 //| if l.pdl and p.has_lengths and not p.has_batch_invariant and not pr.has_mask then
@@ -218,8 +222,8 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   const Tile tile = tile_of(p, sequence, walk);
   const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
   const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.iteration) * (GROUPS * BC));
-  auto row = [&](const void *base, long long at, int bytes) {
-    const char *const from = (const char *)base + at * (long long)sizeof(element);
+  auto row = [&](const void *base, long long at, int bytes$(l.low and ", long long size" or "")) {
+    const char *const from = (const char *)base + at * $(l.low and "size" or "(long long)sizeof(element)");
 #pragma unroll
     for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
   };
@@ -230,11 +234,11 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
     const int entry = (int)((u32)key / (u32)p.page_size), token = key - entry * p.page_size;
     const u32 page = word<true>(p.page_table + (long long)walk.batch * p.page_table_stride + entry);
     if (page >= (u32)p.pages) continue;
-    row(p.k, page * sequence.k_page() + token * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
-    row(p.v, page * sequence.v_page() + token * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+    row(p.k, page * sequence.k_page() + token * p.k_ss + tile.kv_head * p.k_sh, $(kb)$(l.low and ", sizeof(k_element)" or ""));
+    row(p.v, page * sequence.v_page() + token * p.v_ss + tile.kv_head * p.v_sh, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 //|   else
-    row(p.k, sequence.k() + key * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
-    row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+    row(p.k, sequence.k() + key * p.k_ss + tile.kv_head * p.k_sh, $(kb)$(l.low and ", sizeof(k_element)" or ""));
+    row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 //|   end
   }
 }

@@ -1,11 +1,13 @@
 /* case: one launch in full, decided by one integer. */
 #include "case.h"
+#include "append_class.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/score/known.h"
 #include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
+#include "view.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +47,8 @@ static void make_kernel(fa_case *c, const fa_operation *op, uint64_t number)
         p.grad_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;
         p.features = fa_random_below(&r, 4) ? 0 : FA_FEATURE_DETERMINISTIC;
     }
+    if (op->op == FA_APPEND)
+        fa_append_draw(&p, &r);
     fa_problem_normalize(out, &p);
     if (align && align >= fa_dtype_bytes(p.dtype) && align < out->align)
         out->align = align;
@@ -89,22 +93,6 @@ static void make_shape(fa_problem *p, fa_random *r)
     }
 }
 
-static int32_t pick_window(fa_random *r, int32_t sk)
-{
-    int32_t kind = fa_random_below(r, 6);
-    return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
-}
-
-void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right)
-{
-    c->window_left = pick_window(r, c->problem.sk);
-    c->window_right = pick_window(r, c->problem.sk);
-    int32_t diagonal = fa_random_below(r, 10);
-    c->diagonal = diagonal < bottom_right ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
-    c->offset = fa_random_within(r, -c->problem.sq - 5, c->problem.sk + 5);
-    c->scale = fa_random_below(r, 4) ? 0 : (float)(fa_random_unit(r) / sqrt(c->problem.d));
-}
-
 /* Whether its rows are keys: then it may be broadcast, and rows that no query sees may hold anything. */
 static bool has_keys(const fa_operand *o)
 {
@@ -138,8 +126,14 @@ void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed)
     fa_random r = { fa_random_mix(seed) };
     *c = (fa_case){ .seed = seed, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
     uint64_t number = seed < FA_CASE_FREE ? fa_random_next(&r) % FA_CASE_KERNELS : fa_random_next(&r);
-    c->kernel = (uint32_t)number;
     make_kernel(c, op, number);
+    if (op->op == FA_APPEND) {
+        const fa_problem class = c->problem;
+        fa_case_make_class(c, &class, fa_random_below(&r, 2) ? FA_CASE_MANY : FA_CASE_FEW, seed);
+        c->kernel = (uint32_t)number;
+        return;
+    }
+    c->kernel = (uint32_t)number;
     make_shape(&c->problem, &r);
     fa_case_make_view(c, &r, 7);
     make_layouts(c, op, &r);
@@ -319,10 +313,13 @@ fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
     const fa_operand *o = operand_of(c, operand);
     fa_dims d;
     fa_operand_dims(&d, o, sizes);
-    int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
-    for (int i = 0; i < operand && o->strides_at; i++) /* the first of those that share their strides says how they lie */
+    int32_t bytes = fa_operand_bytes(o, &c->problem),
+            unit = c->problem.align / (bytes & -bytes); /* of blocks, so many that they are a multiple */
+    for (int i = 0; i < operand && o->strides_at; i++)  /* the first of those that share their strides says how they lie */
         if (operand_of(c, i)->strides_at == o->strides_at)
             operand = i;
+    if (o->class_at)
+        return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided && o->strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
         return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided)
@@ -414,7 +411,7 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     int32_t dtype = fa_operand_dtype(o, &c->problem);
     fa_sizes sizes = fa_sizes_of(&c->problem, 0);
     int64_t width = o->strided ? sizes.of[o->extent[3]] : 1;
-    bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D,
+    bool keys = has_keys(o), scored = o->strided && (o->extent[3] == FA_EXTENT_D || o->extent[3] == FA_EXTENT_K_ROW),
          hide = keys && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;

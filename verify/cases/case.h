@@ -61,9 +61,6 @@ typedef struct fa_case {
 #define FA_CASE_FREE ((uint64_t)1 << 32)
 void fa_case_make(fa_case *c, uint64_t seed); /* of the forward operation */
 void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed);
-/* Draws window, diagonal and scale of a case whose shape stands; bottom_right: the tenths of cases whose diagonal ends in that corner. */
-void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right);
-
 /* Few queries beside many keys, as when tokens are generated; or many, as of prompts and chunks of them. */
 typedef enum fa_case_queries { FA_CASE_FEW, FA_CASE_MANY } fa_case_queries;
 

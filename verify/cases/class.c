@@ -2,6 +2,7 @@
  */
 #include "case.h"
 #include "verify/operands/random.h"
+#include "view.h"
 #include <math.h>
 
 #define WORK_MOST 4e6 /* multiply-adds of one product with rows of a group padded to 16, so that a case is quick on the simulator */
@@ -91,6 +92,8 @@ static void make_ragged(fa_case *c, fa_random *r)
     h->seed = fa_random_next(r);
     h->forms = PICK(r, q);
     h->forms |= pages ? FA_FORM_SEQLENS_K | FA_FORM_PAGES : PICK(r, k);
+    if (c->problem.features & FA_FEATURE_SLOTS)
+        h->forms &= ~FA_FORM_CU_K;
     h->forms = h->forms ? h->forms : FA_FORM_SEQLENS_K;
     h->q = PICK(r, spread_q);
     h->k = PICK(r, spread_k);
@@ -114,7 +117,9 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
     int strided = 0;
     for (int i = 0; i < op->n; i++) {
         c->layout[i] = op->operand[i].strided ? PICK(r, kinds) : FA_LAYOUT_PACKED;
-        if (op->operand[i].strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
+        if (op->operand[i].class_at)
+            c->layout[i] = fa_case_scale_layout(c, i);
+        else if (op->operand[i].strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
             c->layout[i] = PICK(r, orders);
         strided += op->operand[i].strided;
     }

@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "verify/operands/number.h"
 #include "verify/operands/random.h"
+#include "verify/operands/slots.h"
 #include "verify/truth/expected.h"
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,12 @@ static const uint8_t *use_of(const fa_case_tensors *t, int i)
     const fa_operand *o = &t->op->operand[i];
     if (!fa_case_tensors_ragged(t))
         return NULL;
+    if (o->class_at && t->c.problem.features & FA_FEATURE_SLOTS) /* which name any row */
+        return NULL;
+    if (o->class_at) /* of tokens, one for each row */
+        return o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN   ? t->use_k
+               : o->extent[1] == FA_EXTENT_V_SCALE_ROWS && t->c.problem.v_scale_by == FA_SCALE_TOKEN ? t->use_k
+                                                                                                     : NULL;
     return o->strided ? fa_operand_has_keys(o) ? t->use_k : t->use_q : o->feature == FA_FEATURE_PAGES ? t->use_table : NULL;
 }
 
@@ -49,7 +56,7 @@ static fa_status find_sequences(fa_case_tensors *t)
         return fa_fail(FA_NOMEM, "no memory for which rows count");
     for (int32_t k = 0; k < t->sequences.b; k++)
         fa_sequences_mark(&t->sequences, k, t->use_q, t->use_k);
-    if (t->args.page_size)
+    if (t->ragged.args.page_table)
         mark_table(t);
     return FA_OK;
 }
@@ -64,6 +71,14 @@ static fa_status fill_integers(fa_case_tensors *t, int i)
     const uint64_t rng[2] = { dropout.seed, dropout.offset };
     if (o->drawn == FA_DRAWN_STATE) {
         memcpy(b->image + b->origin, rng, sizeof rng);
+        return FA_OK;
+    }
+    if (o->drawn == FA_DRAWN_SLOTS) {
+        fa_slots_draw((int64_t *)(void *)(b->image + b->origin), b->layout.last + 1, (int64_t)t->args.pages * t->args.page_size, t->c.seed);
+        return FA_OK;
+    }
+    if (o->drawn == FA_DRAWN_POSITIONS) {
+        fa_positions_draw(b->image + b->origin, b->layout.last + 1, b->bytes, t->args.rotary_positions, true, t->c.seed);
         return FA_OK;
     }
     const int32_t *from = o->drawn == FA_DRAWN_SEQUENCES ? fa_operand_address(o, &t->ragged.args) : NULL;
@@ -124,12 +139,14 @@ static fa_status open_tensor(fa_case_tensors *t, int i)
                                                                        : fa_buffer_upload(&t->tensor[i]);
     if (st != FA_OK)
         return st;
-    if (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)
-        memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, l.ss, l.sh }, 3 * sizeof l.sb);
+    if (o->class_at || (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)) {
+        int64_t ss = o->class_at && l.s == 1 ? 0 : l.ss; /* of scales that tokens share */
+        memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, ss, l.sh }, 3 * sizeof l.sb);
+    }
     fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
     if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
         t->args.flags |= FA_BROADCAST; /* with which a table's stride of 0 is another thing */
-    if (t->args.flags & FA_BROADCAST && t->args.page_size)
+    if (t->args.flags & FA_BROADCAST && t->ragged.args.page_table)
         t->args.page_table_stride = t->sequences.sizes.of[FA_EXTENT_TABLE];
     return FA_OK;
 }

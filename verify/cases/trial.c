@@ -1,5 +1,6 @@
 /* trial: a case's tensors on a device with what should come out. */
 #include "trial.h"
+#include "append.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "tensors.h"
@@ -16,6 +17,7 @@ struct fa_trial {
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
+    uint8_t *appended[FA_OPERANDS_MAX]; /* of an append, in the place of expected: its outputs' images */
     fa_scratch scratch;
     int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
 };
@@ -93,6 +95,8 @@ static fa_status expect(fa_trial *t, fa_reference how)
 
 static fa_status reference(fa_trial *t, fa_reference how)
 {
+    if (t->in.op->op == FA_APPEND)
+        return fa_append_expect(t->appended, &t->in);
     fa_reference_call call = { .op = t->in.op,
                                .problem = t->in.c.problem,
                                .band = fa_case_band(&t->in.c),
@@ -156,6 +160,7 @@ void fa_trial_close(fa_trial *t)
     for (int i = 0; i < FA_OPERANDS_MAX; i++) {
         free(t->bits[i]);
         free(t->value[i]);
+        free(t->appended[i]);
     }
     fa_expected_close(&t->expected);
     free(t);
@@ -262,6 +267,8 @@ static bool is_whole(fa_trial *t, int i, fa_verdict *v)
 static bool judge(fa_trial *t, fa_verdict *v)
 {
     const float *got[FA_OPERANDS_MAX] = { NULL };
+    if (t->in.op->op == FA_APPEND)
+        return fa_append_judge(&t->in, t->appended, v);
     take_outputs(t, v);
     for (int i = 0; i < t->in.op->n; i++)
         if (fa_case_has(&t->in.c, i) && !unchanged(t, i, v))
@@ -376,7 +383,7 @@ fa_status fa_trial_alone(fa_trial *t, const fa_plan *plan, int32_t sequence, fa_
 
 int32_t fa_trial_sequences(const fa_trial *t)
 {
-    return fa_case_tensors_ragged(&t->in) ? t->in.sequences.b : 0;
+    return fa_case_tensors_ragged(&t->in) && t->in.op->op != FA_APPEND ? t->in.sequences.b : 0;
 }
 
 const fa_args *fa_trial_args(const fa_trial *t)

@@ -23,7 +23,8 @@ void fa_trial_close(fa_trial *t); /* NULL is fine */
 fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v);
 
 /* After a run: launches with NaN in all rows of Q, K and V but those of one sequence, whose outputs must be those of the run, bit for bit:
- * one request never sees another. FA_WRONG as above. Of a case that is ragged: fa_trial_sequences() of them, else 0. */
+ * one request never sees another. FA_WRONG as above. Of a case that is ragged: fa_trial_sequences() of them, else 0,
+ * and of an append, of which each bit is known. */
 fa_status fa_trial_alone(fa_trial *t, const fa_plan *plan, int32_t sequence, fa_verdict *v);
 int32_t fa_trial_sequences(const fa_trial *t);
 

@@ -1,5 +1,6 @@
 /* number: the formats of tensors, one value at a time, rounded as the hardware rounds. */
 #include "number.h"
+#include "gen/format.h"
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +62,8 @@ float fa_number_to_tf32(float x)
 
 float fa_number_round(float x, int dtype)
 {
+    if (fa_format_of(dtype))
+        return (float)fa_format_number(fa_format_of(dtype), fa_format_nearest(fa_format_of(dtype), x));
     switch (dtype) {
     case FA_F16:
         return fa_number_from_f16(fa_number_to_f16(x));
@@ -82,6 +85,10 @@ float fa_number_round_finite(float x, int dtype)
 
 void fa_number_store(void *to, float x, int dtype)
 {
+    if (fa_format_of(dtype)) {
+        *(uint8_t *)to = (uint8_t)fa_format_nearest(fa_format_of(dtype), x);
+        return;
+    }
     uint16_t h = dtype == FA_F16 ? fa_number_to_f16(x) : fa_number_to_bf16(x);
     if (dtype == FA_F16 || dtype == FA_BF16)
         memcpy(to, &h, sizeof h);
@@ -93,6 +100,8 @@ float fa_number_load(const void *from, int dtype)
 {
     uint16_t h;
     float x;
+    if (fa_format_of(dtype))
+        return (float)fa_format_value(fa_format_of(dtype), from, 0);
     if (dtype == FA_F16 || dtype == FA_BF16) {
         memcpy(&h, from, sizeof h);
         return dtype == FA_F16 ? fa_number_from_f16(h) : fa_number_from_bf16(h);

@@ -15,7 +15,7 @@ float fa_number_to_tf32(float x);
 float fa_number_round(float x, int dtype);
 /* The same, but beyond the largest finite value it stays there. */
 float fa_number_round_finite(float x, int dtype);
-/* Memory of the type: TF32 is stored as fp32, unrounded. */
+/* Memory of the type: TF32 is stored as fp32, unrounded; of formats of few bits those of a byte, as the nearest code. */
 void fa_number_store(void *to, float x, int dtype);
 float fa_number_load(const void *from, int dtype);
 /* How far the nearest value of the type, as the matrix units take it, may be from x. */

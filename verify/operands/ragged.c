@@ -183,7 +183,7 @@ static int32_t entries_of(int32_t length, int32_t page_size)
 static void draw_table(fa_args *a, int32_t *table, int32_t *order, int64_t stride, const int32_t *length, const fa_ragged_how *how,
                        fa_random *r)
 {
-    int32_t next = 0, common = a->b > 1 && how->shared ? fa_random_within(r, 1, how->shared) : 0;
+    int32_t next = 0, common = a->b > 1 && how->shared && a->op != FA_APPEND ? fa_random_within(r, 1, how->shared) : 0;
     for (int32_t i = 0; i < a->pages; i++)
         order[i] = i;
     shuffle(order, NULL, a->pages, r);
@@ -255,14 +255,15 @@ static fa_status draw_side(const int32_t *length, const int32_t **cu, const int3
     return FA_OK;
 }
 
-/* First rows stay where an output has them: sequences that share some would write them both. Those of keys have gradients. */
+/* First rows stay where an output has them: sequences that share some would write them both. Those of keys have gradients, or are appended.
+ */
 static void make_wild_fields(fa_args *a, fa_random *r)
 {
     if (a->seqlens_q)
         make_wild((int32_t *)a->seqlens_q, a->b, a->sq, r);
-    if (a->seqlens_k)
+    if (a->seqlens_k && !(a->op == FA_APPEND && a->page_table)) /* two might name one page */
         make_wild((int32_t *)a->seqlens_k, a->b, a->sk, r);
-    if (a->cu_seqlens_k && a->op != FA_BACKWARD)
+    if (a->cu_seqlens_k && a->op != FA_BACKWARD && a->op != FA_APPEND)
         make_wild((int32_t *)a->cu_seqlens_k, a->b + 1, a->total_k, r);
 }
 

@@ -41,7 +41,7 @@ typedef struct fa_ragged_how {
     int32_t page_size; /* tokens */
     int32_t spare;     /* pages that no table names */
     int32_t wide;      /* entries of a table's row after those that the longest sequence needs */
-    int32_t shared;    /* up to so many pages are the same in all sequences, the first of each */
+    int32_t shared;    /* up to so many pages are the same in all sequences, the first of each; none of an append */
     int32_t foreign;   /* 1: some entries in use name pages that are not allocated, and read as zeros */
 } fa_ragged_how;
 

@@ -1,15 +1,18 @@
 /* tensors: operands laid out, filled and read back. */
 #include "tensors.h"
 #include "gen/error.h"
+#include "gen/format.h"
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
 #include "runtime/args/lengths.h"
 #include "sim/sim.h"
+#include "slots.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define PATTERN 4194301 /* elements of random data, a prime, laid end to end through the tensors */
+#define PATTERN_CODES 1048573 /* blocks of codes of few bits, likewise */
+#define PATTERN 4194301       /* elements of random data, a prime, laid end to end through the tensors */
 
 static fa_status check(const fa_tensors *t, CUresult r, const char *call)
 {
@@ -39,13 +42,15 @@ static bool is_asked_for(const fa_tensors *t, const fa_operand *o, bool optional
         return false;
     if (o->drawn == FA_DRAWN_SEQUENCES)
         return fa_operand_address(o, &t->ragged.args) != NULL;
+    if (o->output && o->type == FA_TYPE_U64) /* which is added to */
+        return false;
     return !o->optional || optional || (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES);
 }
 
 static void set_strides(fa_tensors *t, const fa_operand *o, const fa_dims *d)
 {
-    const int64_t strides[3] = { d->of[1] * d->of[2], d->of[2], 1 };
-    if (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES)
+    const int64_t strides[3] = { d->of[1] * d->of[2], o->class_at && d->of[1] == 1 ? 0 : d->of[2], 1 };
+    if (o->class_at || (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES))
         memcpy((char *)&t->args + o->strides_at, strides, sizeof strides);
 }
 
@@ -56,7 +61,8 @@ static fa_status lay(fa_tensors *t, bool optional)
     fa_sizes sizes = fa_sizes_of(p, 0);
     char title[FA_OPERAND_TITLE];
     fa_lengths_sizes(&sizes, &t->ragged.args);
-    fa_ragged_apply(&t->ragged, &t->args);
+    if (t->ragged.args.size)
+        fa_ragged_apply(&t->ragged, &t->args);
     for (int group = 0; group < 3; group++) {
         for (int i = 0; i < t->op->n; i++) {
             const fa_operand *o = &t->op->operand[i];
@@ -193,6 +199,18 @@ fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out)
     return fa_sequences_open(out, &t->problem, &host);
 }
 
+/* The kth block of a format: an element where it has no blocks. */
+static void store_block(const fa_format *f, void *to, fa_tensor_value *value, void *user, int i, size_t k)
+{
+    float x[32];
+    for (size_t j = 0; j < (size_t)f->block; j++)
+        x[j] = value(user, i, k * (size_t)f->block + j);
+    if (f->scale_dtype)
+        fa_format_quantize_row(f, to, x, f->block);
+    else
+        fa_format_set_code(f, to, 0, fa_format_nearest(f, x[0]));
+}
+
 /* n elements from value(user, i, first ...), as the operand holds them. NULL: no memory, or interrupted. */
 static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_value *value, void *user)
 {
@@ -204,8 +222,16 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
     const void *given = drawn == FA_DRAWN_SEQUENCES ? fa_operand_address(&t->op->operand[i], &t->ragged.args)
                         : drawn == FA_DRAWN_STATE   ? (const void *)t->rng
                                                     : NULL;
+    const fa_format *f = fa_format_of(dtype);
     for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++)
-        fa_number_store(host + k * bytes, value(user, i, k), dtype);
+        if (f)
+            store_block(f, host + k * bytes, value, user, i, k);
+        else
+            fa_number_store(host + k * bytes, value(user, i, k), dtype);
+    if (host && drawn == FA_DRAWN_SLOTS)
+        fa_slots_deal((int64_t *)(void *)host, (int64_t)n, t->args.pages, t->args.page_size);
+    if (host && drawn == FA_DRAWN_POSITIONS)
+        fa_positions_draw(host, (int64_t)n, (int32_t)bytes, t->args.rotary_positions, false, 1);
     if (host && given) /* other integers stay 0 */
         memcpy(host, given, n * bytes);
     if (!host)
@@ -293,14 +319,22 @@ static fa_status fill_inputs(fa_tensors *t)
     return st;
 }
 
-/* Another input: the same in every set. */
+/* Another input: the same in every set. Codes of few bits repeat after PATTERN_CODES blocks, by copies of the device. */
 static fa_status fill_other(fa_tensors *t, int i)
 {
+    const cu_driver *driver = fa_context_driver(t->ctx);
     drawing d = { t->op, { fa_random_mix((uint64_t)i) } };
-    uint8_t *host = make_values(t, i, t->count[i], draw, &d);
+    bool codes = fa_format_of(fa_operand_dtype(&t->op->operand[i], &t->problem)) != NULL;
+    size_t n = codes && t->count[i] > PATTERN_CODES ? PATTERN_CODES : t->count[i], all = size_of(t, i),
+           bytes = all / (t->count[i] ? t->count[i] : 1);
+    uint8_t *host = make_values(t, i, n, draw, &d);
     fa_status st = host ? FA_OK : FA_NOMEM;
-    for (int set = 0; set < t->sets && st == FA_OK; set++)
-        st = check(t, fa_context_driver(t->ctx)->cuMemcpyHtoD(t->set[set] + t->offset[i], host, size_of(t, i)), "cuMemcpyHtoD");
+    for (int set = 0; set < t->sets && st == FA_OK; set++) {
+        CUdeviceptr to = t->set[set] + t->offset[i];
+        st = check(t, driver->cuMemcpyHtoD(to, host, n * bytes), "cuMemcpyHtoD");
+        for (size_t at = n * bytes; at < all && st == FA_OK; at *= 2)
+            st = check(t, driver->cuMemcpyDtoDAsync(to + at, to, at < all - at ? at : all - at, NULL), "cuMemcpyDtoDAsync");
+    }
     free(host);
     return st;
 }

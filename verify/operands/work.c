@@ -16,7 +16,7 @@ fa_work fa_work_of(const fa_problem *p, const fa_sequences *s)
         one.sk = q->nk;
         fa_sequences_seen(s, i, &first, &last);
         w.flops += q->nk > 0 && q->nq > 0 ? fa_model_matrix_flops(&one, q->band) : 0;
-        w.kv_bytes += last < first ? 0 : (double)(last - first + 1) * p->hkv * (p->d + p->dv) * fa_dtype_bytes(p->dtype);
+        w.kv_bytes += last < first ? 0 : (double)(last - first + 1) * p->hkv * (double)fa_problem_key_bytes(p);
         w.queries += q->nq;
         w.keys += q->nk;
     }

@@ -116,6 +116,15 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
     return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
 }
 
+/* What the key's row is multiplied by. */
+static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
+{
+    if (!scale)
+        return 1;
+    int64_t row = !tokens ? at->b : a->sequences ? fa_sequences_key(a->sequences, (int32_t)at->b, key) : at->b * a->sk + key;
+    return row < 0 ? 1 : (double)scale[row * a->hkv + at->kv];
+}
+
 static void exact_row(job *j, const operands *at, double *s)
 {
     const fa_attention *a = j->a;
@@ -129,7 +138,7 @@ static void exact_row(job *j, const operands *at, double *s)
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
-        s[key] = scored(a, x * (double)a->scale, at, key);
+        s[key] = scored(a, x * (double)a->scale * key_scale(a, at, a->k_scale, a->k_tokens, key), at, key);
         m = fmax(m, s[key]);
         keys += s[key] != -INFINITY || !has_root(a, FA_SCORE_ROOT_MASK);
     }
@@ -141,7 +150,7 @@ static void exact_row(job *j, const operands *at, double *s)
         const float *v = key_row(a, at, a->v, a->dv, key);
         double p = exp(s[key] - m);
         l += p;
-        p *= fa_pairs_kept(a->dropout, at->head, at->query, key);
+        p *= fa_pairs_kept(a->dropout, at->head, at->query, key) * key_scale(a, at, a->v_scale, a->v_tokens, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * v[i];
     }
@@ -164,7 +173,8 @@ static void tanh_row(job *j, const operands *at)
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
-        double far = fabs(scored(a, x * (double)a->scale, &off, key) - scored(a, x * (double)a->scale, at, key));
+        x *= (double)a->scale * key_scale(a, at, a->k_scale, a->k_tokens, key);
+        double far = fabs(scored(a, x, &off, key) - scored(a, x, at, key));
         most = isfinite(far) ? fmax(most, far) : most;
     }
     if (has_root(a, FA_SCORE_ROOT_SINK)) {
@@ -275,7 +285,7 @@ static void naive_row(job *j, const operands *at, float *s)
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
         off.program.tanh_off = !a->approximate ? 0 : key & 1 ? FA_TANH_OFF : -FA_TANH_OFF;
-        x = (float)scored(a, (double)(x * a->scale), &off, key);
+        x = (float)scored(a, (double)(x * a->scale) * key_scale(a, at, a->k_scale, a->k_tokens, key), &off, key);
         s[key] = j->dtype == FA_TF32 ? x : fa_number_round_finite(x, j->dtype);
         m = fmaxf(m, s[key]);
     }
@@ -294,6 +304,7 @@ static void naive_row(job *j, const operands *at, float *s)
         step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;
         p *= kept; /* dropout scales what softmax has left, in the type of the inputs */
         p2 += (double)p * p;
+        p *= (float)key_scale(a, at, a->v_scale, a->v_tokens, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
     }
@@ -367,7 +378,7 @@ fa_status fa_oracle_tanh(const fa_attention *a, double *most)
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
-    if (a->score || a->program)
+    if (a->score || a->program || a->k_scale || a->v_scale)
         return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that %s", a->program ? "a program computes" : "operands change");
     return run(&j);
 }

@@ -1,0 +1,167 @@
+-- append: new rows of K and V on their way into a cache, rotated and transformed, and rows of Q rotated beside them. A team of lanes has
+-- some heads of one token: its place in the cache, its cosines and sines are found once for them. Blocks are persistent.
+
+local pair_values = include "pairs/values.lua"
+
+local FOLDED = 1    -- scales of a sequence or a head
+local HEADROOM = 24 -- registers beside what is held of rows
+
+local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
+
+-- Types of the cache.
+local function types(p)
+  local k = p.kv ~= "?" and p.kv or p.dtype
+  return k, p.v ~= "?" and p.v or k
+end
+
+-- Columns of a piece: what a lane loads, and stores, at a time. Codes have a byte, or less.
+local function columns(p)
+  local k, v = types(p)
+  local least = math.min(p.bytes, bytes_of[k] or 1, bytes_of[v] or 1)
+  local vec = math.max(1, p.align // least)
+  while p.d % vec ~= 0 or p.dv % vec ~= 0 do vec = vec // 2 end
+  return vec
+end
+
+-- Instructions that make a code of an element.
+local function cost_of(format) return format and (format.has_scale and 12 or 14) or 0 end
+
+return {
+  doc = "new keys and values into a cache, a team of lanes for some heads of a token",
+  operation = "append",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0",
+  features = "lengths+pages+slots+positions+positions64+rotary+rotary-pairs+hadamard-k+hadamard-v",
+
+  tunables = {
+    { "warps", { 4, 8, 2 }, "of a block" },
+    { "token_heads", { 1, 2, 4, 8 }, "heads of a token that a team of lanes does at a time" },
+    -- How the later of two tokens for one slot is found: each looks at those after it, or all claim their slots in a table before.
+    { "claims", { { 0, "looked_for" }, { 1, "hashed" } }, "how a token finds a later one of its slot: it looks at each, or in a table" },
+  },
+
+  start = function(p, a)
+    local list = {}
+    for _, heads in ipairs({ 1, 2, 4 }) do
+      for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
+    end
+    return list
+  end,
+
+  supports = function(p, a) return true end,
+
+  constraints = {
+    { "claims", function(p, c, a)
+      if c.claims == 0 or p.has_slots then return true end
+      return false, "a table of slots without slots"
+    end },
+  },
+
+  layout = function(p, c, a)
+    local l = { threads = 32 * c.warps, bytes = 0 }
+    l.k_type, l.v_type = types(p)
+    l.k_format, l.v_format = codes(l.k_type, a.cc), codes(l.v_type, a.cc)
+    -- Of what strides count: an element, or a block.
+    l.k_bytes = l.k_format and l.k_format.block_bytes or bytes_of[l.k_type]
+    l.v_bytes = l.v_format and l.v_format.block_bytes or bytes_of[l.v_type]
+    l.row_k = p.d // (l.k_format and l.k_format.block or 1) * l.k_bytes
+    l.row_v = p.dv // (l.v_format and l.v_format.block or 1) * l.v_bytes
+    l.folded = p.k_scale == FOLDED or p.v_scale == FOLDED
+    l.vec = columns(p)
+    l.pieces, l.pieces_v = p.d // l.vec, p.dv // l.vec
+    local most = math.max(l.pieces, l.pieces_v)
+    l.lanes = 1
+    while l.lanes < 32 and l.lanes < most do l.lanes = 2 * l.lanes end
+    l.share = (most + l.lanes - 1) // l.lanes
+    l.words = math.max(1, l.vec * p.bytes // 4)
+    -- How an element's partner is found: in registers, as a piece, or one by one.
+    local half = p.rotary // 2
+    if p.rotary == 0 then
+      l.partner = "none"
+    elseif p.has_rotary_pairs then
+      l.partner = l.vec % 2 == 0 and p.rotary % l.vec == 0 and "pairs" or "any"
+    else
+      l.partner = half % l.vec == 0 and "halves" or "any"
+    end
+    l.angles = l.partner == "pairs" and l.vec // 2 or l.vec
+    if p.rotary > 0 then
+      l.angle_bytes = bytes_of[p.cos]
+      l.angle_unit = 16 -- bytes: rows of cosines, and of sines, begin at a multiple of it
+      while half * l.angle_bytes % l.angle_unit ~= 0 do l.angle_unit = l.angle_unit // 2 end
+      l.angle_unit = math.min(l.angle_unit, l.angles * l.angle_bytes)
+    end
+    -- Which sequence a row is of says where it goes, its position, or whether it counts.
+    l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
+    local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
+    l.regs = HEADROOM + c.token_heads * held + l.share * (2 * l.vec + (p.rotary > 0 and 2 * l.angles or 0))
+    l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local pdl = a.cc >= 90 and 1 or 0
+    local append = { entry = "fa_append", grid = "total_q hq", per_sm = l.per_sm, pdl = pdl }
+    if c.claims == 0 then return { append } end
+    local grid = ("total_q/%d"):format(l.threads)
+    return { { entry = "fa_clear", grid = grid, pdl = pdl }, { entry = "fa_claim", grid = grid, pdl = pdl }, append }
+  end,
+
+  workspace = function(p, c, a, l) return c.claims == 1 and "claims int32 total_q 2" or "" end,
+
+  params = function(p, c, a, l)
+    local values = pair_values(p)
+    local names = {
+      "new_k new_v q q_out k v",
+      p.has_slots and "slots" or "",
+      values.sequences,
+      p.has_positions and "positions" or "",
+      p.rotary > 0 and "cos_sin" or "",
+      p.k_scale > 0 and "k_scale" or "",
+      p.v_scale > 0 and "v_scale" or "",
+      p.k_scale_out > 0 and "k_scale_out" or "",
+      p.v_scale_out > 0 and "v_scale_out" or "",
+      "skipped",
+      c.claims == 1 and "claims" or "",
+      "new_k_sb new_k_ss new_k_sh new_v_sb new_v_ss new_v_sh q_sb q_ss q_sh q_out_sb q_out_ss q_out_sh k_sb k_ss k_sh v_sb v_ss v_sh",
+      p.k_scale > 0 and "k_scale_sb k_scale_ss k_scale_sh" or "",
+      p.v_scale > 0 and "v_scale_sb v_scale_ss v_scale_sh" or "",
+      p.k_scale_out > 0 and "k_scale_out_sb k_scale_out_ss k_scale_out_sh" or "",
+      p.v_scale_out > 0 and "v_scale_out_sb v_scale_out_ss v_scale_out_sh" or "",
+      "b hq hkv sq sk",
+      p.has_lengths and "total_q total_k" or "",
+      values.pages,
+      p.has_slots and "page_size pages" or "",
+      p.rotary > 0 and "rotary_positions" or "",
+    }
+    local text = ""
+    for _, name in ipairs(names) do
+      if name ~= "" then text = text .. (text ~= "" and " " or "") .. name end
+    end
+    return text
+  end,
+
+  -- With rows of Q. An SM whose rows keep less than 32 KiB on the way waits for them.
+  work = function(p, c, a, l)
+    local tokens = p.b * p.sq
+    local items = tokens * (2 * ((p.hkv + c.token_heads - 1) // c.token_heads) + (p.hq + c.token_heads - 1) // c.token_heads)
+    local at_work = math.min(items, a.sm_count * l.per_sm * (l.threads // l.lanes)) / a.sm_count
+    local heads = math.min(c.token_heads, p.hkv)
+    local way = heads * p.d * p.bytes
+    local scales = (p.k_scale > FOLDED and 4 or 0) + (p.v_scale > FOLDED and 4 or 0) + 2 * (p.k_scale_out + p.v_scale_out)
+    local rows = p.hkv * ((p.d + p.dv) * p.bytes + l.row_k + l.row_v + scales) + 2 * p.hq * p.d * p.bytes
+    local lists = (p.has_slots and 8 or 0) + (p.has_positions and 4 or 0) + p.rotary * (l.angle_bytes or 0)
+    -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
+    local element = 2 + (p.rotary > 0 and 5 or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
+    local instructions = 220 + heads * (30 + l.share * l.vec * element)
+    local issued = items * l.lanes / 32 * instructions / (a.sm_count * a.issue_rate)
+    local bytes = tokens * (rows + lists)
+    local append = {
+      bytes = bytes,
+      l2_speed = math.max(1 / 64, math.min(1, at_work * way / 32768)),
+      efficiency = math.max(1 / 64, math.min(1, bytes * a.clock_ghz / a.hbm_gbs / issued)),
+      -- one item alone; and each reads the slots of half the tokens, 32 bytes a clock and SM
+      latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0),
+    }
+    if c.claims == 0 then return append end
+    return { { bytes = 8 * tokens }, { bytes = (8 + 4) * tokens }, append }
+  end,
+}

@@ -1,0 +1,54 @@
+//| needs "l.low"
+//| local K, V = l.low.k, l.low.v
+//| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
+// ---- rows of K and V of few bits, in global memory ----
+//| for _, x in ipairs { { "k", K, "D" }, { "v", V, "DV" } } do
+//|   local name, f, width = x[1], x[2], x[3]
+//|   if f.block == 1 then
+typedef unsigned char $(name)_element;  // $(f.name)
+//|   else
+struct $(name)_element {  // $(f.name): a block of $(f.block)
+  unsigned char bytes[$(f.block_bytes)];
+};
+//|   end
+constexpr int $(name:upper())_BYTES = $(width) / $(f.block) * (int)sizeof($(name)_element);  // of a row
+//| end
+
+__device__ __forceinline__ float widened_f16(u32 bits) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((u16)bits));
+  return y;
+}
+// Element i of a row, scales beside it apart.
+//| for _, x in ipairs { { "k", K }, { "v", V } } do
+//|   local name, f = x[1], x[2]
+__device__ __forceinline__ float $(name)_number(const $(name)_element *row, int i) {
+//|   if f.name == "e4m3" then
+  const u32 code = row[i], magnitude = code & 0x7f;
+  return magnitude == 0x7f ? __int_as_float(0x7fffffff) : widened_f16((code & 0x80) << 8 | magnitude << 7) * 256.f;
+//|   elseif f.name == "e5m2" then
+  return widened_f16((u32)row[i] << 8);
+//|   elseif f.block == 1 then
+  return (float)(signed char)row[i];
+//|   else
+  const unsigned char *const block = row[i / $(f.block)].bytes;
+  const float d = widened_f16((u32)block[0] | (u32)block[1] << 8);
+//|     if f.bits == 8 then
+  return d * (float)(signed char)block[$(f.codes_at) + i % $(f.block)];
+//|     else
+  return d * (float)((int)(block[$(f.codes_at) + i % $(f.block // 2)] >> (i % $(f.block) < $(f.block // 2) ? 0 : 4) & 15) - $(f.zero));
+//|     end
+//|   end
+}
+//| end
+//| if p.k_scale == 1 then
+// What all of K of a head is multiplied by.
+__device__ __forceinline__ float k_scale_of(const Params &p, const Sequence &sequence, int kv_head) {
+  return p.k_scale[$(batch) * p.k_scale_sb + kv_head * p.k_scale_sh];
+}
+//| end
+//| if p.v_scale == 1 then
+__device__ __forceinline__ float v_scale_of(const Params &p, const Sequence &sequence, int kv_head) {
+  return p.v_scale[$(batch) * p.v_scale_sb + kv_head * p.v_scale_sh];
+}
+//| end

@@ -1,0 +1,101 @@
+/* mutations_append: faults of FA_APPEND, as in mutations.c. */
+#include "mutations.h"
+#include "verify/cases/case.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define USUAL FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
+#define RAGGED(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
+#define LOOK(heads) "append:warps=2,claims=0,token_heads=" #heads
+#define TABLE(heads) "append:warps=4,claims=1,token_heads=" #heads
+
+static const fa_ragged_how packed = { .seed = 5,
+                                      .forms = FA_FORM_CU_Q | FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K,
+                                      .q = FA_SPREAD_UNIFORM,
+                                      .k = FA_SPREAD_EDGES,
+                                      .gap = 3 },
+                           few = { .seed = 2, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_EDGES },
+                           pages = { .seed = 3,
+                                     .forms = FA_FORM_CU_Q | FA_FORM_SEQLENS_K | FA_FORM_PAGES,
+                                     .q = FA_SPREAD_UNIFORM,
+                                     .k = FA_SPREAD_LOG,
+                                     .page_size = 12,
+                                     .spare = 2,
+                                     .wide = 3,
+                                     .foreign = 1 };
+
+static const scene scenes[] = {
+    { "slots", "bf16,d=64,op=append,features=slots+positions+positions64,page=16,rotary=48,cos=fp32,b=2,hq=3,hkv=3", LOOK(2), 21, 40, NONE,
+      USUAL },
+    { "table", "fp16,d=64,op=append,features=slots+positions+rotary-pairs,page=4,rotary=64,cos=bf16,b=3,hq=2,hkv=2", TABLE(1), 15, 20, NONE,
+      USUAL },
+    { "crowd", "fp16,d=8,op=append,features=slots,page=16,b=2,hq=1,hkv=1", TABLE(1), 100, 400, NONE, USUAL },
+    { "packed", "bf16,d=64,dv=32,op=append,features=lengths,rotary=64,cos=fp16,b=4,hq=6,hkv=3", LOOK(2), 9, 30, NONE, RAGGED(&packed) },
+    { "unturned", "bf16,d=16,op=append,features=lengths,b=4,hq=2,hkv=2", LOOK(1), 9, 30, NONE, RAGGED(&few) },
+    { "pages", "fp32,d=40,op=append,features=lengths+pages,page=4,rotary=34,cos=fp32,b=5,hq=2,hkv=2", LOOK(4), 14, 37, NONE,
+      RAGGED(&pages) },
+    { "hadamard", "fp32,d=256,dv=64,op=append,features=hadamard-k+hadamard-v,b=2,hq=2,hkv=2", LOOK(1), 3, 5, NONE, USUAL },
+    { "odd", "bf16,d=33,op=append,v=fp32,rotary=10,cos=fp32,b=2,hq=2,hkv=1", LOOK(1), 4, 6, NONE, USUAL },
+    { "e4m3", "bf16,d=64,op=append,features=slots,page=8,kv=e4m3,k_scale=1,v_scale=2,b=2,hq=2,hkv=2", TABLE(2), 15, 24, NONE, USUAL },
+    { "found", "bf16,d=64,dv=32,op=append,kv=s8,v=e5m2,k_scale_out=2,v_scale_out=2,b=2,hq=2,hkv=2", LOOK(1), 5, 9, NONE, USUAL },
+    { "blocks", "fp16,d=64,op=append,kv=q8_0,v=q4_0,b=2,hq=2,hkv=2", LOOK(2), 7, 9, NONE, USUAL },
+    { .name = NULL },
+};
+
+#define A "append.cu"
+#define Q "quantize.cu"
+static const mutation mutations[] = {
+    { "the earlier of two tokens stays", A, "int i = token + 1 + lane; asks && i < tokens;", "int i = lane; asks && i < token;", 0,
+      "slots" },
+    { "two tokens for one slot", A, "later = true;", "later = false;", 0, "slots" },
+    { "an earlier token in the table", A, "atomicMax(claims.row", "atomicMin(claims.row", 0, "table" },
+    { "a table that is not cleared", A, "make_uint2(0, 0);", "make_uint2(1, 1);", 0, "table" },
+    { "another slot's entry", A, "if (p.slots[other - 1] != at.slot) continue;", "", 0, "crowd" },
+    { "negative slots", A, "at.slot >= 0 && at.slot <", "at.slot <", 0, "slots" },
+    { "slots beyond the cache", A, "at.slot < (long long)p.pages * p.page_size", "at.slot <= (long long)p.pages * p.page_size", 0,
+      "slots" },
+    { "a token of another page, by slots", A, "at.row = at.slot - at.page * p.page_size;", "at.row = at.slot;", 0, "slots" },
+    { "positions beyond the angles", A, "at.position < p.rotary_positions", "at.position <= p.rotary_positions", 0, "slots table" },
+    { "negative positions", A, "at.position >= 0 && at.position <", "at.position <", 0, "slots table" },
+    { "nobody is counted", A, "atomicAdd(p.skipped, 1ull)", "atomicAdd(p.skipped, 0ull)", 0, "slots" },
+    { "a token is counted for each head", A, "real && part == 0 && lane == 0", "real && lane == 0", 0, "slots" },
+    { "rows of no sequence", A, "at.used = i >= 0 && i < q.length;", "at.used = i >= 0;", 0, "packed" },
+    { "keys counted from the first", A, "key = k.length - q.length + i;", "key = i;", 0, "packed" },
+    { "the sequence after", A, "<= token)", "< token)", 0, "packed pages" },
+    { "pages that are none", A, "at.kept = page >= 0 && page < p.pages;", "at.kept = true;", 0, "pages" },
+    { "keys before the first", A, "at.kept = at.used && key >= 0;", "at.kept = at.used;", 0, "unturned" },
+    { "a token of another page", A, "at.row = key % p.page_size;", "at.row = (key + 1) % p.page_size;", 0, "pages" },
+    { "the other sign", A, "__fadd_rn(__fmul_rn(x, c), -__fmul_rn(y, s))", "__fadd_rn(__fmul_rn(x, c), __fmul_rn(y, s))", 0,
+      "slots table" },
+    { "one rounding less", A, "__fadd_rn(__fmul_rn(x, c), -__fmul_rn(y, s))", "fmaf(x, c, -__fmul_rn(y, s))", 0, "pages" },
+    { "V is rotated", A, "const bool turns = stores && !is_v && place.turns;", "const bool turns = stores && place.turns;", 0, "table" },
+    { "a partner beside", A, "at + HALF / VEC : at - HALF / VEC", "at + HALF / VEC : at", 0, "slots" },
+    { "columns past the rotation", A, "if (column + i >= ROTARY) continue;", "", 0, "pages" },
+    { "sines for cosines", A, "s[i] = $(to_float(p.cos, (\"((const %s *)row)[HALF + at]\")",
+      "s[i] = $(to_float(p.cos, (\"((const %s *)row)[at]\")", 0, "pages" },
+    { "queries of another head", A, "to_sh = p.q_out_sh", "to_sh = p.new_k_sh", 0, "slots" },
+    { "the transform's factor", A, "f32(1 / math.sqrt(of_v and p.dv or p.d))", "f32(1 / math.sqrt(p.d))", 0, "hadamard" },
+    { "a difference turned", A, "__fadd_rn(other, -x[s][i]) : __fadd_rn(x[s][i], other)",
+      "__fadd_rn(x[s][i], -other) : __fadd_rn(x[s][i], other)", 0, "hadamard" },
+    { "a quotient corrected once", Q, "fabsf(q) < 0x1p40f ? t : q;", "fabsf(q) < 0x1p40f ? q : q;", 0, "found" },
+    { "the scale of another head", A, "place.sequence * p.$(side)_scale_sb + (first + h) *",
+      "place.sequence * p.$(side)_scale_sb + (first + h ^ 1) *", 0, "e4m3" },
+    { "K's scale for V", A, "p.$(side)_scale[place.page", "p.v_scale[place.page + 0 * p.v_scale_sb", 0, "e4m3" },
+    { "the largest of a lane", Q, "most = fmaxf(most, __shfl_xor_sync(~0u, most, i));", "", 0, "found" },
+    { "a scale of another row", A, " + place.row * p.$(side)_scale_out_ss", "", 0, "found" },
+    { "small numbers twice as large", Q, "f.fraction + bias - 1", "f.fraction + bias", 0, "e4m3" },
+    { "the smaller of two lanes", Q, "fabsf(other) > fabsf(most)) most = other", "fabsf(other) < fabsf(most)) most = other", 0, "blocks" },
+    { "the head before", A, "row = from + (first + h) * from_sh * $(p.bytes);\n        const bool",
+      "row = from + first * from_sh * $(p.bytes);\n        const bool", 0, "slots" },
+    { "a head too few", A, "first + h < heads && at < pieces", "first + h < heads - 1 && at < pieces", 0, "slots" },
+    { "a head that is none", A, "there = stores && first + h < heads;", "there = stores;", 0, "slots" },
+    { "queries of tokens that are skipped", A, "(is_q || place.kept)", "place.kept", 0, "slots" },
+    { "queries without angles", A, "if (!place.turns)", "if (false)", 0, "slots" },
+    { "halves to even", Q, ">= 0.5f ? whole", "> 0.5f ? whole", 0, "blocks" },
+    { "codes of the fp16 scale", Q, "__fdiv_rn(1.f, d);", "__fdiv_rn(1.f, fp16_to_float(half));", 0, "blocks" },
+    { "the upper codes below", Q, "<< $(f.bits);", "<< 0;", 0, "blocks" },
+    { "a block beside", Q, "row + column / 32 *", "row + (column / 32 ^ 1) *", 0, "blocks" },
+    { .name = NULL },
+};
+
+const mutation_list mutation_lists[] = { { scenes, mutations, 0, 6, false }, { .scenes = NULL } };
