@@ -17,8 +17,8 @@
 #define LIST(n) .rank = 1, .extent = { E(n) }
 #define TYPE(rule) .type = FA_TYPE_##rule
 #define AT(field) offsetof(fa_args, field)
-#define SCALES_OF(x, batch, rows)                                                                                          \
-    .rank = 3, .extent = { E(batch), E(rows), E(HKV) }, TYPE(F32), .strides_at = offsetof(fa_args, x##_scale.sb),          \
+#define SCALES_OF(x, batch, rows)                                                                                 \
+    .rank = 3, .extent = { E(batch), E(rows), E(HKV) }, TYPE(F32), .strides_at = offsetof(fa_args, x##_scale.sb), \
     .class_at = offsetof(fa_problem, x##_scale_by), .drawn = FA_DRAWN_FACTOR
 #define LENGTHS_OF(n) LIST(n), TYPE(I32), .drawn = FA_DRAWN_SEQUENCES, .feature = FA_FEATURE_LENGTHS, .asks = true
 

@@ -54,11 +54,11 @@ typedef struct fa_operand {
        of a row's elements; 0: there are as many */
     int32_t row;
     int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
-    /* in fa_problem: an int32_t that is 0 in classes without it; 0: there is no such field. Its address is that of a fa_scale, whose strides
-       of batch, sequence and head are as they are: 0 leads nowhere */
+    /* in fa_problem: an int32_t that is 0 in classes without it; 0: there is no such field. Its address is that of a fa_scale, whose
+       strides of batch, sequence and head are as they are: 0 leads nowhere */
     size_t class_at;
-    bool asks;       /* a call that has its address is of that feature; else another field says so */
-    bool broadcast;  /* of a call with FA_BROADCAST a stride of 0 is meant */
+    bool asks;      /* a call that has its address is of that feature; else another field says so */
+    bool broadcast; /* of a call with FA_BROADCAST a stride of 0 is meant */
     fa_drawn drawn;
     fa_operand_id id;
     const char *values;  /* names of the scalars of kernels that come with it (gen/values.h), blanks between; NULL: none */

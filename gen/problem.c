@@ -70,10 +70,10 @@ static fa_status settle_low_bits(fa_problem *p)
     for (size_t i = 0; i < COUNT(types); i++) {
         const fa_format *f = fa_format_of(types[i].dtype);
         if (types[i].dtype && (!f || !few || !p->kv_dtype))
-            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
-                           types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype),
-                           i ? "K" : "Q", few && (p->kv_dtype || !i) ? ", or " : "",
-                           few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+            return fa_fail(
+                types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
+                types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
+                few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
     if (!p->kv_dtype)
         return FA_OK;
@@ -81,8 +81,8 @@ static fa_status settle_low_bits(fa_problem *p)
     for (int i = 0; i < 2; i++) {
         int32_t width = i ? p->dv : p->d, unit = of[i]->block > 8 ? of[i]->block : 8;
         if (width % unit)
-            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: a multiple of %d", i ? "dv" : "d", width, i ? "V" : "K",
-                           of[i]->name, unit);
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: a multiple of %d", i ? "dv" : "d", width,
+                           i ? "V" : "K", of[i]->name, unit);
     }
     return FA_OK;
 }

@@ -8,11 +8,11 @@
 #define FA_PAGE_MAX 128         /* of fa_problem.page */
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
 
-const char *fa_dtype_name(int dtype);         /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
-bool fa_dtype_parse(int *out, const char *s); /* also half, float16, bfloat16, float32 */
+const char *fa_dtype_name(int dtype);              /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
+bool fa_dtype_parse(int *out, const char *s);      /* also half, float16, bfloat16, float32 */
 int64_t fa_problem_key_bytes(const fa_problem *p); /* of a key's rows of K and V in one head */
-int fa_dtype_bytes(int dtype);                /* 2 or 4; 0 for anything else */
-const char *fa_mask_name(int mask);           /* "none" "causal" "window" */
+int fa_dtype_bytes(int dtype);                     /* 2 or 4; 0 for anything else */
+const char *fa_mask_name(int mask);                /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
 const char *fa_op_name(int op); /* "forward" "backward" "merge"; "?" for anything else */
 bool fa_op_parse(int *out, const char *s);

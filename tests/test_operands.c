@@ -255,8 +255,8 @@ static const fa_operand *row_of(int op, fa_operand_id id)
 static void put_operand(page *p, fa_operand_id id)
 {
     static const char *const types[] = {
-        [FA_TYPE_INPUT] = "`dtype`", [FA_TYPE_KV] = "`kv_dtype`", [FA_TYPE_OUTPUT] = "`o_dtype`", [FA_TYPE_GRAD] = "`grad_dtype`",
-        [FA_TYPE_F32] = "fp32",      [FA_TYPE_I32] = "int32",     [FA_TYPE_U64] = "uint64"
+        [FA_TYPE_INPUT] = "`dtype`",     [FA_TYPE_KV] = "`kv_dtype`", [FA_TYPE_V] = "`v_dtype`", [FA_TYPE_OUTPUT] = "`o_dtype`",
+        [FA_TYPE_GRAD] = "`grad_dtype`", [FA_TYPE_F32] = "fp32",      [FA_TYPE_I32] = "int32",   [FA_TYPE_U64] = "uint64"
     };
     const fa_operand *o = NULL, *in;
     char shape[80], feature[40] = "";
@@ -273,6 +273,7 @@ static void put_operand(page *p, fa_operand_id id)
     }
     put(p, "| %s | %s | %s | %s | ", shape, types[o->type],
         o->strided      ? o->broadcast ? "any, or 0" : "any"
+        : o->class_at   ? "any, or 0"
         : o->strides_at ? "any"
         : o->row        ? "of rows, or 0"
                         : "",
@@ -304,12 +305,13 @@ static void make_page(page *p)
         "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++)
         put_operand(p, id);
-    put(p, "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` is 0, the type of Q. Class: "
-           "the word of\n"
-           "`fa_problem.features` that a call with the address is of.\n\n"
-           "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"
-           "| field | is of | read by |\n"
-           "|---|---|---|\n");
+    put(p,
+        "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` 0 is the type of Q,\n"
+        "`v_dtype` 0 that of K. Strides of scales are `.sb`, `.ss` and `.sh` of their `fa_scale`. Class: the word of `fa_problem.features` "
+        "that\na call with the address is of.\n\n"
+        "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"
+        "| field | is of | read by |\n"
+        "|---|---|---|\n");
 #define FIELD(field, what, readers, ...) put_field(p, #field, what, #readers);
 #define VALUE FIELD
 #include "gen/operands.def"

@@ -145,8 +145,9 @@ Test(runtime_score, fields_after_an_older_struct_are_not_read)
 static const struct {
     const char *name;
     size_t at, bytes;
+    const char *readers;
 } fields[] = {
-#define FIELD(field, what, readers, ...) { #field, offsetof(fa_args, field), sizeof(((fa_args *)0)->field) },
+#define FIELD(field, what, readers, ...) { #field, offsetof(fa_args, field), sizeof(((fa_args *)0)->field), #readers },
 #define VALUE FIELD
 #include "gen/operands.def"
 };
@@ -156,7 +157,7 @@ Test(runtime_score, every_later_field_is_refused_by_name)
 {
     int later = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (fields[i].at < offsetof(fa_args, q_dtype))
+        if (fields[i].at < offsetof(fa_args, q_dtype) || strcmp(fields[i].readers, "NONE"))
             continue;
         later++;
         for (size_t byte = 0; byte < fields[i].bytes; byte++)
@@ -171,7 +172,7 @@ Test(runtime_score, every_later_field_is_refused_by_name)
                 cr_expect(says(words), "%s: %s", words, fa_last_error());
             }
     }
-    cr_expect_eq(later, 33);
+    cr_expect_eq(later, 30);
 }
 
 Test(runtime_score, every_later_class_is_refused_by_name)

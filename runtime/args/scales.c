@@ -13,8 +13,9 @@ static fa_status check(const fa_scale *s, const char *name)
         return fa_fail(FA_INVALID, "args: %s.by is %d; accepted: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), or all fields 0 without scales",
                        name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN);
     if (s->by == FA_SCALE_BLOCK)
-        return fa_fail(FA_UNSUPPORTED, "args: %s.by is FA_SCALE_BLOCK (%d); accepted by this version: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d)",
-                       name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN);
+        return fa_fail(FA_UNSUPPORTED,
+                       "args: %s.by is FA_SCALE_BLOCK (%d); accepted by this version: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d)", name,
+                       s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN);
     if (s->dtype != FA_F32)
         return fa_fail(s->by ? FA_UNSUPPORTED : FA_INVALID, "args: %s.dtype is %d (%s); accepted%s: fp32 (%d)%s", name, s->dtype,
                        fa_dtype_name(s->dtype), s->by ? " by this version" : "", FA_F32, s->by ? "" : ", with by set");
@@ -24,10 +25,10 @@ static fa_status check(const fa_scale *s, const char *name)
     } zeros[] = { { "outer", s->outer != NULL }, { "block", s->block }, { "reserved", s->reserved }, { "sc", s->sc } };
     for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
         if (zeros[i].value)
-            return fa_fail(FA_UNSUPPORTED, "args: %s.%s is %s; accepted by this version: 0", name, zeros[i].field,
-                           i ? "set" : "not NULL");
+            return fa_fail(FA_UNSUPPORTED, "args: %s.%s is %s; accepted by this version: 0", name, zeros[i].field, i ? "set" : "not NULL");
     if (s->by == FA_SCALE_FOLDED && s->ss)
-        return fa_fail(FA_INVALID, "args: %s.ss is %lld; accepted with FA_SCALE_FOLDED: 0, as tokens share a scale", name, (long long)s->ss);
+        return fa_fail(FA_INVALID, "args: %s.ss is %lld; accepted with FA_SCALE_FOLDED: 0, as tokens share a scale", name,
+                       (long long)s->ss);
     return FA_OK;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define PATTERN_CODES 1048573 /* blocks of codes of few bits, likewise */
-#define PATTERN 4194301 /* elements of random data, a prime, laid end to end through the tensors */
+#define PATTERN 4194301       /* elements of random data, a prime, laid end to end through the tensors */
 
 static fa_status check(const fa_tensors *t, CUresult r, const char *call)
 {
@@ -317,7 +317,8 @@ static fa_status fill_other(fa_tensors *t, int i)
     const cu_driver *driver = fa_context_driver(t->ctx);
     drawing d = { t->op, { fa_random_mix((uint64_t)i) } };
     bool codes = fa_format_of(fa_operand_dtype(&t->op->operand[i], &t->problem)) != NULL;
-    size_t n = codes && t->count[i] > PATTERN_CODES ? PATTERN_CODES : t->count[i], all = size_of(t, i), bytes = all / (t->count[i] ? t->count[i] : 1);
+    size_t n = codes && t->count[i] > PATTERN_CODES ? PATTERN_CODES : t->count[i], all = size_of(t, i),
+           bytes = all / (t->count[i] ? t->count[i] : 1);
     uint8_t *host = make_values(t, i, n, draw, &d);
     fa_status st = host ? FA_OK : FA_NOMEM;
     for (int set = 0; set < t->sets && st == FA_OK; set++) {
