@@ -27,6 +27,8 @@ BOTTOM_RIGHT, TOP_LEFT = abi.FA_BOTTOM_RIGHT, abi.FA_TOP_LEFT
 FORWARD, BACKWARD = abi.FA_FORWARD, abi.FA_BACKWARD
 BROADCAST, BATCH_INVARIANT, DETERMINISTIC = abi.FA_BROADCAST, abi.FA_BATCH_INVARIANT, abi.FA_DETERMINISTIC  # of flags
 LENGTHS, PAGES = abi.FA_FEATURE_LENGTHS, abi.FA_FEATURE_PAGES  # of Problem.features
+FORMATS = {"e4m3": (abi.FA_E4M3, 1), "e5m2": (abi.FA_E5M2, 1), "s8": (abi.FA_S8, 1),
+           "q8_0": (abi.FA_Q8_0, 34), "q4_0": (abi.FA_Q4_0, 18)}  # of K and V: fa_dtype, bytes of a block
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
 DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
@@ -64,6 +66,19 @@ def tensor(t):
     """The struct of [b, s, h, d], or of packed rows [rows, h, d]."""
     strides = (0, *t.stride()) if t.dim() == 3 else t.stride()
     return Tensor(t.data_ptr(), *strides[:3])
+
+
+def blocks(t, size):
+    """The struct of bytes [b, s, h, bytes of a row] that are blocks of `size` bytes."""
+    return Tensor(t.data_ptr(), *(n // size for n in t.stride()[:3]))
+
+
+def scale_of(t):
+    """What K or V is multiplied by: fp32 [b or 1, hkv or 1], or of tokens [b, s, hkv]."""
+    token = t.dim() == 3
+    steps = [0 if n == 1 else s for n, s in zip(t.shape, t.stride())]
+    return abi.Scale(ptr=t.data_ptr(), dtype=FP32, by=abi.FA_SCALE_TOKEN if token else abi.FA_SCALE_FOLDED, sb=steps[0],
+                     ss=steps[1] if token else 0, sh=steps[-1])
 
 
 def score_value(v):
@@ -115,22 +130,29 @@ class Fagen:
         return f"{v // 10000}.{v // 100 % 100}.{v % 100}"
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
-             table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0, score=None, values=()):
+             table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0, score=None, values=(), kv=None, k_scale=None, v_scale=None):
         """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
         each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
-        and v, beside sk. score: of score(); values: a tensor or a number for each of its operands."""
+        and v, beside sk. score: of score(); values: a tensor or a number for each of its operands. kv: a name of FORMATS, then the last
+        dimension of k and v is bytes; k_scale, v_scale: as scale_of() takes them."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,
                  d=q.shape[-1], dv=v.shape[-1], b=q.shape[0], hq=q.shape[-2], hkv=k.shape[-2], sq=sq or q.shape[1], sk=sk or k.shape[1],
                  mask=mask, window_left=window[0], window_right=window[1], diagonal=diagonal, scale=scale, flags=flags)
+        if kv:
+            a.kv_dtype, a.dv = FORMATS[kv][0], o.shape[-1]
+        if k_scale is not None:
+            a.k_scale = scale_of(k_scale)
+        if v_scale is not None:
+            a.v_scale = scale_of(v_scale)
         if first_q is not None:
             a.cu_seqlens_q, a.total_q, a.b = first_q.data_ptr(), q.shape[0], first_q.shape[0] - 1
         if first_k is not None:
             a.cu_seqlens_k, a.total_k = first_k.data_ptr(), k.shape[0]
         for name, t in (("q", q), ("k", k), ("v", v), ("o", o)):
-            setattr(a, name, tensor(t))
+            setattr(a, name, blocks(t, FORMATS[kv][1]) if kv and name in "kv" else tensor(t))
             if any(s == 0 and n > 1 for s, n in zip(t.stride()[:-1], t.shape[:-1])):  # an expanded tensor
                 a.flags |= BROADCAST
         if lse is not None:

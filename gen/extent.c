@@ -58,17 +58,18 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_K_ROW] = k ? p->d / k->block : p->d,
                            [FA_EXTENT_V_ROW] = v ? p->dv / v->block : p->dv,
                        } };
-    fa_sizes_scale(&sizes, p);
+    sizes.k_tokens = p->k_scale_by == FA_SCALE_TOKEN;
+    sizes.v_tokens = p->v_scale_by == FA_SCALE_TOKEN;
+    fa_sizes_scale(&sizes);
     return sizes;
 }
 
-void fa_sizes_scale(fa_sizes *out, const fa_problem *p)
+void fa_sizes_scale(fa_sizes *s)
 {
-    bool k = p->k_scale_by == FA_SCALE_TOKEN, v = p->v_scale_by == FA_SCALE_TOKEN;
-    out->of[FA_EXTENT_K_SCALE_BATCH] = k ? out->of[FA_EXTENT_BATCH_K] : p->b;
-    out->of[FA_EXTENT_K_SCALE_ROWS] = k ? out->of[FA_EXTENT_ROWS_K] : 1;
-    out->of[FA_EXTENT_V_SCALE_BATCH] = v ? out->of[FA_EXTENT_BATCH_K] : p->b;
-    out->of[FA_EXTENT_V_SCALE_ROWS] = v ? out->of[FA_EXTENT_ROWS_K] : 1;
+    s->of[FA_EXTENT_K_SCALE_BATCH] = s->k_tokens ? s->of[FA_EXTENT_BATCH_K] : s->of[FA_EXTENT_B];
+    s->of[FA_EXTENT_K_SCALE_ROWS] = s->k_tokens ? s->of[FA_EXTENT_ROWS_K] : 1;
+    s->of[FA_EXTENT_V_SCALE_BATCH] = s->v_tokens ? s->of[FA_EXTENT_BATCH_K] : s->of[FA_EXTENT_B];
+    s->of[FA_EXTENT_V_SCALE_ROWS] = s->v_tokens ? s->of[FA_EXTENT_ROWS_K] : 1;
 }
 
 static int extent_of(const char *s, size_t n)

@@ -59,11 +59,12 @@ extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a
 /* The sizes of one call. */
 typedef struct fa_sizes {
     int64_t of[FA_EXTENT_COUNT];
+    bool k_tokens, v_tokens; /* scales of K, of V are of tokens */
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);
 /* Again what scales have, where the dimensions of K are others than the problem says. */
-void fa_sizes_scale(fa_sizes *out, const fa_problem *p);
+void fa_sizes_scale(fa_sizes *s);
 
 /* A product of factors, each an extent, an extent divided by a tile and rounded up, or a number. Compared by value. */
 #define FA_FACTORS_MAX 6

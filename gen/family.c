@@ -215,7 +215,8 @@ const fa_family *fa_family_find(const fa_gen *g, const char *name)
 
 bool fa_family_listed(const fa_family *f, const fa_problem *p)
 {
-    return f->is_default && (!f->few_rows || p->features || fa_problem_few_rows(p)) && (!f->splits || fa_problem_splits(p));
+    bool any_rows = p->features || p->kv_dtype; /* of few bits there is no other family */
+    return f->is_default && (!f->few_rows || any_rows || fa_problem_few_rows(p)) && (!f->splits || fa_problem_splits(p));
 }
 
 /* --- the tables p, c and a --- */

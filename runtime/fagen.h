@@ -219,11 +219,12 @@ typedef struct fa_problem {
     int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
     int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
     int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
-    int32_t kv_dtype;   /* FA_APPEND: fa_dtype of the cache of K and V, compiled in; 0 = as what is appended */
-    /* What names classes of fields that this version refuses, but for v_dtype of FA_APPEND: other than 0 is FA_UNSUPPORTED. */
-    int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype */
+    /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_Q4_0 beside 16-bit Q; 0 = as Q, or as
+     * what is appended. */
+    int32_t kv_dtype;
+    int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype: other than 0 is FA_UNSUPPORTED */
     int32_t v_dtype;                                        /* of V where it is not kv_dtype */
-    int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0 */
+    int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q and O FA_UNSUPPORTED */
     int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
     int32_t score_grads;                    /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
     int32_t rotary_dim, cos_sin_dtype;      /* FA_APPEND: as in fa_args */
@@ -305,9 +306,9 @@ typedef struct fa_score_operand_info {
 
 /* Numbers that elements of a tensor are multiplied by when they are read. */
 typedef enum fa_scale_by {
-    FA_SCALE_FOLDED = 1, /* one of the tensor, a batch, a head or a channel of it: by strides */
+    FA_SCALE_FOLDED = 1, /* one of the tensor, a sequence or a KV head of it, by strides; by channel: refused by this version */
     FA_SCALE_TOKEN = 2,  /* of each row of a head */
-    FA_SCALE_BLOCK = 3   /* of `block` elements of a row */
+    FA_SCALE_BLOCK = 3   /* of `block` elements of a row: refused by this version */
 } fa_scale_by;
 typedef struct fa_scale {
     const void *ptr;        /* device address; NULL = 1, and the other fields are 0 */
@@ -402,17 +403,18 @@ typedef struct fa_args {
     const float *grad_lse;                    /* FA_BACKWARD: dLSE, with the shape and the strides of lse, or NULL: all 0 */
     const uint64_t *rng;                      /* with dropout > 0: device memory {seed, offset}, which each launch and replay reads */
     float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
-    int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
+    int32_t kv_dtype;                         /* FA_FORWARD: fa_dtype of K and V; 0 = as Q. docs/lowbits.md */
 
     /* FA_FORWARD: a score program of this context, NULL: none, and what its operands are, in the order of the text. What comes after the
      * last that is given are scalars with the values of the text. Contents are compared from launch to launch: they may change in place. */
     const fa_score *score;
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
-    /* From here to key_begins no operation of this version reads a field but for v_dtype: other than 0 is FA_UNSUPPORTED with its name. */
+    /* From here to key_begins no operation of this version reads a field but v_dtype, k_scale and v_scale, which FA_FORWARD and FA_APPEND
+     * do: other than 0 is FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
-    fa_scale q_scale, k_scale, v_scale, o_scale; /* O is divided by o_scale when it is written */
+    fa_scale q_scale, k_scale, v_scale, o_scale; /* K and V are their numbers times these; O is divided by o_scale when it is written */
     /* Where the launch's first query, key, query head and sequence lie in a whole that others have parts of: masks, dropout and programs
      * take positions in the whole, memory local indices. heads: query heads of the whole. Multiples of 16 beside dropout. */
     int64_t row_origin, key_origin;

@@ -35,6 +35,8 @@ typedef struct mutation_list {
 extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */
 extern const scene ranges_scenes[], ranges_hopper_scenes[], work_scenes[];
 extern const mutation ranges_mutations[], ranges_hopper_mutations[], work_mutations[];
+extern const scene low_scenes[];
+extern const mutation low_mutations[];
 extern const scene hopper_scenes[];
 extern const mutation hopper_mutations[];
 extern const scene hopper_lengths_scenes[];

@@ -191,8 +191,8 @@ static const mutation mutations[] = {
     { "keys after the last of a page are read", L, "most = key_hi - key - S::row();", "most = BC;", 0, "pages pages_large" },
     { "keys before the first are read", L, "key + row >= key_lo && key + row <= key_hi", "key + row <= key_hi", 0, "packed" },
     { "keys of a page before the first are read", L, "const int lo = key_lo - key - S::row(),", "const int lo = 0,", 0, "pages_wide" },
-    { "V with the stride of K", L, "DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss)",
-      "DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.k_ss)", 0, "line" },
+    { "V with the stride of K", L, "$(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss)", "$(vb)$(ofv)>(buffer + K_TILE, v, key, p.k_ss)", 0,
+      "line" },
     { "32-bit stride of keys", L, "const char *const from = base + key * step;", "const char *const from = base + key * (int)step;", 0,
       "far" },
     { "32-bit stride of tokens", L, "row % RUN)) * step", "row % RUN)) * (u32)step", 0, "far_pages" },
@@ -284,5 +284,6 @@ static const mutation mutations[] = {
 
 const mutation_list mutation_lists[] = {
     { scenes, mutations, 3, 0, false },
+    { low_scenes, low_mutations, 3, 0, false },
     { NULL, NULL, 0, 0, false },
 };

@@ -280,6 +280,7 @@ static void put_operand(page *p, fa_operand_id id)
     }
     put(p, "| %s | %s | %s | %s | ", shape, types[o->type],
         o->strided      ? o->broadcast ? "any, or 0" : "any"
+        : o->class_at   ? "any, or 0"
         : o->strides_at ? "any"
         : o->row        ? "of rows, or 0"
                         : "",
@@ -312,13 +313,13 @@ static void make_page(page *p)
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++)
         put_operand(p, id);
-    put(p, "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` is 0, the type of Q, but in\n"
-           "an append. Class: "
-           "the word of\n"
-           "`fa_problem.features` that a call with the address is of.\n\n"
-           "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"
-           "| field | is of | read by |\n"
-           "|---|---|---|\n");
+    put(p,
+        "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` 0 is the type of Q,\n"
+        "`v_dtype` 0 that of K. Strides of scales are `.sb`, `.ss` and `.sh` of their `fa_scale`. Class: the word of `fa_problem.features` "
+        "that\na call with the address is of.\n\n"
+        "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"
+        "| field | is of | read by |\n"
+        "|---|---|---|\n");
 #define FIELD(field, what, readers, ...) put_field(p, #field, what, #readers);
 #define VALUE FIELD
 #include "gen/operands.def"

@@ -143,7 +143,7 @@ static const fa_operation listed = {
     },
     .lists = 2,
     .list = { { "values", offsetof(fa_args, grad_lse), offsetof(fa_args, parts), 24 },
-              { "more", offsetof(fa_args, part_lse), offsetof(fa_args, kv_dtype), 8 } },
+              { "more", offsetof(fa_args, part_lse), offsetof(fa_args, layout_flags), 8 } },
 };
 
 /* A call of each operation that has all its operands. */
@@ -312,7 +312,7 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
     fa_operation_add(&listed);
     a.op = LISTED, a.k.ptr = a.v.ptr = a.lse = NULL;
     a.grad_lse = (const float *)(const void *)values, a.parts = 8;
-    a.part_lse = (const float *)(const void *)words, a.kv_dtype = 100;
+    a.part_lse = (const float *)(const void *)words, a.layout_flags = 100;
     for (int i = 0; i < 4; i++) {
         cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
         r->kernel = 1;
@@ -325,24 +325,26 @@ Test(runtime_repeat, what_host_lists_lead_to_is_compared)
     words[100] = 1; /* after it */
     r->kernel = 1;
     cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 1);
-    a.kv_dtype = 300; /* more than is kept: no launch is a repeat */
+    a.layout_flags = 300; /* more than is kept: no launch is a repeat */
     for (int i = 0; i < 2; i++) {
         r->kernel = 1;
         cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == 0);
     }
     words[100] = 0, words[232] = 1;
-    for (a.kv_dtype = 232; a.kv_dtype < 234; a.kv_dtype++) /* 2048 bytes with the values before them, which is as many as are kept; more */
+    for (a.layout_flags = 232; a.layout_flags < 234;
+         a.layout_flags++) /* 2048 bytes with the values before them, which is as many as are kept; more */
         for (int i = 0; i < 2; i++) {
             r->kernel = 1;
-            cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == (i && a.kv_dtype == 232), "%d words, call %d", a.kv_dtype, i);
+            cr_expect(fa_repeat_check(&r, &a) == FA_OK && r->kernel == (i && a.layout_flags == 232), "%d words, call %d", a.layout_flags,
+                      i);
         }
-    a.kv_dtype = 0, a.grad_lse = (const float *)(const void *)more, a.parts = 64;
+    a.layout_flags = 0, a.grad_lse = (const float *)(const void *)more, a.parts = 64;
     for (int i = 0; i < 2; i++, more[63].scalar = 2) {
         cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
         cr_expect_eq(r->kernel, 0);
         r->kernel = 1;
     }
-    a.kv_dtype = 1; /* counted, and nowhere */
+    a.layout_flags = 1; /* counted, and nowhere */
     a.part_lse = NULL;
     cr_expect_eq(fa_repeat_check(&r, &a), FA_OK);
 }

@@ -57,6 +57,7 @@ static const cli_option options[] = {
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, PLACE(seed), .value = "N",
       .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
+    CLI_LOW_ROWS(offsetof(attend_args, low)),
     CLI_SCORE_ROWS(offsetof(attend_args, score)),
     { .name = "operand", .type = &cli_text, PLACE(operand), .value = "NAME=FILE,...",
       .help = "arrays of the score program, by their names in its text: fp16 or fp32, or integers" },
@@ -88,8 +89,7 @@ static const cli_group groups[] = { { "Tensors and mask", options, 0 },
 
 static float element(void *user, int operand, size_t i)
 {
-    const attend_inputs *in = user;
-    return cli_npy_at(&in->t[fa_operation_find(FA_FORWARD)->operand[operand].id], i);
+    return attend_element(user, fa_operation_find(FA_FORWARD)->operand[operand].id, i);
 }
 
 static bool to_stdout(const attend_args *a)
@@ -148,11 +148,17 @@ static fa_status write_outputs(const attend_args *a, const fa_tensors *t, float 
     return st;
 }
 
-static float *rounded(const cli_npy *a, int dtype)
+/* n values of an input as products take them. */
+static float *rounded(const attend_inputs *in, fa_operand_id id, size_t n, int dtype)
 {
-    float *x = malloc(a->count * sizeof *x);
-    for (size_t i = 0; x && i < a->count; i++)
-        x[i] = fa_number_round(cli_npy_at(a, i), dtype);
+    float *x = malloc(n * sizeof *x);
+    bool blocks = fa_number_block(dtype) > 1;
+    for (size_t i = 0; x && i < n; i++)
+        x[i] = attend_element(in, id, i);
+    if (x)
+        fa_number_round_row(x, (int64_t)n, dtype);
+    for (size_t i = 0; x && blocks && i < n; i++)
+        x[i] = fa_number_round(x[i], FA_F16);
     return x;
 }
 
@@ -175,11 +181,14 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
     fa_expected e = { .row = NULL };
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (in->t[t->op->operand[i].id].file && fa_operand_dtype(&t->op->operand[i], &t->problem)) {
-            c.in[i] = x[i] = rounded(&in->t[t->op->operand[i].id], fa_operand_dtype(&t->op->operand[i], &t->problem));
+    for (int i = 0; i < t->op->n && st == FA_OK; i++) {
+        const fa_operand *o = &t->op->operand[i];
+        int dtype = fa_operand_dtype(o, &t->problem);
+        if (dtype && t->count[i] && !o->output && (in->t[o->id].file || o->class_at)) {
+            c.in[i] = x[i] = rounded(in, o->id, t->count[i] * (size_t)fa_number_block(dtype), dtype);
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
+    }
     if (st == FA_OK)
         st = fa_expected_open(&e, &c);
     if (st == FA_OK)

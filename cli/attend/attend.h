@@ -3,6 +3,7 @@
 #define FA_CLI_ATTEND_ATTEND_H
 #include "cli/files/npy.h"
 #include "cli/options/command.h"
+#include "cli/options/problem_options.h"
 #include "cli/options/score_option.h"
 #include "cli/session/session.h"
 #include "cli/session/simulator.h"
@@ -20,6 +21,7 @@ typedef struct attend_args {
     bool causal, check, backward, force;
     int32_t grad_dtype;
     cli_score score;
+    cli_low low;
     const char *operand; /* "NAME=FILE,...": arrays of the score program */
 } attend_args;
 
@@ -36,6 +38,9 @@ void attend_free(attend_inputs *in); /* zeros are fine */
 /* FA_INVALID where an option names for writing what another one reads, unless --force is given, or what another one writes. Files are
  * compared by device and inode, so that links count. */
 fa_status attend_check_outputs(const attend_args *a);
+
+/* Element i of an input, packed: of the file; where K or V have few bits, what their codes mean, but for scales, and the scales (low.c). */
+float attend_element(const attend_inputs *in, fa_operand_id id, size_t i);
 
 /* Mask, scale and dropout of a launch. */
 void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p);

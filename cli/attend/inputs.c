@@ -85,6 +85,7 @@ static fa_status sizes_of(fa_sizes *out, const attend_inputs *in, const attend_a
         dims_of(dim, in, a, o);
         for (int j = 0; j < o->rank; j++) {
             int extent = o->extent[j];
+            extent = extent == FA_EXTENT_K_ROW ? FA_EXTENT_D : extent == FA_EXTENT_V_ROW ? FA_EXTENT_DV : extent; /* files have elements */
             extent = dense && extent == FA_EXTENT_BATCH_K ? FA_EXTENT_BATCH_Q : extent;
             if (from[extent] && out->of[extent] != dim[j])
                 return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[o->id],
@@ -104,7 +105,7 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
     fa_problem p = FA_PROBLEM_INIT;
-    fa_sizes sizes = { { 0 } };
+    fa_sizes sizes = { .of = { 0 } };
     fa_status st = check_files(in, a, op);
     if (st == FA_OK)
         st = sizes_of(&sizes, in, a, op);
@@ -130,7 +131,10 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     if (window && a->causal && a->window[1] > 0)
         return fa_fail(FA_INVALID, "--causal and --window %d,%d contradict each other", a->window[0], a->window[1]);
     p.mask = window ? FA_MASK_WINDOW : a->causal ? FA_MASK_CAUSAL : FA_MASK_NONE;
-    return fa_problem_normalize(&in->p, &p);
+    st = cli_low_set(&p, &a->low);
+    if (st == FA_OK && a->low.scale == FA_SCALE_FOLDED)
+        st = fa_fail(FA_UNSUPPORTED, "--kv-scale is folded; accepted here: token, whose scales are found in the files");
+    return st == FA_OK ? fa_problem_normalize(&in->p, &p) : st;
 }
 
 static fa_status check_together(const attend_args *a)

@@ -9,6 +9,7 @@
 #include "cli/text/table.h"
 #include "commands.h"
 #include "gen/error.h"
+#include "gen/format.h"
 #include "gen/problem.h"
 #include "verify/cases/trial.h"
 #include "verify/operands/random.h"
@@ -187,7 +188,13 @@ static fa_status class_of(fa_problem *out, const verify_args *a, int32_t op, uin
     p.d = classes[i].d;
     p.dv = classes[i].dv;
     p.mask = classes[i].mask;
-    fa_status st = cli_features_set(&p, a->lists.features, a->lists.page ? a->lists.page : pages ? classes[i].page : 0);
+    p.dtype = a->lists.low.kv && p.dtype == FA_TF32 ? FA_BF16 : p.dtype;
+    const fa_format *formats[] = { fa_format_of(a->lists.low.kv), fa_format_of(a->lists.low.v) };
+    if ((formats[0] && formats[0]->block > 1) || (formats[1] && formats[1]->block > 1)) /* whole blocks */
+        p.d = p.d / 32 * 32, p.dv = (p.dv + 31) / 32 * 32;
+    fa_status st = cli_low_set(&p, &a->lists.low);
+    if (st == FA_OK)
+        st = cli_features_set(&p, a->lists.features, a->lists.page ? a->lists.page : pages ? classes[i].page : 0);
     return st == FA_OK ? fa_problem_normalize(out, &p) : st;
 }
 
@@ -199,7 +206,8 @@ static fa_status random_case(fa_case *out, const verify_args *a, int32_t op, uin
     fa_status st = cli_score_read(&a->lists.score, &program, NULL);
     if (st != FA_OK)
         return st;
-    if (!a->lists.features && !a->lists.page) {
+    bool low = a->lists.low.kv || a->lists.low.v || a->lists.low.scale;
+    if (!a->lists.features && !a->lists.page && !low) {
         fa_case_make_of(out, fa_operation_find(op), number);
         if (program)
             fa_case_set_score(out, program, true);
@@ -207,7 +215,7 @@ static fa_status random_case(fa_case *out, const verify_args *a, int32_t op, uin
     }
     st = class_of(&class, a, op, number);
     if (st == FA_OK)
-        fa_case_make_class(out, &class, fa_random_mix(number) % 2 ? FA_CASE_MANY : FA_CASE_FEW, number);
+        fa_case_make_class(out, &class, (!low || number % 8 == 7) && fa_random_mix(number) % 2 ? FA_CASE_MANY : FA_CASE_FEW, number);
     if (st == FA_OK && a->lengths)
         out->ragged.k = a->lengths - 1;
     if (st == FA_OK && program)
@@ -337,7 +345,8 @@ const cli_command cli_verify = {
     .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
     .about =
         "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
-        "failure is replayed by --seed N --count 1. --features and --page alone draw cases of serving over such caches. Problems of a "
+        "failure is replayed by --seed N --count 1. --features, --page and --kv alone draw cases of serving over such caches. Problems of "
+        "a "
         "--grid are cut down in batch, heads and lengths, to what the CPU checks soon. With --family, numbers that the family does not "
         "compute are passed over. The rule: at "
         "most twice the error of the naive algorithm of the same precision (with --values each element within a bound of its own), no "

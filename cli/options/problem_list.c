@@ -26,6 +26,7 @@ const cli_option cli_problem_lists_table[] = {
     { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
       .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     CLI_FEATURE_ROWS(offsetof(cli_problem_lists, features), offsetof(cli_problem_lists, page)),
+    CLI_LOW_ROWS(offsetof(cli_problem_lists, low)),
     CLI_SCORE_ROWS(offsetof(cli_problem_lists, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT", .help = "one problem in one text, instead of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
@@ -77,11 +78,13 @@ static bool keeps(const cli_problem_lists *a, const fa_problem *class, const fa_
            (p->features & class->features) == class->features && (!class->page || p->page == class->page);
 }
 
-/* A problem of a grid, with the program that the command line names. */
-static fa_status with_score(const cli_problem_lists *a, fa_problem *p)
+/* A problem of a grid, with the program and the formats that the command line names. */
+static fa_status with_options(const cli_problem_lists *a, fa_problem *p)
 {
     fa_problem named = *p;
     fa_status st = cli_score_set(&a->score, &named);
+    if (st == FA_OK)
+        st = cli_low_set(&named, &a->low);
     return st == FA_OK ? fa_problem_normalize(p, &named) : st;
 }
 
@@ -109,8 +112,8 @@ static fa_status from_grid(cli_problem_list *out, const cli_problem_lists *a)
         if (keeps(a, &class, &out->row[i].problem))
             out->row[out->n++] = out->row[i];
     fa_status st = FA_OK;
-    for (size_t i = 0; st == FA_OK && i < out->n && (a->score.name || a->score.file); i++)
-        st = with_score(a, &out->row[i].problem);
+    for (size_t i = 0; st == FA_OK && i < out->n && (a->score.name || a->score.file || a->low.kv || a->low.v || a->low.scale); i++)
+        st = with_options(a, &out->row[i].problem);
     if (st != FA_OK)
         return st;
     return out->n ? FA_OK
@@ -126,6 +129,8 @@ static fa_status add(cli_problem_list *out, const cli_problem_lists *a, fa_probl
         st = cli_window_set(p, &a->window, a->mask.n || a->causal);
     if (st == FA_OK)
         st = cli_score_set(&a->score, p);
+    if (st == FA_OK)
+        st = cli_low_set(p, &a->low);
     if (st == FA_OK)
         st = fa_problem_normalize(&row->problem, p);
     if (st == FA_OK)

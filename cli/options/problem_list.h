@@ -11,6 +11,7 @@ typedef struct cli_problem_lists {
     bool causal;
     const char *problem, *grid;
     cli_score score;
+    cli_low low;
 } cli_problem_lists;
 extern const cli_option cli_problem_lists_table[];
 #define CLI_PROBLEM_LISTS(type, title)                        \

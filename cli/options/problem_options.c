@@ -14,6 +14,13 @@ const cli_word cli_ops[] = {
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
                                 { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
                                 { "float", FA_F32 },   { NULL, 0 } };
+const cli_word cli_formats[] = {
+#define FORMAT(number, word, ...) { word, number },
+#include "gen/formats.def"
+#undef FORMAT
+    { NULL, 0 }
+};
+const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { NULL, 0 } };
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };
@@ -59,6 +66,20 @@ fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
     return FA_OK;
 }
 
+fa_status cli_low_set(fa_problem *p, const cli_low *low)
+{
+    if (!low->kv && !low->v && !low->scale)
+        return FA_OK;
+    if (!low->kv && !p->kv_dtype)
+        return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither", low->v ? "--v-format" : "--kv-scale");
+    p->kv_dtype = low->kv ? low->kv : p->kv_dtype;
+    p->v_dtype = low->v ? low->v : low->kv ? 0 : p->v_dtype;
+    if (low->scale)
+        p->k_scale_by = p->v_scale_by = low->scale;
+    p->align = 0;
+    return FA_OK;
+}
+
 fa_status cli_window_set(fa_problem *p, const cli_reach *window, bool masked)
 {
     if (!window->given)
@@ -99,6 +120,7 @@ const cli_option cli_problem_options_table[] = {
     { .name = "align", .type = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     CLI_FEATURE_ROWS(offsetof(cli_problem_options, features), offsetof(cli_problem_options, page)),
+    CLI_LOW_ROWS(offsetof(cli_problem_options, low)),
     CLI_SCORE_ROWS(offsetof(cli_problem_options, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
@@ -109,7 +131,8 @@ const cli_option cli_problem_options_table[] = {
 bool cli_problem_options_given(const cli_problem_options *a)
 {
     return a->problem || a->op || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n ||
-           a->sq || a->sk || a->causal || a->features || a->page || a->window.given || a->score.name || a->score.file;
+           a->sq || a->sk || a->causal || a->features || a->page || a->window.given || a->score.name || a->score.file || a->low.kv ||
+           a->low.v || a->low.scale;
 }
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
@@ -156,6 +179,8 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
     st = cli_features_set(&p, a->features, a->page);
     if (st == FA_OK)
         st = cli_window_set(&p, &a->window, a->mask || a->causal);
+    if (st == FA_OK)
+        st = cli_low_set(&p, &a->low);
     if (st != FA_OK)
         return st;
     if (program)

@@ -6,6 +6,31 @@
 #include "gen/gen.h"
 #include "score_option.h"
 
+/* K and V of few bits. */
+typedef struct cli_low {
+    int32_t kv, v, scale; /* fa_dtype; fa_scale_by. 0 = not given */
+} cli_low;
+extern const cli_word cli_formats[], cli_scales[];
+#define CLI_LOW_ROWS(low_at)                                                                                              \
+    { .name = "kv",                                                                                                       \
+      .type = &cli_choice,                                                                                                \
+      .at = low_at + offsetof(cli_low, kv),                                                                               \
+      .value = "FORMAT",                                                                                                  \
+      .help = "of K and V in a cache of few bits (default: as Q)",                                                        \
+      .words = cli_formats },                                                                                             \
+        { .name = "v-format",                                                                                             \
+          .type = &cli_choice,                                                                                            \
+          .at = low_at + offsetof(cli_low, v),                                                                            \
+          .value = "FORMAT",                                                                                              \
+          .help = "of V, beside --kv (default: as K)",                                                                    \
+          .words = cli_formats },                                                                                         \
+    {                                                                                                                     \
+        .name = "kv-scale", .type = &cli_choice, .at = low_at + offsetof(cli_low, scale), .value = "HOW",                 \
+        .help = "scales of K and V beside --kv: one of a head, or one of each token (default: none)", .words = cli_scales \
+    }
+/* Sets what is given; the rows' alignment is then what the types allow. FA_INVALID: --v-format or --kv-scale without --kv. */
+fa_status cli_low_set(fa_problem *p, const cli_low *low);
+
 typedef struct cli_problem_options {
     const char *problem; /* text as problems are printed; what else is set overrides its fields */
     int32_t op, d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; op, mask: + 1 */
@@ -13,6 +38,7 @@ typedef struct cli_problem_options {
     cli_reach window;
     bool causal;
     cli_score score;
+    cli_low low;
 } cli_problem_options;
 /* head_dim, batch, heads, length of a problem where a command is given none: one shape for what a GPU runs, the compiler compiles or the
  * model prices, a small one for what the simulator or the CPU computes. All that `--help` tells of them. The first is that of

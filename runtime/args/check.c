@@ -405,6 +405,9 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     out->problem.sq = out->problem.sq ? out->problem.sq : 1;
     out->problem.sk = out->problem.sk ? out->problem.sk : 1;
     out->problem.align = fa_check_align(out, spans);
+    if (out->problem.align < 2)
+        return fa_fail(FA_UNSUPPORTED, "args: rows of k or v in %s start at odd addresses; accepted: multiples of 2 bytes",
+                       fa_dtype_name(out->problem.kv_dtype));
     fill(out, args, spans);
     return FA_OK;
 }

@@ -101,5 +101,5 @@ void fa_lengths_sizes(fa_sizes *out, const fa_args *a)
         out->of[FA_EXTENT_TABLE] = fa_lengths_table_stride(a);
         out->of[FA_EXTENT_ENTRIES] = table_entries(a);
     }
-    fa_sizes_scale(out, &(fa_problem){ .b = (int32_t)out->of[FA_EXTENT_B], .k_scale_by = a->k_scale.by, .v_scale_by = a->v_scale.by });
+    fa_sizes_scale(out);
 }

@@ -130,9 +130,10 @@ fa_status fa_span_place(fa_span *s, uint64_t address)
     if (s->multiple && address & (unsigned)(s->multiple - 1))
         return fa_fail(FA_INVALID, "args: %s is %#llx; accepted with rows of so many elements: a multiple of %d bytes", o->name,
                        (unsigned long long)address, s->multiple);
-    if (address & (unsigned)(s->bytes - 1)) /* 2, 4 or 8 */
+    int32_t least = s->bytes & -s->bytes; /* of blocks of a format that has blocks, 2 */
+    if (address & (unsigned)(least - 1))
         return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot,
-                       (unsigned long long)address, s->bytes, o->optional || !s->some ? ", or NULL" : "");
+                       (unsigned long long)address, least, o->optional || !s->some ? ", or NULL" : "");
     if (!address || !s->some)
         return FA_OK;
     if (s->high < 0 || __builtin_add_overflow(address, s->low, &s->lo) || __builtin_add_overflow(address, s->high, &s->hi))

@@ -38,7 +38,10 @@ end
 -- Bytes of a key's rows of K and V in shared memory.
 local function row_bytes(p)
   local low = low_bits(p, 80)
-  if low then return round_up(rows_of.row_bytes(low.k, p.d), 16) + round_up(rows_of.row_bytes(low.v, p.dv), 16) end
+  if low then
+    local tokens = (p.k_scale == 2 and 4 or 0) + (p.v_scale == 2 and 4 or 0)
+    return round_up(rows_of.row_bytes(low.k, p.d), 16) + round_up(rows_of.row_bytes(low.v, p.dv), 16) + tokens
+  end
   return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
 end
 
@@ -96,6 +99,10 @@ function decode.layout(p, c, a)
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
   local exchange = c.br * l.vb * 8 * 4
   l.stage = k + v
+  if l.low then  -- scales of tokens after K and V
+    l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and c.bk * 4 or 0)
+    l.stage = l.v_scales + (p.v_scale == 2 and c.bk * 4 or 0)
+  end
   l.group = c.stages * l.stage
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
@@ -203,6 +210,7 @@ function decode.work(p, c, a, l, sq)
   local program = program_cost(p).issue * c.br * c.bk * c.key_warps / 128
   local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
+  if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
   if l.low then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
@@ -215,16 +223,18 @@ function decode.params(p, c)
   local scales = ""
   for _, x in ipairs({ "k", "v" }) do
     if p[x .. "_scale"] > 0 then scales = scales .. (" %s_scale %s_scale_sb %s_scale_sh"):format(x, x, x) end
+    if p[x .. "_scale"] == 2 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales
 end
 
--- Configs of these tiles with buffers, blocks and shares as they mostly win.
-function decode.starts(tiles, combine)
-  local list = {}
+-- Configs of these tiles with buffers, blocks and shares as they mostly win. low: of K and V of few bits, whose buffers are smaller.
+function decode.starts(tiles, combine, low)
+  local list, all = {}, { { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }
+  if low then all = { { 2, 1, 1 }, { 3, 1, 1 }, { 4, 1, 1 }, { 6, 1, 1 }, { 2, 2, 1 }, { 3, 2, 1 }, { 2, 2, 8 } } end
   for _, tile in ipairs(tiles) do
-    for _, shares in ipairs({ { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }) do
+    for _, shares in ipairs(all) do
       local to = {}
       for _, k in ipairs(sorted(tile)) do to[k] = tile[k] end
       to.stages, to.ctas, to.kv_lanes = shares[1], shares[2], shares[3]

@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.low? l.ob?"
+//| needs "l.k_scales? l.low? l.ob? l.stage l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -56,7 +56,12 @@ constexpr int OB = $(l.ob);        // blocks of 8 columns of O as they are summe
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
 //| end
+//| if p.k_scale == 2 or p.v_scale == 2 then
+constexpr int K_TILE = BC * CHUNKS * 16, STAGE = $(l.stage);  // bytes: K, V, scales of tokens
+constexpr int K_SCALES = $(l.k_scales), V_SCALES = $(l.v_scales);
+//| else
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
+//| end
 // Offsets in dynamic shared memory, $(l.bytes) bytes in all: the buffers of the groups; where each leaves its O; (m, l) of their rows;
 // words that the block shares.
 constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);

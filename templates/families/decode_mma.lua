@@ -6,7 +6,7 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
-  formats = "e4m3 e5m2",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0",
   tunables = {
     { "br", { 16, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
@@ -24,12 +24,13 @@ return decode.family {
   start = function(p, a)
     local rows, br, tiles = p.sq * (p.hq // p.hkv), 16, {}
     while br < 64 and br < rows do br = 2 * br end
-    for _, bk in ipairs({ 16, 32 }) do
+    local low = codes(p.kv, a.cc) ~= nil
+    for _, bk in ipairs(low and { 16, 32, 64 } or { 16, 32 }) do
       for _, warps in ipairs({ 4, 8 }) do
         tiles[#tiles + 1] = { br = br, bk = bk, row_warps = br // 16 > 2 and 2 or 1, key_warps = br > 16 and warps // 2 or warps }
       end
     end
-    return decode.starts(tiles, "last_block")
+    return decode.starts(tiles, "last_block", low)
   end,
 
   supports = function(p, a)

@@ -433,7 +433,8 @@ return masked {
     l.relative = c.rescale == 3
     -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
     -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
-    local adds = l.relative and l.staged and #l.staged.tiles == 0 and #l.staged.lines == 1 and p.score.adds == l.staged.lines[1].node
+    local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
+      and p.score.adds == l.staged.lines[1].node
     l.besides = adds and l.staged.far
     l.begins = adds and not l.staged.far and l.interleaved
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.

@@ -3,6 +3,11 @@
 //| local printed = {}
 //| local function once(name) if printed[name] then return false end printed[name] = true return true end
 
+// A number that the compiler takes for another one each time: what follows from it is computed where it is used, and not kept in registers.
+__device__ __forceinline__ int opaque(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
 __device__ __forceinline__ u32 add_f16x2(u32 a, u32 b) {
   u32 r;
   asm("add.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
@@ -18,13 +23,20 @@ __device__ __forceinline__ u32 mul_f16x2(u32 a, u32 b) {
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
+//| if p.k_scale == 2 or p.v_scale == 2 then
+__device__ __forceinline__ float2 load_shared_f32x2(u32 from) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+  return x;
+}
+//| end
 // Two floats rounded to nearest even, lo in the low half.
 __device__ __forceinline__ u32 pack_f16x2(float lo, float hi) {
   u32 r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 }
-//| -- What unpack_bytes() of a format makes of four bytes: h[0] of bytes 0 and 1, h[1] of bytes 2 and 3. by: the bytes' order in `word`.
+//| -- What four bytes of a format become: h[0] of bytes 0 and 1, h[1] of bytes 2 and 3. by: the bytes' order in `word`.
 //| local function bytes(f, by)
 //|   if f.name == "e4m3" and f.unpack_cc >= 89 then
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(h[0]) : "h"((u16)word));

@@ -10,6 +10,9 @@ struct WarpRows {
 //| if l.low then
   float factor[MB][2];  // of the row's products: their sum times it is Q K^T
   float v_factor;       // of O
+//|   if p.v_scale == 2 then
+  float v_top;  // the least power of two that no scale of a token of V passed so far: O is relative to it
+//|   end
 //| end
   RowState state[MB][2];
   __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
@@ -25,6 +28,9 @@ struct WarpRows {
   }
   // No keys yet, of the same Q.
   __device__ __forceinline__ void fresh() {
+//| end
+//| if p.v_scale == 2 then
+    v_top = __uint_as_float(1u << 23);
 //| end
 #pragma unroll
     for (int m = 0; m < MB; m++) {
@@ -46,16 +52,62 @@ struct WarpRows {
       for (int n = 0; n < NB; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) s[m][n][i] *= factor[m][i / 2];
+//|   if p.k_scale == 2 then
+#pragma unroll
+    for (int n = 0; n < NB; n++) {
+      const float2 scale = load_shared_f32x2(k_tile + K_SCALES + (n * 8 + at.t * 2) * 4);
+#pragma unroll
+      for (int m = 0; m < MB; m++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) s[m][n][i] *= i % 2 ? scale.y : scale.x;
+    }
+//|   end
 //| end
 //| indented(4, pr.begin_score, "tile.head")
 //| indented(4, pr.scoring_by, "!masked", "s, p, scored, tile.row + row, block, at")
     if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);
     softmax(s, o, state, $(pr.unit_log2));
+//| if p.v_scale == 2 then
+    scale_probabilities(s, k_tile + V_SCALES);
+//| end
     u32 probabilities[MB][P_STEPS][4];
     to_fragments(probabilities, s);
     accumulate(o, probabilities, v_tile, at);
   }
 
+//| if p.v_scale == 2 then
+  // P times the scales of V's tokens, relative to the largest so far, so that fp16 holds the products. They are no part of l.
+  __device__ __forceinline__ void scale_probabilities(float (&s)[MB][NB][4], u32 scales) {
+    float2 scale[NB];
+    float top = 0.f;
+#pragma unroll
+    for (int n = 0; n < NB; n++) {
+      scale[n] = load_shared_f32x2(scales + (n * 8 + at.t * 2) * 4);
+      top = fmaxf(top, fmaxf(fabsf(scale[n].x), fabsf(scale[n].y)));
+    }
+    top = quad_max(top);
+    // The next power of two, at most 2^126.
+    const u32 exponent = min((__float_as_uint(top) + 0x7fffff) >> 23, 253u);
+    if (exponent > __float_as_uint(v_top) >> 23) {
+      const float next = __uint_as_float(exponent << 23), keep = v_top / next;
+      v_top = next;
+#pragma unroll
+      for (int m = 0; m < MB; m++)
+#pragma unroll
+        for (int v = 0; v < OB; v++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) o[m][v][i] *= keep;
+    }
+    const float by = __uint_as_float((254u << 23) - __float_as_uint(v_top));  // 1 / v_top
+#pragma unroll
+    for (int n = 0; n < NB; n++)
+#pragma unroll
+      for (int m = 0; m < MB; m++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) s[m][n][i] *= (i % 2 ? scale[n].y : scale[n].x) * by;
+  }
+
+//| end
   // O, m and l to where the block finds those of the group. rows: of the tile.
   __device__ __forceinline__ void leave(unsigned char *exchange, float2 *states, int rows) const {
 #pragma unroll
@@ -67,29 +119,40 @@ struct WarpRows {
         if (r < rows) {
           if (at.t == 0) states[r] = make_float2(state[m][h].m, l);
 //| if l.low and l.low.v.block == 1 then
+          const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
 #pragma unroll
           for (int chunk = 0; chunk < CHUNKS_V; chunk++)
             if (DV % 16 == 0 || chunk * 16 + at.t * 4 < COLS) {
               const float(&even)[4] = o[m][2 * chunk], (&odd)[4] = o[m][2 * chunk + 1];
               *(float4 *)(exchange + exchange_offset(r, chunk * 8 + at.t * 2)) =
-                  make_float4(even[2 * h] * v_factor, odd[2 * h] * v_factor, even[2 * h + 1] * v_factor, odd[2 * h + 1] * v_factor);
+                  make_float4(even[2 * h] * of_o, odd[2 * h] * of_o, even[2 * h + 1] * of_o, odd[2 * h + 1] * of_o);
             }
-//| elseif l.low then
-#pragma unroll
-          for (int v = 0; v < OB; v++)
-#pragma unroll
-            for (int x = 0; x < 2; x++) {
-              const int r_of = v % V_WORD, byte = (v / V_WORD * 8 + 2 * at.t + x) * 2 + r_of * 2 / V_WORD;
-              const int column = v_element_at(byte, V_WORD == 4 ? r_of % 2 : 0);
-              if (column >= 0 && column < COLS)
-                *(float *)(exchange + exchange_offset(r, column / 2) + column % 2 * 4) = o[m][v][2 * h + x] * v_factor;
-            }
-//| else
+//| elseif not l.low then
 #pragma unroll
           for (int v = 0; v < VB; v++)
             *(float2 *)(exchange + exchange_offset(r, v * 4 + at.t)) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
 //| end
         }
       }
+//| if l.low and l.low.v.block > 1 then
+    // Columns lie where V's blocks have them: each is found once, for both rows.
+    const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
+    const int t = opaque(at.t);
+#pragma unroll
+    for (int v = 0; v < OB; v++)
+#pragma unroll
+      for (int x = 0; x < 2; x++) {
+        const int place = v % V_WORD, byte = (v / V_WORD * 8 + 2 * t + x) * 2 + place * 2 / V_WORD;
+        const int column = v_element_at(byte, V_WORD == 4 ? place % 2 : 0);
+        if (column < 0 || column >= COLS) continue;
+#pragma unroll
+        for (int m = 0; m < MB; m++)
+#pragma unroll
+          for (int h = 0; h < 2; h++) {
+            const int r = row + m * 16 + h * 8 + at.g;
+            if (r < rows) *(float *)(exchange + exchange_offset(r, column / 2) + column % 2 * 4) = o[m][v][2 * h + x] * of_o;
+          }
+      }
+//| end
   }
 };

@@ -60,13 +60,56 @@ struct QFragments {
   u32 full[MB][K_STEPS][4];
 };
 
+//| local kd, vd = K.has_scale and p.d // K.block, V.has_scale and p.dv // V.block  -- blocks of a row
+//| -- Which of the registers `name`[0 .. n - 1] has the scale of a word at byte `first` + `step` * `lane` of a row, lane < lanes: a word that
+//| -- has a block's scale and something of the block before is that one's, or only its scale is in question, which nothing is multiplied by.
+//| local function of_block(f, n, name, first, step, lanes, lane)
+//|   local function block(byte) return math.min(byte // f.block_bytes, n - 1) end
+//|   local text, last = ("%s[%d]"):format(name, block(first)), block(first)
+//|   for i = 1, lanes - 1 do
+//|     local b = block(first + step * i)
+//|     if b > last then text, last = ("(%s >= %d ? %s[%d] : %s)"):format(lane, i, name, b, text), b end
+//|   end
+//|   return text
+//| end
+//| if kd or vd then
+// fp16 out of a row in shared memory: of one row twice, of two rows.
+__device__ __forceinline__ u32 load_shared_u16(u32 from) {
+  u16 x;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
+  return x;
+}
+//| end
 //| -- s[m][n] of 8 keys, out of a word of their chunk number `chunk`.
-//| local function dot(word, chunk, n)
+//| local function dot(word, chunk, n, half)
       unpack_rows_$(K.name)(h, $(word));
+//|   if kd then
+      times_scale(h, scale[$(half)], $(chunk), at.t);
+//|   end
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
         for (int j = 0; j < K_WORD / 2; j++) mma_full(s[m][$(n)], q.full[m][($(chunk)) * (K_WORD / 2) + j], h[2 * j], h[2 * j + 1]);
+//| end
+//| if kd then
+constexpr int K_SCALES_OF_ROW = $(kd);
+// Scales of the blocks of a key's row, each twice.
+__device__ __forceinline__ void load_scales(u32 (&scale)[K_SCALES_OF_ROW], u32 k_tile, int row) {
+#pragma unroll
+  for (int b = 0; b < K_SCALES_OF_ROW; b++) {
+    const int byte = b * $(K.block_bytes) + $(K.scale_at);
+    scale[b] = load_shared_u16(k_tile + tile_offset<CHUNKS>(row, byte / 16) + byte % 16) * 0x10001;
+  }
+}
+// The numbers of a lane's word of a chunk, times the scale of their block.
+__device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const u32 (&scale)[K_SCALES_OF_ROW], int chunk, int t) {
+  u32 by = 0;
+//|   for chunk = 0, l.chunks - 1 do
+  if (chunk == $(chunk)) by = $(of_block(K, kd, "scale", chunk * 16, 4, 4, "t"));
+//|   end
+#pragma unroll
+  for (int i = 0; i < K_WORD; i++) h[i] = mul_f16x2(h[i], by);
+}
 //| end
 // S = Q K^T for the warp's rows and the BC keys of one tile.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, const Lane &at) {
@@ -74,24 +117,41 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int n = 0; n < NB; n++) s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f;
+//| if kd then
+#pragma unroll
+  for (int n = 0; n < NB; n += 2) {
+    u32 scale[2][K_SCALES_OF_ROW];
+    load_scales(scale[0], k_tile, n * 8 + at.g);
+    load_scales(scale[1], k_tile, n * 8 + 8 + at.g);
+#pragma unroll
+    for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {
+//| else
 #pragma unroll
   for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2)
 #pragma unroll
     for (int n = 0; n < NB; n += 2) {
+//| end
       u32 b[4], h[K_WORD];
       ldmatrix_x4(b, k_tile + further<CHUNKS>(at.k, n * 8, chunk));
 //| for i = 0, 3 do
-//|   dot("b[" .. i .. "]", i % 2 == 0 and "chunk" or "chunk + 1", i < 2 and "n" or "n + 1")
+//|   dot("b[" .. i .. "]", i % 2 == 0 and "chunk" or "chunk + 1", i < 2 and "n" or "n + 1", i // 2)
 //| end
     }
 //| if l.chunks % 2 == 1 then
+//|   if kd then
+    {
+//|   else
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
+//|   end
     u32 b[2], h[K_WORD];
     ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * CHUNKS * 16);
 //|   for i = 0, 1 do
-//|     dot("b[" .. i .. "]", "CHUNKS - 1", i == 0 and "n" or "n + 1")
+//|     dot("b[" .. i .. "]", "CHUNKS - 1", i == 0 and "n" or "n + 1", i)
 //|   end
+  }
+//| end
+//| if kd then
   }
 //| end
 }
@@ -113,15 +173,45 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
 //| local function add(first, second, chunk)
       unpack_columns_$(V.name)(lo, $(first));
       unpack_columns_$(V.name)(hi, $(second));
+//|   if vd then
+      times_scales(lo, scale[0], $(chunk), at.g);
+      times_scales(hi, scale[1], $(chunk), at.g);
+//|   end
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
         for (int r = 0; r < V_WORD; r++) mma_full(o[m][($(chunk)) * V_WORD + r], a[m][kk], lo[r], hi[r]);
 //| end
+//| if vd then
+constexpr int V_SCALES_OF_ROW = $(vd);
+// Scales of the blocks of two keys' rows, from `row` on.
+__device__ __forceinline__ void load_scales_of_two(u32 (&scale)[V_SCALES_OF_ROW], u32 v_tile, int row) {
+#pragma unroll
+  for (int b = 0; b < V_SCALES_OF_ROW; b++) {
+    const int byte = b * $(V.block_bytes) + $(V.scale_at);
+    scale[b] = load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row, byte / 16) + byte % 16) |
+               load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row + 1, byte / 16) + byte % 16) << 16;
+  }
+}
+// The numbers of a lane's word of a chunk, 2 bytes of two keys, times the scales of their blocks.
+__device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const u32 (&scale)[V_SCALES_OF_ROW], int chunk, int g) {
+  u32 by = 0;
+//|   for chunk = 0, l.chunks_v - 1 do
+  if (chunk == $(chunk)) by = $(of_block(V, vd, "scale", chunk * 16, 2, 8, "g"));
+//|   end
+#pragma unroll
+  for (int i = 0; i < V_WORD; i++) h[i] = mul_f16x2(h[i], by);
+}
+//| end
 // O += P V. Block chunk * V_WORD + r of O has register r of its words.
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const u32 (&a)[MB][P_STEPS][4], u32 v_tile, const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
+//| if vd then
+    u32 scale[2][V_SCALES_OF_ROW];
+    load_scales_of_two(scale[0], v_tile, kk * 16 + at.t * 2);
+    load_scales_of_two(scale[1], v_tile, kk * 16 + 8 + at.t * 2);
+//| end
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
       u32 b[4], lo[V_WORD], hi[V_WORD];

@@ -16,6 +16,9 @@ __device__ __forceinline__ bool columns_reached(const Params &p, const Sequence 
     if (key == lo) key = hi + 1;
     if (key > beside_hi) break;
     const $(v_row_type) *const v = v_of(p, sequence, kv_head, key);
+//| if p.v_scale == 2 then
+    found = found || !(fabsf(v_token_scale(p, sequence, kv_head, key)) < infinity());
+//| end
 #pragma unroll 1
     for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf($(v_element_of("v", "i"))) < infinity());
   }
@@ -47,11 +50,16 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), $(k_element_of("k", "i")), s);
 //| if p.k_scale == 1 then
     s *= k_scale;
+//| elseif p.k_scale == 2 then
+    s *= k_token_scale(p, sequence, kv_head, key);
 //| end
 //| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")
 //| raise_exactly()
     row.m = top;
     row.l = fmaf(row.l, keep, e);
+//| if p.v_scale == 2 then
+    e *= v_token_scale(p, sequence, kv_head, key);
+//| end
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
     row.o.x = fmaf(e, $(v_element_of("v", "col")), row.o.x * keep);
     if (col + 1 < DV) row.o.y = fmaf(e, $(v_element_of("v", "col + 1")), row.o.y * keep);

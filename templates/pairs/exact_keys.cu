@@ -60,6 +60,19 @@ __device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &se
 __device__ __forceinline__ float element_of(const element *row, int col) { return widened(row[col]); }
 //|   end
 //| end
+//| for _, x in ipairs(l.low and { "k", "v" } or {}) do
+//|   if p[x .. "_scale"] == 2 then
+// What the key's row of $(x:upper()) is multiplied by.
+__device__ __forceinline__ float $(x)_token_scale(const Params &p, const Sequence &sequence, int kv_head, int key) {
+//|     if p.has_pages then
+  const float *const row = row_of_key<float>(p, sequence, $(x)_scales_of(p, sequence, kv_head), p.$(x)_scale_sb, p.$(x)_scale_ss, key);
+  return row == nullptr ? 0.f : *row;
+//|     else
+  return $(x)_scales_of(p, sequence, kv_head)[key * p.$(x)_scale_ss];
+//|     end
+}
+//|   end
+//| end
 //| if l.low then
 //|   local null = p.has_pages and "row == nullptr ? 0.f : " or ""
 __device__ __forceinline__ float element_of_k(const k_element *row, int col) { return $(null)k_number(row, col); }

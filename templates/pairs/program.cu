@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.besides? l.pack? l.row_ends? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.pack? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|

@@ -1,8 +1,7 @@
-//| needs "l.low?"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.low? l.next l.pdl l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.next l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how K and V come to shared memory ----
@@ -24,6 +23,13 @@ struct Loader {
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
+//| local tokens = {}
+//| for _, x in ipairs(l.low and { "k", "v" } or {}) do
+//|   if p[x .. "_scale"] == 2 then
+//|     tokens[#tokens + 1] = x
+  const float *$(x)_scales;
+//|   end
+//| end
 //| if pr.scans then
   MaskIterations classes;
   Tile tile;
@@ -57,6 +63,9 @@ struct Loader {
     first_block = tile.first_block;
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
+//| for _, x in ipairs(tokens) do
+    $(x)_scales = $(x)_scales_of(p, sequence, tile.kv_head);
+//| end
 //| if paged then
     k = (const char *)((const $(ke) *)p.k + tile.kv_head * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + tile.kv_head * p.v_sh);
@@ -156,6 +165,30 @@ struct Loader {
   }
 //| end
 
+//| if #tokens > 0 then
+  // Scales of the block's tokens, one after the other; zeros of those that no query sees.
+  __device__ __forceinline__ void copy_scales(u32 to, const float *from, int key, long long stride, long long page_stride) {
+#pragma unroll
+    for (int r = 0; r < BC; r += GROUP_THREADS) {
+      const int row = r + (int)threadIdx.x % GROUP_THREADS;
+      bool read = key + row >= key_lo && key + row <= key_hi;
+//|   if paged then
+//|     if run == c.bk then
+      const u32 at = page, first = token;
+//|     else
+      const int source = min(row, BC - 1) / RUN;
+      const u32 at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
+//|     end
+      read = read && at < (u32)p.pages;
+      const float *const scale = from + at * page_stride + (long long)(first + row % RUN) * stride;
+//|   else
+      const float *const scale = from + (key + row) * stride;
+//|   end
+      if (BC % GROUP_THREADS == 0 || row < BC) cp_async<4>(to + row * 4, scale, read);
+    }
+  }
+
+//| end
   // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
   __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
@@ -174,6 +207,9 @@ struct Loader {
 //| else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
       copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
+//| end
+//| for _, x in ipairs(tokens) do
+      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales, key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
 //| end
     }
     if (++iteration == walk.end) {

@@ -47,6 +47,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //| else
   const float scale = $(f32(2.0 ^ K.power));
 //| end
+  const int t = opaque(at.t);
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -60,7 +61,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 #pragma unroll
         for (int x = 0; x < 2; x++) {
           // Register r of the words of chunk ks / (K_WORD / 2).
-          const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + at.t * 4;
+          const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4;
 //| if K.block == 1 then
           q.full[m][ks][h + 2 * x] = query_pair(from, byte + 2 * r, real);
 //| elseif K.bits == 8 then

@@ -41,13 +41,35 @@ __device__ __forceinline__ float $(name)_number(const $(name)_element *row, int 
 //|   end
 }
 //| end
-//| if p.k_scale == 1 then
+//| if p.k_scale == 2 then
+// The same of a key's row: `page` and `token` of it, or with no pages the sequence's own and the key's number.
+__device__ __forceinline__ const float *k_scales_of(const Params &p, const Sequence &sequence, int kv_head) {
+//|   if p.has_pages then
+  return p.k_scale + kv_head * p.k_scale_sh;
+//|   elseif p.has_lengths then
+  return p.k_scale + sequence.index * p.k_scale_sb + sequence.first_k * p.k_scale_ss + kv_head * p.k_scale_sh;
+//|   else
+  return p.k_scale + sequence.batch * p.k_scale_sb + kv_head * p.k_scale_sh;
+//|   end
+}
+//| elseif p.k_scale == 1 then
 // What all of K of a head is multiplied by.
 __device__ __forceinline__ float k_scale_of(const Params &p, const Sequence &sequence, int kv_head) {
   return p.k_scale[$(batch) * p.k_scale_sb + kv_head * p.k_scale_sh];
 }
 //| end
-//| if p.v_scale == 1 then
+//| if p.v_scale == 2 then
+// The same of a key's row: `page` and `token` of it, or with no pages the sequence's own and the key's number.
+__device__ __forceinline__ const float *v_scales_of(const Params &p, const Sequence &sequence, int kv_head) {
+//|   if p.has_pages then
+  return p.v_scale + kv_head * p.v_scale_sh;
+//|   elseif p.has_lengths then
+  return p.v_scale + sequence.index * p.v_scale_sb + sequence.first_k * p.v_scale_ss + kv_head * p.v_scale_sh;
+//|   else
+  return p.v_scale + sequence.batch * p.v_scale_sb + kv_head * p.v_scale_sh;
+//|   end
+}
+//| elseif p.v_scale == 1 then
 __device__ __forceinline__ float v_scale_of(const Params &p, const Sequence &sequence, int kv_head) {
   return p.v_scale[$(batch) * p.v_scale_sb + kv_head * p.v_scale_sh];
 }

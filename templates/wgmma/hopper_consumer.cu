@@ -284,6 +284,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
+//| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));

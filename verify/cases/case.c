@@ -313,11 +313,13 @@ fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
     const fa_operand *o = operand_of(c, operand);
     fa_dims d;
     fa_operand_dims(&d, o, sizes);
-    int32_t bytes = fa_operand_bytes(o, &c->problem),
-            unit = c->problem.align / (bytes & -bytes); /* of blocks, so many that they are a multiple */
-    for (int i = 0; i < operand && o->strides_at; i++)  /* the first of those that share their strides says how they lie */
+    int32_t bytes = fa_operand_bytes(o, &c->problem), own = bytes & -bytes; /* blocks of a format are no power of two */
+    int32_t unit = c->problem.align / (own < c->problem.align ? own : c->problem.align);
+    for (int i = 0; i < operand && o->strides_at; i++) /* the first of those that share their strides says how they lie */
         if (operand_of(c, i)->strides_at == o->strides_at)
             operand = i;
+    if (bytes > 16 && c->layout[operand] == FA_LAYOUT_FAR) /* 2^32 blocks pass what a device has */
+        return fa_layout_make(FA_LAYOUT_PADDED, (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], unit, c->odd);
     if (o->class_at)
         return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided && o->strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
@@ -336,7 +338,7 @@ static uint64_t row_seed(const fa_case *c, int operand, int32_t b, int32_t s, in
     int kind = c->layout[operand];
     bool same_b = kind == FA_LAYOUT_SAME_BATCH || kind == FA_LAYOUT_SAME, same_h = kind == FA_LAYOUT_SAME_HEAD || kind == FA_LAYOUT_SAME;
     b = same_b ? 0 : b / c->same_b;
-    h = same_h ? 0 : h / (o->strided && o->extent[2] == FA_EXTENT_HKV ? c->same_kv : c->same_q);
+    h = same_h ? 0 : h / ((o->strided || o->class_at) && o->extent[2] == FA_EXTENT_HKV ? c->same_kv : c->same_q);
     uint64_t x = fa_random_mix(c->seed + 0x9e3779b97f4a7c15u * (uint64_t)(operand + 1));
     x = fa_random_mix(x ^ (uint64_t)b << 32 ^ (uint32_t)s);
     return fa_random_mix(x + (uint64_t)h);
@@ -410,9 +412,12 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     fa_random r = { row_seed(c, operand, b, s, h) };
     int32_t dtype = fa_operand_dtype(o, &c->problem);
     fa_sizes sizes = fa_sizes_of(&c->problem, 0);
-    int64_t width = o->strided ? sizes.of[o->extent[3]] : 1;
+    bool blocks = fa_number_block(dtype) > 1; /* whose elements are rounded together */
+    int64_t width = o->strided ? sizes.of[o->extent[3]] * fa_number_block(dtype) : 1;
     bool keys = has_keys(o), scored = o->strided && (o->extent[3] == FA_EXTENT_D || o->extent[3] == FA_EXTENT_K_ROW),
-         hide = keys && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
+         tokens = (o->extent[1] == FA_EXTENT_K_SCALE_ROWS && c->problem.k_scale_by == FA_SCALE_TOKEN) ||
+                  (o->extent[1] == FA_EXTENT_V_SCALE_ROWS && c->problem.v_scale_by == FA_SCALE_TOKEN),
+         hide = (keys || tokens) && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
     bool far = scored && (c->values == FA_VALUES_WIDE || c->values == FA_VALUES_BEYOND);
@@ -430,8 +435,10 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
             x *= scored ? least : least * 16;
         if (far)
             x *= wide(c, &r, of_row);
-        row[i] = dtype == FA_TF32 && !fa_case_bounded(c) ? x : fa_number_round(x, dtype);
+        row[i] = blocks || (dtype == FA_TF32 && !fa_case_bounded(c)) ? x : fa_number_round(x, dtype);
     }
+    if (blocks)
+        fa_number_round_row(row, width, dtype);
     if (c->values == FA_VALUES_SEEN && keys && o->strided && !scored && !o->output)
         plant(&r, row, width);
     if (hide)

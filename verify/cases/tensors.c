@@ -94,17 +94,16 @@ static fa_status fill_integers(fa_case_tensors *t, int i)
 
 static void store_row(const fa_buffer *b, int32_t batch, int32_t s, int32_t h, const float *row, int dtype)
 {
-    uint8_t *to = fa_buffer_row(b, b->image, batch, s, h);
-    for (int32_t x = 0; x < b->layout.width; x++)
-        fa_number_store(to + (size_t)x * (size_t)b->bytes, row[x], dtype);
+    fa_number_store_row(fa_buffer_row(b, b->image, batch, s, h), row, (int64_t)b->layout.width * fa_number_block(dtype), dtype);
 }
 
 static fa_status fill_input(fa_case_tensors *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];
     const fa_layout *l = &b->layout;
-    size_t n = (size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)l->width;
     int dtype = fa_case_dtype(&t->c, i);
+    int64_t width = (int64_t)l->width * fa_number_block(dtype);
+    size_t n = (size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)width;
     const uint8_t *use = use_of(t, i);
     if (!dtype)
         return fill_integers(t, i);
@@ -114,13 +113,20 @@ static fa_status fill_input(fa_case_tensors *t, int i)
         return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
     for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h; h++, row += l->width) {
+            for (int32_t h = 0; h < l->h; h++, row += width) {
                 if (!given)
                     fa_case_row(&t->c, i, batch, s, h, row);
                 if (use && !use[(int64_t)batch * l->s + s])
-                    fa_case_hide_row(&t->c, row, l->width);
+                    fa_case_hide_row(&t->c, row, width);
                 store_row(b, batch, s, h, row, dtype);
             }
+    if (fa_number_block(dtype) == 1)
+        return FA_OK;
+    t->taken[i] = malloc((n + 1) * sizeof *row);
+    if (!t->taken[i])
+        return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
+    for (size_t k = 0; k < n; k++)
+        t->taken[i][k] = fa_number_round(t->dense[i][k], FA_F16);
     return FA_OK;
 }
 
@@ -217,6 +223,7 @@ void fa_case_tensors_close(fa_case_tensors *t)
     for (int i = 0; i < FA_OPERANDS_MAX; i++) {
         fa_buffer_close(&t->tensor[i]);
         free(t->dense[i]);
+        free(t->taken[i]);
     }
     fa_score_operands_close(&t->score);
     fa_sequences_close(&t->sequences);
@@ -234,11 +241,12 @@ static fa_status rewrite(fa_case_tensors *t, int i, const uint8_t *own)
     const uint8_t *use = use_of(t, i);
     const float *row = t->dense[i];
     float nan[FA_MAX_HEAD_DIM];
-    for (int32_t x = 0; x < l->width; x++)
+    int64_t width = (int64_t)l->width * fa_number_block(fa_case_dtype(&t->c, i));
+    for (int64_t x = 0; x < width; x++)
         nan[x] = NAN;
     for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h; h++, row += l->width) {
+            for (int32_t h = 0; h < l->h; h++, row += width) {
                 int64_t at = (int64_t)batch * l->s + s;
                 if (use[at])
                     store_row(b, batch, s, h, !own || own[at] ? row : nan, fa_case_dtype(&t->c, i));
@@ -254,8 +262,9 @@ fa_status fa_case_tensors_alone(fa_case_tensors *t, int32_t sequence)
         fa_sequences_mark(&t->sequences, sequence, q, k);
     for (int i = 0; i < t->op->n && st == FA_OK; i++) {
         const fa_operand *o = &t->op->operand[i];
-        if (o->strided && !o->output && fa_case_has(&t->c, i))
-            st = rewrite(t, i, sequence < 0 ? NULL : fa_operand_has_keys(o) ? k : q);
+        bool tokens = o->class_at && use_of(t, i);
+        if ((o->strided || tokens) && !o->output && fa_case_has(&t->c, i))
+            st = rewrite(t, i, sequence < 0 ? NULL : tokens || fa_operand_has_keys(o) ? k : q);
     }
     free(q);
     free(k);

@@ -21,6 +21,7 @@ typedef struct fa_case_tensors {
     uint8_t *use_table;     /* which entries of the page table name pages of keys that are seen, or lie between such */
     fa_buffer tensor[FA_OPERANDS_MAX];
     float *dense[FA_OPERANDS_MAX]; /* of inputs: the values, in packed order */
+    float *taken[FA_OPERANDS_MAX]; /* of formats with blocks: the same, rounded to fp16, as products take them; else NULL */
     fa_score_operands score;       /* of problems with a score program */
 } fa_case_tensors;
 

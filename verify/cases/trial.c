@@ -84,7 +84,8 @@ static fa_status expect(fa_trial *t, fa_reference how)
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st = how == FA_REFERENCE_DEVICE && !(t->in.c.problem.features & ~(FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT))
+    fa_status st = how == FA_REFERENCE_DEVICE && !t->in.c.problem.kv_dtype &&
+                           !(t->in.c.problem.features & ~(FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT))
                        ? fa_choose_reference(t->in.ctx, t->in.op->op, &config)
                        : FA_UNSUPPORTED;
     if (st == FA_OK)
@@ -103,7 +104,8 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .scale = fa_case_scale(&t->in.c),
                                .dropout = fa_case_dropout(&t->in.c),
                                .bounds = fa_case_bounded(&t->in.c) };
-    memcpy(call.in, t->in.dense, sizeof call.in);
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
+        call.in[i] = t->in.taken[i] ? t->in.taken[i] : t->in.dense[i];
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     call.score = &t->in.score;
     call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;

@@ -18,12 +18,13 @@ void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right)
     c->scale = fa_random_below(r, 4) ? 0 : (float)(fa_random_unit(r) / sqrt(c->problem.d));
 }
 
+/* Scales that are written are each its own; of scales of tokens, what no sequence sees is NaN, and is no other batch's. */
 int32_t fa_case_scale_layout(const fa_case *c, int operand)
 {
-    static const int32_t kinds[] = { FA_LAYOUT_PACKED,     FA_LAYOUT_PADDED,    FA_LAYOUT_HEADS,
-                                     FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME };
-    const size_t n = fa_operation_find(c->problem.op)->operand[operand].output
-                         ? 3
-                         : sizeof kinds / sizeof *kinds; /* those that are written are each its own */
+    static const int32_t kinds[] = { FA_LAYOUT_PACKED,    FA_LAYOUT_PADDED,     FA_LAYOUT_HEADS,
+                                     FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME };
+    const fa_operand *o = &fa_operation_find(c->problem.op)->operand[operand];
+    bool tokens = (o->extent[1] == FA_EXTENT_K_SCALE_ROWS ? c->problem.k_scale_by : c->problem.v_scale_by) == FA_SCALE_TOKEN;
+    size_t n = o->output ? 3 : tokens ? 4 : sizeof kinds / sizeof *kinds;
     return kinds[fa_random_mix(c->seed ^ (0x7363616c65 + (uint64_t)operand)) % n];
 }

@@ -110,6 +110,33 @@ float fa_number_load(const void *from, int dtype)
     return x;
 }
 
+int fa_number_block(int dtype)
+{
+    return fa_format_of(dtype) ? fa_format_of(dtype)->block : 1;
+}
+
+void fa_number_store_row(void *to, const float *x, int64_t n, int dtype)
+{
+    const fa_format *f = fa_format_of(dtype);
+    if (f && f->scale_dtype)
+        fa_format_quantize_row(f, to, x, n);
+    for (int64_t i = 0; i < n && !(f && f->scale_dtype); i++)
+        fa_number_store((char *)to + i * (f ? f->block_bytes : dtype == FA_F16 || dtype == FA_BF16 ? 2 : 4), x[i], dtype);
+}
+
+void fa_number_round_row(float *x, int64_t n, int dtype)
+{
+    unsigned char block[64]; /* the largest is of 34 bytes */
+    const fa_format *f = fa_format_of(dtype);
+    for (int64_t i = 0; i < n && !(f && f->scale_dtype); i++)
+        x[i] = fa_number_round(x[i], dtype);
+    for (int64_t i = 0; f && f->scale_dtype && i + f->block <= n; i += f->block) {
+        fa_format_quantize_row(f, block, x + i, f->block);
+        for (int k = 0; k < f->block; k++)
+            x[i + k] = (float)(fa_format_number(f, fa_format_code(f, block, k)) * fa_format_scale(f, block, k));
+    }
+}
+
 double fa_number_ulp(double x, int dtype)
 {
     int fraction = dtype == FA_F16 ? 10 : dtype == FA_BF16 ? 7 : 23, least = dtype == FA_F16 ? -14 : -126, e;

@@ -18,6 +18,11 @@ float fa_number_round_finite(float x, int dtype);
 /* Memory of the type: TF32 is stored as fp32, unrounded; of formats of few bits those of a byte, as the nearest code. */
 void fa_number_store(void *to, float x, int dtype);
 float fa_number_load(const void *from, int dtype);
+/* A row of n elements, whole blocks of a format that has blocks: in the type, and as numbers that the type has. */
+void fa_number_store_row(void *to, const float *x, int64_t n, int dtype);
+void fa_number_round_row(float *x, int64_t n, int dtype);
+/* Elements that lie together in a block of the type: 1 but for such formats. */
+int fa_number_block(int dtype);
 /* How far the nearest value of the type, as the matrix units take it, may be from x. */
 double fa_number_rounding(double x, int dtype);
 /* Distance between the values of the type (as stored) around |x|. */

@@ -1,0 +1,155 @@
+/* K and V of few bits through fa_launch(): what is refused and by which words, strides in blocks, scales that a repeat reads again. */
+#include "gen/format.h"
+#include "runtime/runtime.h"
+#include "test_cache_scratch.h"
+#include "verify/operands/number.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+enum { KEYS = 40, D = 64, HEADS = 2 };
+
+static fa_context *ctx;
+static void *q, *o, *kv, *scales;
+
+static void open_all(void)
+{
+    fa_options options = FA_OPTIONS_INIT;
+    scratch_make();
+    options.device = "sim:sm_80", options.cache_dir = scratch;
+    OK(fa_create(&ctx, &options));
+    OK(fa_alloc(ctx, &q, HEADS * D * 2));
+    OK(fa_alloc(ctx, &o, HEADS * D * 4));
+    OK(fa_alloc(ctx, &kv, 2 * KEYS * HEADS * D * 2));
+    OK(fa_alloc(ctx, &scales, 2 * KEYS * HEADS * 4));
+    uint16_t half[HEADS * D];
+    for (int i = 0; i < HEADS * D; i++)
+        half[i] = fa_number_to_f16((float)(i % 7 - 3) / 4);
+    OK(fa_copy(ctx, q, half, sizeof half, FA_TO_DEVICE));
+}
+static void close_all(void)
+{
+    fa_destroy(ctx);
+    scratch_remove();
+}
+TestSuite(low_bits, .init = open_all, .fini = close_all, .timeout = 120);
+
+static fa_args good(int dtype)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_F16, a.o_dtype = FA_F32, a.d = a.dv = D, a.b = 1, a.hq = a.hkv = HEADS, a.sq = 1, a.sk = KEYS, a.kv_dtype = dtype;
+    a.q.ptr = q, a.k.ptr = a.v.ptr = kv, a.o.ptr = o;
+    return a;
+}
+
+#define FOLDED(at)                                                 \
+    (fa_scale)                                                     \
+    {                                                              \
+        .ptr = at, .dtype = FA_F32, .by = FA_SCALE_FOLDED, .sh = 1 \
+    }
+
+Test(low_bits, what_is_refused_and_why)
+{
+    fa_args e = good(FA_E4M3), s = good(FA_S8), h = good(FA_Q8_0);
+#define ROW(from, change, status, words)                                                     \
+    {                                                                                        \
+        fa_args a = from;                                                                    \
+        change;                                                                              \
+        cr_expect_eq(fa_launch(ctx, &a, NULL), status, "%s: %s", words, fa_last_error());    \
+        cr_expect(strstr(fa_last_error(), words) != NULL, "%s: %s", words, fa_last_error()); \
+    }
+    ROW(e, a.kv_dtype = 99, FA_UNSUPPORTED, "kv_dtype is 99 (?); accepted with op=forward, fp16: 0, the type of Q, or e4m3 (5)");
+    ROW(e, a.kv_dtype = -1, FA_INVALID, "kv_dtype is -1");
+    ROW(e, a.kv_dtype = FA_F32, FA_UNSUPPORTED, "kv_dtype is 4 (fp32)");
+    ROW(e, a.v_dtype = FA_F16, FA_UNSUPPORTED, "v_dtype is 1 (fp16)");
+    ROW(e, (a.kv_dtype = 0, a.v_dtype = FA_E4M3), FA_UNSUPPORTED, "v_dtype is 5 (e4m3)");
+    ROW(e, a.dtype = FA_F32, FA_UNSUPPORTED, "kv_dtype is 5 (e4m3); accepted with op=forward, fp32: 0");
+    ROW(e, a.d = a.dv = 60, FA_UNSUPPORTED, "d is 60; accepted with K in e4m3: a multiple of 8");
+    ROW(h, a.dv = 48, FA_UNSUPPORTED, "dv is 48; accepted with V in q8_0: a multiple of 32");
+    ROW(h, a.k_scale = FOLDED(scales), FA_UNSUPPORTED, "k_scale_by is 1; accepted with K in q8_0, whose blocks have scales");
+    ROW(e, (a.kv_dtype = 0, a.v_scale = FOLDED(scales)), FA_UNSUPPORTED, "v_scale_by is 1; accepted with V in fp16: 0");
+    ROW(e, a.k_scale.ptr = scales, FA_INVALID, "k_scale.by is 0; accepted: FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)");
+    ROW(e, (a.k_scale = FOLDED(scales), a.k_scale.by = FA_SCALE_BLOCK), FA_UNSUPPORTED, "k_scale.by is FA_SCALE_BLOCK (3)");
+    ROW(e, (a.k_scale = FOLDED(scales), a.k_scale.dtype = FA_F16), FA_UNSUPPORTED,
+        "k_scale.dtype is 1 (fp16); accepted by this version: fp32");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.ss = 2), FA_INVALID, "v_scale.ss is 2; accepted with FA_SCALE_FOLDED: 0");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.sc = 1), FA_UNSUPPORTED, "v_scale.sc is set");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.outer = scales), FA_UNSUPPORTED, "v_scale.outer is not NULL");
+    ROW(e, a.k_scale = FOLDED(NULL), FA_INVALID, "k_scale.ptr is NULL; accepted: a device address");
+    ROW(e, a.k_scale = FOLDED((char *)scales + 2), FA_INVALID, "k_scale.ptr is");
+    ROW(e, a.k_scale = FOLDED(o), FA_INVALID, "o overlaps k_scale");
+    ROW(e, a.q_scale = FOLDED(scales), FA_UNSUPPORTED, "q_scale is set");
+    ROW(e, a.op = FA_BACKWARD, FA_INVALID, "kv_dtype is set: K and V in another type than Q; accepted with op=backward: 0");
+    ROW(e, a.k.ptr = (char *)kv + 1, FA_UNSUPPORTED, "start at odd addresses; accepted: multiples of 2 bytes");
+    ROW(h, a.k.ptr = (char *)kv + 1, FA_INVALID, "a multiple of the element's 2 bytes");
+    ROW(s, (a.dropout = 0.5f, a.rng = scales), FA_UNSUPPORTED, "it computes without dropout");
+}
+
+/* One key sees all weight where all others are alike: O is the mean of V. */
+static void mean_of_v(const fa_args *a, float out[HEADS])
+{
+    static float got[HEADS * D];
+    OK(fa_launch(ctx, a, NULL));
+    OK(fa_copy(ctx, got, o, sizeof got, FA_FROM_DEVICE));
+    for (int h = 0; h < HEADS; h++)
+        out[h] = got[h * D + 5];
+}
+
+/* Scales are read again by each launch, whether the arguments are repeated, their contents changed, or another address given. */
+Test(low_bits, scales_are_read_by_every_launch)
+{
+    const fa_format *f = fa_format_of(FA_S8);
+    static unsigned char codes[2 * KEYS * HEADS * D];
+    float scale[2 * KEYS * HEADS], got[HEADS];
+    fa_args a = good(FA_S8);
+    for (size_t i = 0; i < sizeof codes / 2; i++) /* K: zeros, so that all keys weigh alike; V: 3 in head 0, 5 in head 1 */
+        codes[sizeof codes / 2 + i] = (unsigned char)fa_format_nearest(f, i / D % HEADS ? 5 : 3);
+    OK(fa_copy(ctx, kv, codes, sizeof codes, FA_TO_DEVICE));
+    a.v.ptr = (char *)kv + sizeof codes / 2;
+    a.v_scale = FOLDED(scales);
+    for (int n = 0; n < 4; n++) {
+        float *const at = (float *)scales + (n == 3 ? 2 : 0);
+        scale[0] = (float)(n + 1), scale[1] = 0.5f * (float)(n + 1);
+        OK(fa_copy(ctx, at, scale, 8, FA_TO_DEVICE));
+        a.v_scale.ptr = at;
+        mean_of_v(&a, got);
+        cr_expect_float_eq((double)got[0], 3.0 * (n + 1), 1e-3, "launch %d: %g", n, (double)got[0]);
+        cr_expect_float_eq((double)got[1], 2.5 * (n + 1), 1e-3, "launch %d: %g", n, (double)got[1]);
+    }
+    a.v_scale.sh = 0; /* one of both heads */
+    mean_of_v(&a, got);
+    cr_expect_float_eq((double)got[1], 5 * 4.0, 1e-2, "%g", (double)got[1]);
+    for (int i = 0; i < KEYS * HEADS; i++) /* of tokens: far apart, so that fp16 alone would not hold them */
+        scale[i] = i / HEADS == 7 ? 40960.f : 1e-3f;
+    OK(fa_copy(ctx, scales, scale, sizeof scale / 2, FA_TO_DEVICE));
+    a.v_scale = (fa_scale){ .ptr = scales, .dtype = FA_F32, .by = FA_SCALE_TOKEN, .ss = HEADS, .sh = 1 };
+    mean_of_v(&a, got);
+    cr_expect_float_eq((double)got[0], 3 * 1024.0, 1, "%g", (double)got[0]);
+}
+
+/* Rows of q8_0 in a cache whose rows are wider than they are used: strides count blocks. */
+Test(low_bits, strides_count_blocks)
+{
+    const fa_format *f = fa_format_of(FA_Q8_0);
+    enum { BLOCKS = D / 32, WIDE = BLOCKS + 1 };
+    static unsigned char rows[2][KEYS * HEADS * WIDE * 34];
+    float x[D], got[HEADS];
+    memset(rows, 0xff, sizeof rows);
+    for (int i = 0; i < KEYS * HEADS; i++)
+        for (int t = 0; t < 2; t++) {
+            for (int k = 0; k < D; k++)
+                x[k] = t ? (float)(1 + i % HEADS) : 0;
+            fa_format_quantize_row(f, rows[t] + i * WIDE * 34, x, D);
+        }
+    void *wide;
+    OK(fa_alloc(ctx, &wide, sizeof rows));
+    OK(fa_copy(ctx, wide, rows, sizeof rows, FA_TO_DEVICE));
+    fa_args a = good(FA_Q8_0);
+    a.k = (fa_tensor){ wide, (int64_t)KEYS * HEADS * WIDE, HEADS * WIDE, WIDE };
+    a.v = (fa_tensor){ (char *)wide + sizeof rows[0], (int64_t)KEYS * HEADS * WIDE, HEADS * WIDE, WIDE };
+    mean_of_v(&a, got);
+    for (int h = 0; h < HEADS; h++)
+        cr_expect_float_eq((double)got[h], 1 + h, 2e-3, "%g", (double)got[h]);
+    OK(fa_free(ctx, wide));
+}
