@@ -32,7 +32,7 @@ POINTS = (
     ("S", LOOP, "        wgmma_wait<1>(s);\n#"),
     ("maxima", LOOP, "#        wgmma_wait<0>(o);\n"),
     ("P V", LOOP, "        wgmma_wait<0>(o);\n#"),
-    ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\"));\n#"),
+    ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or \"\"));\n#"),
     ("last P", EPILOGUE, "#//| if not l.o_in_q then\n      release(q_empty(smem, q.at, wg));\n"),
     ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),

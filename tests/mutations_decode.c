@@ -110,6 +110,7 @@ static const scene scenes[] = {
 #define STEP "decode_step.cu"
 #define Q "decode_query.cu"
 #define X "sequence.cu"
+#define ROWS "rows.cu"
 #define W "wgmma_products.cu"
 #define D "decode_dots.cu"
 #define F "decode_fragments.cu"
@@ -151,7 +152,7 @@ static const mutation mutations[] = {
     { "the share is found again from what was told before", S, "    told = now;\n", "", 0, "pages" },
     { "lengths of many are read before the wait", S, "bool waited = p.b > 32;", "bool waited = p.b > 1000;", 0, "many" },
     { "nobody waits where there are many", S, "  if (waited) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", "", 0, "many" },
-    { "lengths before the wait are no hints", X, "ld.relaxed.gpu.global.s32", "ld.global.s32", 0, "pages" },
+    { "lengths before the wait are no hints", ROWS, "ld.relaxed.gpu.global.s32", "ld.global.s32", 0, "pages" },
     { "a thread block begins in padding", S, "  s.walk.$(p.has_batch_invariant and \"find_run\" or \"skip_padding\")(p);\n", "", 0,
       "pages line rows_ragged many" },
     { "the same with lengths that are known", S, "    if (iteration >= iterations) next_tile(p);  // only padding is left of that tile\n",
@@ -237,13 +238,13 @@ static const mutation mutations[] = {
       "index * p.lse_sb + head * p.lse_ss + (first_q + query) * p.lse_sh", 0, "packed" },
     { "LSE from the batch's first row", X, "(first_q + query) * p.lse_ss", "query * p.lse_ss", 0, "packed" },
     { "Q from the batch's first row", X, "index * p.q_sb + first_q * p.q_ss", "index * p.q_sb", 0, "packed" },
-    { "lengths beyond the most", X, "  r.length = min(r.length, most);\n", "", 0, "wild_packed" },
-    { "rows in use are not cut to those packed", X, "r.length = min(r.length, max($(word(\"used\", \"index\")), 0));",
+    { "lengths beyond the most", ROWS, "  r.length = min(r.length, most);\n", "", 0, "wild_packed" },
+    { "rows in use are not cut to those packed", ROWS, "r.length = min(r.length, max($(word(\"used\", \"index\")), 0));",
       "r.length = max($(word(\"used\", \"index\")), 0);", 0, "wild" },
-    { "lengths below none", X, "max($(word(\"used\", \"index\")), 0)", "$(word(\"used\", \"index\"))", 0, "wild_q wild" },
-    { "first rows before the first", X, "min(max($(word(\"bounds\", \"index\")), 0), total)", "min($(word(\"bounds\", \"index\")), total)",
-      0, "wild_packed wild" },
-    { "the end of a sequence beyond the last row", X, "min(max($(word(\"bounds\", \"index + 1\")), r.first), total)",
+    { "lengths below none", ROWS, "max($(word(\"used\", \"index\")), 0)", "$(word(\"used\", \"index\"))", 0, "wild_q wild" },
+    { "first rows before the first", ROWS, "min(max($(word(\"bounds\", \"index\")), 0), total)",
+      "min($(word(\"bounds\", \"index\")), total)", 0, "wild_packed wild" },
+    { "the end of a sequence beyond the last row", ROWS, "min(max($(word(\"bounds\", \"index + 1\")), r.first), total)",
       "max($(word(\"bounds\", \"index + 1\")), r.first)", 0, "wild_packed wild" },
     { "the diagonal of the longest", X, "p.relative ? k.length - q.length : 0", "p.relative ? p.sk - p.sq : 0", 0, "pages" },
 

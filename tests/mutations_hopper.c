@@ -110,6 +110,11 @@ const scene hopper_scenes[] = {
 #define S "softmax.cu"
 #define P "tile_order.cu"
 #define Q "sequence.cu"
+#define BEGINS \
+    "//| if l.begins then\n        const bool more = block - 1 > keys.last;\n        const u32 next = begin(more, q_tile);\n//| end\n"
+#define NEXT_P                                                                                                                         \
+    "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or " \
+    "\"\"));\n"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
@@ -276,8 +281,8 @@ const mutation hopper_mutations[] = {
     { "products are not committed", HF, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
     { "S is not waited for", A, "      $(to)wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", N, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
-    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities",
-      "        release_v();\n        next_probabilities", 0, "softmax early" },
+    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n//| if l.begins", "        release_v();\n//| if l.begins",
+      0, "softmax early" },
     { "V is given back before it is read, early", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "early" },
     { "the last O is not waited for", Z, "      wgmma_wait<0>(o);\n      release_v();\n", "      release_v();\n", 0, "one" },
@@ -285,12 +290,8 @@ const mutation hopper_mutations[] = {
       "      $(to)release_k();\n      $(to)wgmma_wait<0>(s);\n", 0, "one" },
     { "V is given back before it is read", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "one" },
-    { "O is rescaled under a product", N,
-      "        wgmma_wait<0>(o);\n        release_v();\n"
-      "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\"));\n",
-      "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\"));\n"
-      "        wgmma_wait<0>(o);\n        release_v();\n",
-      0, "always" },
+    { "O is rescaled under a product", N, "        wgmma_wait<0>(o);\n        release_v();\n" BEGINS NEXT_P,
+      BEGINS NEXT_P "        wgmma_wait<0>(o);\n        release_v();\n", 0, "always" },
 
     /* ping-pong */
     { "no warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins\n", "", 0, "pingpong" },
@@ -313,7 +314,8 @@ const mutation hopper_mutations[] = {
     { "the second word of a mask is the first", "hide.cu", "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
     { "the second word of a left mask is the first", "hide.cu", "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
-    { "the mask of the block before", N, "\"mask\")($(next));", "\"mask\")(block);", 0, "one pingpong away softmax window" },
+    { "the mask of the block before", N, "\"mask\")($(next)$(l.besides", "\"mask\")(block$(l.besides", 0,
+      "one pingpong away softmax window" },
     { "masked by the tile's first row", C, "sequence$(pr.ends_argument), wg_row + warp_row + g,",
       "sequence$(pr.ends_argument), where.row + warp_row + g,", 0, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
@@ -349,8 +351,7 @@ const mutation hopper_mutations[] = {
     { "relative: scores keep the old m", X, "s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;", "s[4 * n + 2 * h] -= step;", 0,
       "relative_steep" },
     { "relative: the sum keeps the old m", X, "      state[h].l *= keep[h];\n", "", 0, "relative_steep" },
-    { "relative: m keeps its old value", X, "const float m = shift[h] + rise, step = m - shift[h];", "const float m = rise, step = rise;",
-      0, "relative_steep" },
+    { "relative: m keeps its old value", X, "float m = shift[h] + rise;", "float m = rise;", 0, "relative_steep" },
     { "relative: nothing, kept by an infinite factor", X, "none ? 0.f : moves ? exp2_approx(-step) : 1.f;", "exp2_approx(-step);", 0,
       "relative_late" },
 

@@ -147,7 +147,7 @@ Test(formats, nearest_codes)
             cr_assert_eq((int8_t)fa_format_nearest(f, -2.5f), -2);
             cr_assert_eq((int8_t)fa_format_nearest(f, -128.5f), -128);
         } else
-            cr_assert_eq(fa_format_nearest(f, NAN), f->zero);
+            cr_assert_eq(fa_format_nearest(f, NAN), (uint32_t)f->zero);
         for (int i = 0; i < 4000; i++) {
             float x = (float)(fa_random_normal(&r) * exp(fa_random_normal(&r)) * most / 8);
             if (f->kind == FA_CODE_FLOATS)

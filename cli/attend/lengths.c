@@ -125,6 +125,7 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
             st = take(in, a, &op->operand[i]);
     if (st != FA_OK)
         return st;
+    r->size = sizeof *r;
     r->b = in->p.b;
     r->total_q = r->cu_seqlens_q ? (int32_t)s->rows_q : 0;
     r->total_k = r->cu_seqlens_k ? (int32_t)s->rows_k : 0;

@@ -37,7 +37,7 @@ static const char ours[] =
     "fa_candidate_from fa_candidate_info fa_candidate_fn fa_candidates fa_pin fa_unpin fa_records_export fa_records_export_text "
     "fa_records_options fa_records_count fa_records_import fa_records_import_text fa_forget fa_records_forget "
     "fa_score fa_score_value fa_scale_by fa_scale fa_layout_flag fa_score_create fa_score_destroy fa_score_id "
-    "fa_score_of_bundle fa_score_operand_at fa_score_operand_info fa_operand_kind "
+    "fa_score_of_bundle fa_score_operand_at fa_score_operand_info fa_operand_kind fa_rotary_style fa_append_flag "
     "fa_version ";
 
 static bool in(const char *words, const char *name, size_t n)

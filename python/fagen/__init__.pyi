@@ -85,10 +85,10 @@ def varlen_attention(q: T, k: T, v: T, *, return_lse: Literal[False] = ..., **op
 def varlen_attention(q: T, k: T, v: T, *, return_lse: Literal[True], **options: Unpack[_Varlen]) -> Tuple[T, T]: ...
 @overload
 def varlen_attention(q: T, k: T, v: T, *, return_lse: bool, **options: Unpack[_Varlen]) -> Union[T, Tuple[T, T]]: ...
-def append(k: T, v: T, k_cache: Any, v_cache: Any, *, slots: Any = ..., page_table: Any = ..., seqlens_k: Any = ..., q: Optional[T] = ...,
-           q_out: Optional[T] = ..., cos_sin: Any = ..., rotary_dim: Optional[int] = ..., rotary_style: str = ..., positions: Any = ...,
-           hadamard_k: bool = ..., hadamard_v: bool = ..., cache_format: Optional[str] = ..., k_scale: Any = ..., v_scale: Any = ...,
-           k_scale_out: Any = ..., v_scale_out: Any = ..., skipped: Any = ..., stream: Optional[int] = ...,
+def append(k: T, v: T, k_cache: T, v_cache: T, *, slots: Optional[T] = ..., page_table: Optional[T] = ..., seqlens_k: Optional[T] = ..., q: Optional[T] = ...,
+           q_out: Optional[T] = ..., cos_sin: Optional[T] = ..., rotary_dim: Optional[int] = ..., rotary_style: str = ..., positions: Optional[T] = ...,
+           hadamard_k: bool = ..., hadamard_v: bool = ..., cache_format: Optional[str] = ..., k_scale: Optional[T] = ..., v_scale: Optional[T] = ...,
+           k_scale_out: Optional[T] = ..., v_scale_out: Optional[T] = ..., skipped: Optional[T] = ..., stream: Optional[int] = ...,
            device: Union[None, str, Context] = ...) -> Optional[T]: ...
 @overload
 def merge(parts: Union[T, Sequence[T]], lses: Union[T, Sequence[T]], *, return_lse: Literal[False] = ...,

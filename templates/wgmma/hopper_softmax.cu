@@ -73,7 +73,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       const bool none = state[h].m < -FAR && rise != -infinity();
       const bool moves = none || ($(l.most and "!stays[h] && " or "")state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
       float m = shift[h] + rise;
-      if (moves && fabsf(rise) > 16384.f) m = m < -FAR ? fmaxf(m, state[h].m) : 2 * FAR;
+      if (fabsf(rise) > 16384.f && m >= -FAR) m = 2 * FAR;
       const float step = m - shift[h];
       keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
       if (!moves) continue;
