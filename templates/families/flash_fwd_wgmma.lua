@@ -20,7 +20,7 @@ local mask_cost = include "pairs/mask_cost.lua"
 -- A producer that asks what a score program's mask is on blocks of keys takes more, and more yet where it looks into tables of pairs: with
 -- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks.
 local function feeder_of(p, c)
-  if not edges.scans(p) then return c.feeder end
+  if not p.score or not edges.scans(p) then return c.feeder end
   return c.feeder + ((edges.tables(p) or ""):find("mask_pairs") and 48 or 32)
 end
 local function registers(a, c, p)
@@ -43,7 +43,7 @@ local function matrices(p, c, packed)
   end
   -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
   local regs = program.regs_ahead
-  if edges.ends(p) or not packed and mask_places.wanted(p, c) then regs = regs - program.mask_regs end
+  if p.score and (edges.ends(p) or not packed and mask_places.wanted(p, c)) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
@@ -90,7 +90,7 @@ local function buffers(p, c, packed, stages)
     l.staged.at = l.bytes
     l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
   end
-  if not packed and mask_places.wanted(p, c) then -- what its mask reads
+  if p.score and not packed and mask_places.wanted(p, c) then -- what its mask reads
     l.masks = mask_places.of(p, c)
     l.masks.at = l.bytes
     l.bytes = l.bytes + l.masks.stages * l.masks.bytes
@@ -128,11 +128,11 @@ local function places(p, c, stages)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  if edges.ends(p) then -- the first and the last key of each row
+  if p.score and edges.ends(p) then -- the first and the last key of each row
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end
-  if edges.scans(p) then -- which block of keys each buffer of K holds
+  if p.score and edges.scans(p) then -- which block of keys each buffer of K holds
     l.codes = l.bytes
     l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
   end
@@ -387,7 +387,7 @@ return masked {
       return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
     end, upto = "ahead" },
     { "scan", function(p, c)
-      if not edges.scans(p) or c.grid ~= c.named.grid.per_tile and c.cluster == 1 then return true end
+      if not p.score or not edges.scans(p) or c.grid ~= c.named.grid.per_tile and c.cluster == 1 then return true end
       return false, "the tile scheduler finds whether the score program's mask leaves a block of a tile"
     end, upto = "cluster" },
     { "cluster", function(p, c)
@@ -496,14 +496,16 @@ return masked {
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
     -- Which warpgroups see what of a block is read, and voted on.
-    if edges.scans(p) then issue = issue + l.wgs * 200 end
-    local share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split)
-    if edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
+    local scans = p.score and edges.scans(p)
+    if scans then issue = issue + l.wgs * 200 end
+    local share, mask_issue = 1, 0
+    if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
+    if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (edges.scans(p) and 500 or 25) end
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
