@@ -403,7 +403,7 @@ typedef struct fa_args {
     const float *grad_lse;                    /* FA_BACKWARD: dLSE, with the shape and the strides of lse, or NULL: all 0 */
     const uint64_t *rng;                      /* with dropout > 0: device memory {seed, offset}, which each launch and replay reads */
     float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
-    int32_t kv_dtype;                         /* FA_FORWARD: fa_dtype of K and V; 0 = as Q. docs/lowbits.md */
+    int32_t kv_dtype;                         /* fa_dtype of K and V, of FA_APPEND of the cache; 0 = as Q. docs/lowbits.md */
 
     /* FA_FORWARD: a score program of this context, NULL: none, and what its operands are, in the order of the text. What comes after the
      * last that is given are scalars with the values of the text. Contents are compared from launch to launch: they may change in place. */

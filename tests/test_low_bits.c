@@ -74,8 +74,8 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, (a.k_scale = FOLDED(scales), a.k_scale.dtype = FA_F16), FA_UNSUPPORTED,
         "k_scale.dtype is 1 (fp16); accepted by this version: fp32");
     ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.ss = 2), FA_INVALID, "v_scale.ss is 2; accepted with FA_SCALE_FOLDED: 0");
-    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.sc = 1), FA_UNSUPPORTED, "v_scale.sc is set");
-    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.outer = scales), FA_UNSUPPORTED, "v_scale.outer is not NULL");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.sc = 1), FA_UNSUPPORTED, "v_scale.sc is 1; accepted by this version: 0");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.outer = scales), FA_UNSUPPORTED, "v_scale.outer is 0x");
     ROW(e, a.k_scale = FOLDED(NULL), FA_INVALID, "k_scale.ptr is NULL; accepted: a device address");
     ROW(e, a.k_scale = FOLDED((char *)scales + 2), FA_INVALID, "k_scale.ptr is");
     ROW(e, a.k_scale = FOLDED(o), FA_INVALID, "o overlaps k_scale");

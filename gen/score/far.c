@@ -1,5 +1,5 @@
-/* far: all that depends on key - query must do so by one integer, and its negative. Intervals of what is made of that one tell from where
- * on each lookup is of one element, and each number is a single one. */
+/* far: all that depends on key - query must do so by one integer, and its negative. Beyond some value of that integer, which
+ * intervals give, each lookup is of one element and each number is a single one. */
 #include "far.h"
 #include "range.h"
 #include "reach.h"

@@ -105,11 +105,11 @@ static fa_status check_append(const int32_t *table, const fa_values *v, const si
     fa_status st = table && !taken ? fa_fail(FA_NOMEM, "args: page_table: %zu bytes of host memory to look at it", rows / 8 + 1) : FA_OK;
     for (int32_t i = 0; st == FA_OK && table && i < v->b; i++) {
         fa_range new = appended(q, k, i);
-        for (int64_t j = new.first; st == FA_OK &&j <= new.last; j++) {
+        for (int64_t j = new.first; j <= new.last &&st == FA_OK; j++) {
             int32_t page = table[(int64_t)i * v->page_table_stride + j / v->page_size];
-            size_t row = (size_t)page * (size_t)v->page_size + (size_t)(j % v->page_size);
             if (page < 0 || page >= v->pages)
                 continue;
+            size_t row = (size_t)page * (size_t)v->page_size + (size_t)(j % v->page_size);
             if (taken[row / 8] >> row % 8 & 1)
                 st = fa_fail(FA_INVALID,
                              "args: page_table[%d][%lld] is %d, and another new key has token %lld of that page; accepted: pages of which "

@@ -19,13 +19,16 @@ static fa_status check(const fa_scale *s, const char *name)
     if (s->dtype != FA_F32)
         return fa_fail(s->by ? FA_UNSUPPORTED : FA_INVALID, "args: %s.dtype is %d (%s); accepted%s: fp32 (%d)%s", name, s->dtype,
                        fa_dtype_name(s->dtype), s->by ? " by this version" : "", FA_F32, s->by ? "" : ", with by set");
+    if (s->outer)
+        return fa_fail(FA_UNSUPPORTED, "args: %s.outer is %p; accepted by this version: NULL", name, s->outer);
     const struct {
         const char *field;
         int64_t value;
-    } zeros[] = { { "outer", s->outer != NULL }, { "block", s->block }, { "reserved", s->reserved }, { "sc", s->sc } };
+    } zeros[] = { { "block", s->block }, { "reserved", s->reserved }, { "sc", s->sc } };
     for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
         if (zeros[i].value)
-            return fa_fail(FA_UNSUPPORTED, "args: %s.%s is %s; accepted by this version: 0", name, zeros[i].field, i ? "set" : "not NULL");
+            return fa_fail(FA_UNSUPPORTED, "args: %s.%s is %lld; accepted by this version: 0", name, zeros[i].field,
+                           (long long)zeros[i].value);
     if (s->by == FA_SCALE_FOLDED && s->ss)
         return fa_fail(FA_INVALID, "args: %s.ss is %lld; accepted with FA_SCALE_FOLDED: 0, as tokens share a scale", name,
                        (long long)s->ss);

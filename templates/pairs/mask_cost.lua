@@ -1,5 +1,5 @@
--- mask_cost: what a score program's mask makes of a walk over blocks of keys, as far as its text tells: lengths of documents, and which
--- blocks of a matrix are seen, are in no problem. What is not told is taken as so much.
+-- mask_cost: what a score program's mask makes of a walk over blocks of keys, as far as its text says it. Lengths of documents, and
+-- which blocks of a matrix are seen, are in no problem: these shares stand for them, and were not fitted.
 
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
@@ -17,8 +17,8 @@ local function runs(n, grain)
   return (n + grain - step) / grain, math.max(0, (grain - n) // step + 1) * step / grain
 end
 
--- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a walk
--- without a mask. packed: rows are of several heads.
+-- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a
+-- walk without a mask. packed: rows are of several heads.
 return function(p, c, rows, group, packed)
   local program = p.score
   if not edges.walks(p) then return 1, 0 end

@@ -98,7 +98,8 @@ __device__ __forceinline__ $(of.type) mask_row$(of.node)(const Params &p, const 
 //|     end
 //|     if l.masks.plane then
 // Where key 0 of a row lies.
-__device__ __forceinline__ const unsigned$(l.masks.words and "" or " char") *mask_plane_row(const Params &p, const ScoreTile &t, int head, int row) {
+//| local element = l.masks.words and "unsigned" or "unsigned char"
+__device__ __forceinline__ const $(element) *mask_plane_row(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.mask_plane_row(false))
 }
 //|     end
@@ -116,7 +117,8 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|       local n = column.node
 const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|       local word = ("(e == 0 ? v%d.x : v%d.y)"):format(n, n)
-//|       arguments = arguments .. ", " .. ({ int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" })[column.type]
+//|       local as = { int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" }
+//|       arguments = arguments .. ", " .. as[column.type]
 //|     end
 //|     for _, row in ipairs(l.masks.rows) do
 //|       local n = row.node

@@ -8,6 +8,8 @@
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
 //| end
+//| local may_move = l.most and "!stays[h] && " or ""
+//| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
@@ -31,7 +33,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
 //|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
@@ -71,7 +73,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       // Else whether a row's m moves follows from its own scores alone. One far above stays, and one far below has nothing to keep. Where m
       // moves by so much that exponents have lost 2^-11 and more, it goes far above: that row is computed again.
       const bool none = state[h].m < -FAR && rise != -infinity();
-      const bool moves = none || ($(l.most and "!stays[h] && " or "")state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
+      const bool moves = none || ($(may_move)state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
       float m = shift[h] + rise;
       if (fabsf(rise) > 16384.f && m >= -FAR) m = 2 * FAR;
       const float step = m - shift[h];
@@ -169,9 +171,10 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
       }
   }
 }
+//| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
+                                                    float (&keep)[2], const Params &p$(wg)$(next_type)) {
   first_maxima(s, state, $(pr.unit_log2));
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
@@ -207,7 +210,7 @@ __device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(l.besides and ", float beside" or "")) {
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)) {
   const bool moved = next_maxima(s, state, keep, scale_log2$(l.besides and ", beside" or ""));
   const float shift[2] = $(next_shift);
 #pragma unroll
