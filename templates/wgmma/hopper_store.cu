@@ -134,25 +134,6 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 }
 //| end
 //| local late = c.o_path == 2  -- the look for them after the store: from Q's place it was 2.3 % slower where two warpgroups take turns
-//| if late then
-// Whether one of this thread's rows may be such: of rows that see no key, too.
-__device__ __forceinline__ bool maybe_again(const RowState (&state)[2], const float (&o)[NO], float scale_log2) {
-//|   if l.most then
-  int top = 0;  // as rows_again() looks for them
-#pragma unroll
-  for (int n = 0; n < NO / 2; n++)
-    top = max(max(top, __float_as_int(o[2 * n]) & 0x7fffffff), __float_as_int(o[2 * n + 1]) & 0x7fffffff);
-  if (top >= 0x7f800000 || !(state[0].l < infinity()) || !(state[1].l < infinity())) return true;
-//|   elseif pr.cuts_right then
-  int top = 0;  // as integers: a NaN that arithmetic makes is the largest
-#pragma unroll
-  for (int n = 0; n < NO / 2; n++) top = max(max(top, __float_as_int(o[2 * n])), __float_as_int(o[2 * n + 1]));
-  if (top > 0x7f800000) return true;
-//|   end
-  return is_far(state[0].m, $(unit)) || is_far(state[1].m, $(unit));
-}
-
-//| end
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
 // row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
@@ -190,10 +171,15 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     inverse[h] = reciprocal(l[h])$(pr.out_scale);
   }
 //|   end
-//|   if late then
-  const bool maybe = maybe_again(state, o, $(pr.unit_log2));
-//|   else
+//|   if not late then
   const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
+//|   end
+//|   if late and (l.most or pr.cuts_right) then
+  float taint[4] = {};  // infinite or NaN where one of O is; four sums, since each addition waits for the one before
+#pragma unroll
+  for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
+#pragma unroll
+  for (int n = 1; n < 4; n++) taint[0] += taint[n];
 //|   end
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
@@ -212,6 +198,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
       stmatrix_x2(to, x[0], x[1]);
   }
 //|   if late then
+//|     local maybe = { ("is_far(state[0].m, %s) || is_far(state[1].m, %s)"):format(log2_scale, log2_scale) }
+//|     if l.most then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
+//|     if l.most or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0]) < infinity())" end
+  // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
+  const bool maybe = $(table.concat(maybe, " || "));
   fence_async();
   const bool any = named_any(8 + wg, 128, maybe);
 //|   else
