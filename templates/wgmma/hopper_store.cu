@@ -175,11 +175,14 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
 //|   end
 //|   if late and (l.most or pr.cuts_right) then
-  float taint[4] = {};  // infinite or NaN where one of O is; four sums, since each addition waits for the one before
+  float taint[4] = {};  // infinite or NaN where O is; four sums, since each addition waits for the one before
 #pragma unroll
+//|     if l.most then
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
-#pragma unroll
-  for (int n = 1; n < 4; n++) taint[0] += taint[n];
+//|     else
+  // One of the two rows tells: what V holds beside the rows' own keys, products take to all rows.
+  for (int n = 0; n < NO / 4; n++) taint[n % 4] = fmaf(o[4 * n], o[4 * n + 1], taint[n % 4]);
+//|     end
 //|   end
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
@@ -200,7 +203,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if late then
 //|     local maybe = { ("is_far(state[0].m, %s) || is_far(state[1].m, %s)"):format(log2_scale, log2_scale) }
 //|     if l.most then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
-//|     if l.most or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0]) < infinity())" end
+//|     if l.most or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(table.concat(maybe, " || "));
   fence_async();
