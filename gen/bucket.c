@@ -301,6 +301,21 @@ static int32_t beside(int32_t v, int32_t sixteenths)
     return to < 1 ? 1 : to < FA_MAX_LENGTH ? (int32_t)to : FA_MAX_LENGTH;
 }
 
+/* KV heads to which each number is a step; beyond, one is some tenth wide to either side of its value. Sequences and heads are to a kernel
+ * what else is equal. */
+#define HEADS_EXACT 16
+
+static void set_heads_beside(fa_problem *p, int32_t tenths)
+{
+    int64_t all = (int64_t)p->b * p->hkv, to = all + all * tenths / 10;
+    int32_t group = p->hq / p->hkv;
+    if (all <= HEADS_EXACT || to > INT32_MAX)
+        return;
+    p->b = (int32_t)to;
+    p->hkv = 1;
+    p->hq = group;
+}
+
 bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
 {
     *lower = *upper = *p;
@@ -311,6 +326,8 @@ bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
     lower->sk = beside(p->sk, -1);
     upper->sq = beside(p->sq, upto ? 0 : 1);
     upper->sk = beside(p->sk, 1);
+    set_heads_beside(lower, -1);
+    set_heads_beside(upper, 1);
     return true;
 }
 

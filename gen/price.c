@@ -69,6 +69,12 @@ static fa_row_tiles_sum count_visits(const fa_problem *p, double br, double bc, 
     return fa_row_tiles_count(&tiles);
 }
 
+/* The share of a tile that warpgroups with rows hold, where it has so many. */
+static double held(const fa_work *w, double rows)
+{
+    return w->group > 0 ? fmin(1, ceil(rows / w->group) * w->group / w->rows) : 1;
+}
+
 /* K and V of the heads at work come from HBM once as far as they fit the L2. Beyond it they come again for each row tile, but for the share
  * that tiles which walk a head side by side meet in the L2. */
 static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step *s, const fa_work *w)
@@ -80,7 +86,7 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
         return fa_traffic_total(t);
     bool pack = fa_step_packs(s);
     double tiles = ceil(rows_of(p, pack) / w->rows), last = rows_of(p, pack) - (tiles - 1) * w->rows;
-    double rest = w->group > 0 ? 1 - fmin(1, ceil(last / w->group) * w->group / w->rows) : 0;
+    double rest = w->even > 0 ? 0 : 1 - held(w, last);
     double keep = 1 - APART * rest / fmax(1, tiles - 1); /* one of the tiles that read again is the last */
     double head = (double)p->sk * (double)fa_problem_key_bytes(p);
     double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / s->cluster;
@@ -180,7 +186,9 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double rows = rows_of(p, pack);
     double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
     double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
-    double most = w->group > 0 && fa_step_row_tile(s) ? fmin(1, ceil(fmin(rows, w->rows) / w->group) * w->group / w->rows) : walked;
+    if (w->even > 0 && v.longest == v.shortest)
+        walked = held(w, ceil(rows / tiles));
+    double most = w->group > 0 && fa_step_row_tile(s) ? held(w, fmin(rows, w->rows)) : walked;
     /* A warp has the matrix unit and the issue slots of its own scheduler: fewer warps than schedulers leave the others idle. */
     double lone = fmax(1, SCHEDULERS / (s->threads / 32.0)), together = fmax(1, lone / sharing);
     double units = fmax(matrix, other) + shows * fmin(matrix, other);

@@ -74,6 +74,7 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     w->hbm_speed = number(L, f, "hbm_speed", 1);
     w->regs = number(L, f, "regs", 0);
     w->bytes = number(L, f, "bytes", 0);
+    w->even = number(L, f, "even", 0);
     w->cuts = number(L, f, "cuts", 1);
     w->share = number(L, f, "share", 1);
     text(L, f, "unit", "mma16", w->unit, sizeof w->unit);

@@ -18,12 +18,14 @@ import tempfile
 KINDS = (
     ("forward", "h100", ("h100_forward_41", "h100_off_grid"), (1.5, 4.5, 21.0), 85),
     ("groups of heads", "h100", ("h100_gqa_41",), (1.1, 2.9, 11.0), 75),
-    ("few queries", "h100", ("h100_few_queries", "h100_tuned_few_1", "h100_tuned_few_2", "h100_tuned_few_3", "h100_verify"),
-     (3.9, 11.5, 30.0), 95),
-    ("unequal lengths", "h100", ("h100_unequal_lengths",), (4.1, 11.5, 27.0), 80),
-    ("all of these, another seed", "h100", ("h100_choice_38",), (3.4, 10.0, 18.0), 50),
+    ("few queries", "h100", ("h100_few_queries", "h100_few_queries_moved", "h100_tuned_few_1", "h100_tuned_few_2", "h100_tuned_few_3", "h100_verify"),
+     (4.3, 14.0, 30.0), 110),
+    ("unequal lengths", "h100", ("h100_unequal_lengths", "h100_unequal_lengths_moved"), (4.1, 12.0, 27.0), 90),
+    ("all of these, another seed", "h100", ("h100_choice_38", "h100_choice_38_moved"), (3.4, 10.0, 18.0), 50),
+    ("two more seeds", "h100", ("h100_choice_51", "h100_few_queries_52", "h100_unequal_lengths_52", "h100_choice_52_moved", "h100_rounds",
+                                "h100_cut_small"), (4.1, 12.0, 30.0), 170),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
-    ("what the missing terms moved", "h200", ("h200_model_races",), (3.3, 8.5, 22.0), 36),
+    ("what the missing terms moved", "h200", ("h200_model_races",), (3.9, 11.7, 22.0), 33),
 )
 
 

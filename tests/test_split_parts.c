@@ -19,6 +19,7 @@
 #define SECOND ",parts=3,combine=1"
 #define LAST ",parts=4,combine=0"
 #define COST ",parts=0,combine=1"
+#define ROUNDS ",parts=1,combine=1"
 #define MANY ",parts=16,combine=1"
 #define WGMMA(br, bc, schedule, rest) \
     "split_wgmma:ctas=1,ahead=0,sections=1,cluster=1,o_path=0,br=" #br ",bc=" #bc ",schedule=" #schedule ",feeder=" rest
@@ -82,6 +83,10 @@ static const struct row {
     { "fp16,d=80,mask=window,o=fp32,features=batch-invariant+lse-strides", WGMMA(128, 48, 1, "40,box=16,grid=2," TWO LAZY MANY) },
     { "fp16,d=128,mask=causal,features=lengths+batch-invariant", WGMMA(64, 64, 0, "40,box=64,grid=2," TWO LAZY MANY) },
     { "bf16,d=64,features=lengths+pages+batch-invariant,page=16", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO LAZY SECOND) },
+    { "fp16,d=128", MMA(16, 16, 1, "stages_k=2,stages_v=2,order=0,q_regs=1,lag=8" ROUNDS) },
+    { "fp16,d=80,mask=window,o=fp32", WGMMA(64, 48, 0, "40,box=16,grid=2," TWO LAZY ",parts=1,combine=0") },
+    { "bf16,d=64,mask=causal", WGMMA(128, 48, 1, "40,box=64,grid=1," TWO LAZY ROUNDS) },
+    { "bf16,d=128", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO LAZY ROUNDS) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -101,8 +106,8 @@ static int32_t one_of(fa_random *r, const int32_t *list, int32_t n)
 }
 
 /* Fewer queries than fill a tile, or more; keys that are no multiple of a block, as many as queries, or fewer; groups of any size. What
- * says by the cost how many parts there are has some where keys are many. */
-static fa_case make(const fa_problem *class, bool by_cost, uint64_t seed)
+ * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. */
+static fa_case make(const fa_problem *class, bool by_cost, bool even, uint64_t seed)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 5, 7, 8, 12, 16 }, batches[] = { 1, 1, 1, 2, 3 };
     fa_case c;
@@ -115,7 +120,8 @@ static fa_case make(const fa_problem *class, bool by_cost, uint64_t seed)
     p->hq = p->hkv * group;
     p->sq = fa_random_within(&r, 1, fa_random_below(&r, 3) ? ROWS_MOST / 2 / group / p->b / p->hkv : ROWS_MOST / group);
     p->sq = p->sq ? p->sq : 1;
-    p->sq = by_cost && p->sq * group > 32 ? fa_random_within(&r, 1, 32 / group) : p->sq;
+    p->sq = even ? ROWS_MOST / 2 / group + 1 : p->sq;
+    p->sq = by_cost && !even && p->sq * group > 32 ? fa_random_within(&r, 1, 32 / group) : p->sq;
     p->sk = by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
@@ -167,7 +173,8 @@ ParameterizedTest(int *number, split_parts, cases, .timeout = 900)
     cr_assert_eq(fa_problem_parse(&class, row->problem), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_gen_config_parse(g, &config, row->config), FA_OK, "%s", fa_last_error());
     for (int at = 0; at < CASES; at++) {
-        fa_case c = make(&class, fa_config_get(&config, "parts", 0) == 0, (uint64_t)(*number * 1000 + at));
+        int32_t parts = (int32_t)fa_config_get(&config, "parts", 0);
+        fa_case c = make(&class, parts <= 1, parts == 1 && at % 4 == 1, (uint64_t)(*number * 1000 + at));
         run_case(ctx, &config, &c, at);
     }
     fa_gen_close(g);

@@ -170,8 +170,9 @@ function decode.workspace(p, c, a, l)
 end
 
 -- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part. From random shapes on
--- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price.
-local REREAD = 0.42
+-- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price. Rows that are no
+-- whole lines are read in pieces, each tile anew: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
+local REREAD, REREAD_PIECES = 0.42, 0.8
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
@@ -187,7 +188,8 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
   local parts = iterations > share and iterations // share + 1 or 1
-  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * REREAD)
+  local reread = (p.d % 64 > 0 or p.dv % 64 > 0) and not p.has_lengths and REREAD_PIECES or REREAD
+  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * reread)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))

@@ -21,6 +21,11 @@ local function hbm_speed(p)
   return 1 - 0.28 * 256 / math.max((p.d + p.dv) * p.bytes, 2 * 176)
 end
 
+-- Rows that begin between two sectors of 32 bytes take one sector more, and their tiles have an odd number of 16-byte chunks: beside wgmma
+-- these kernels then took 1.1 to 1.5 times their price, the shorter the more: waiting for a block of keys, and less of either rate.
+local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
+local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
+
 return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
@@ -171,6 +176,8 @@ return masked {
     if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
     -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
     latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
+    local split_rows = a.has_wgmma and not in_sectors(p)
+    if split_rows then latency = latency + SPLIT_WAIT end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then
@@ -183,13 +190,14 @@ return masked {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
         + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
       tile_latency = beside and 2650 or 5200,
       hbm_speed = beside and hbm_speed(p) or 1,
-      efficiency = beside and 0.77 or 0.83,
+      l2_speed = split_rows and SPLIT_L2 or 1,
+      efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1),
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

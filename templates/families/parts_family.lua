@@ -12,6 +12,11 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 -- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
+-- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
+-- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
+local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
+local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
+local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -29,32 +34,66 @@ local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
 -- Constraints that these lack, or have in another form.
 local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, cluster = true, o_path = true, q_bufs = true }
 
--- The number of parts of each tile, as parts_of() of split_parts.cu finds it. blocks: of the keys that the longest tile sees. Batch
--- invariance: tiles and thread blocks are those of a sequence.
-local function parts_of(c, l, tiles, blocks, thread_blocks)
+-- The number of parts of each tile, as parts_of() of split_parts.cu finds it, by the tunable's value; and the clocks that they take, where
+-- the cost decides. blocks: of the keys that the longest tile sees. Batch invariance: tiles and thread blocks are those of a sequence.
+local function parts_of(parts, l, tiles, blocks, thread_blocks)
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
-  if l.walks then most = c.parts > 0 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
-  if c.parts > 0 then return math.max(math.min(c.parts, most), 1) end
+  if l.walks then most = parts > 1 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
+  if parts > 1 then return math.max(math.min(parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
   for rounds = 1, l.rounds do
     local n = math.min(rounds * thread_blocks // tiles, most)
     if n >= 2 and n ~= each then
       local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
-        + l.merge_clocks + n * l.part_clocks
+        + l.merge_clocks + n * l.part_clocks + tiles * n * l.sum_clocks
       if clocks < least then each, least = n, clocks end
     end
   end
-  return each
+  return each, least
 end
 
 -- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
 -- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, features)
   local tunables, constraints = {}, {}
+
+  local function part_tiles(p, c, columns, more)
+    local rows = p.has_batch_invariant and INVARIANT_ROWS_SM or p.has_lengths and LENGTHS_ROWS_SM or more and more_rows_sm(columns) or ROWS_SM
+    return rows // (c.br * c.ctas)
+  end
+  -- Whether rows want to be cut evenly, or more rounds than two fill the chip better, of one of the numbers of heads that the shape stands for (gen/bucket.c), and spare
+  -- more than adding up takes. Tiles of so many rows have one answer, however many keys a block has.
+  local function rounds_pay(p, c, a)
+    if p.has_lengths or p.has_batch_invariant or p.sq < 1 then return false end
+    local keys, heads, chip, columns = p.sk, p.b * p.hkv, a.sm_count * c.ctas, round_up(p.dv, 8)
+    local rows, most = p.sq * (p.hq // p.hkv), math.min(MORE_ROUNDS, part_tiles(p, c, columns, true))
+    local each = (rows + c.br - 1) // c.br
+    -- Tiles that all walk at once, of which the last would have a warpgroup without rows: cut evenly, all come to a key at once.
+    if c.box and each > 1 and heads * each <= chip and each * c.br - rows >= 64 then return true end
+    if heads * each * 2 > chip * most then return false end
+    if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+    for _, n in ipairs(heads > 16 and { heads, heads * 7 // 8, heads * 9 // 8 } or { heads }) do
+      local tiles = n * each
+      local function rounds(parts) return (tiles * parts + chip - 1) // chip / parts end -- of whole tiles
+      local least = math.min(rounds(1), rounds(math.max(chip // tiles, 1)), rounds(math.max(2 * chip // tiles, 1)))
+      if least * chip * FULL > tiles then
+        local clocks_each = c.br * keys * (p.d + p.dv) * 3 // flop(p, a)
+        for k = 3, most do
+          local parts = k * chip // tiles
+          local spared = parts > 1 and parts * PART_KEYS <= keys and least - rounds(parts) or 0
+          if spared > least * SPARED and spared * clocks_each > MERGE_CLOCKS + tiles * parts * c.br * columns * 4 // SUM_BYTES_CLK then
+            return true
+          end
+        end
+      end
+    end
+    return false
+  end
+
   whole = whole.bare or whole
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
-  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, 2, 3, 4, 8, 16 },
-    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; " ..
+  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16 },
+    "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; in_rounds = in up to eight; " ..
     "N = so many, as far as there are keys" }
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
@@ -74,10 +113,15 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     end
     return true
   end, upto = whole.tunables[#whole.tunables][1] }
-  constraints[#constraints + 1] = { "by_cost", function(p, c)
-    if c.parts == 0 then return true end
-    return false, "a number of parts is for one shape, and a config is for many"
+  constraints[#constraints + 1] = { "by_cost", function(p, c, a)
+    if c.parts > 1 then return false, "a number of parts is for one shape, and a config is for many" end
+    if c.parts == 0 or rounds_pay(p, c, a) then return true end
+    return false, "more rounds than two fill the chip no better"
   end, upto = "parts", search = true }
+  constraints[#constraints + 1] = { "in_rounds", function(p, c)
+    if c.parts ~= 1 or not (p.has_lengths or p.has_batch_invariant) then return true end
+    return false, "parts in many rounds are of dense batches, whose number of tiles is known before"
+  end, upto = "parts" }
   -- Some blocks walk all parts of a tile, and others take single parts in the meantime. Which tiles these are says the batch.
   constraints[#constraints + 1] = { "invariant", function(p, c)
     if not p.has_batch_invariant then return true end
@@ -98,21 +142,22 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
   local function layout(p, c, a)
     local l = whole.layout(p, c, a)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
-    l.split, l.parts, l.pack, l.columns, l.rounds = true, true, 1, columns, ROUNDS
+    l.split, l.parts, l.pack, l.columns = true, true, 1, columns
     l.pdl = a.cc >= 90 and l.tma or false
-    l.part_tiles = (p.has_lengths and LENGTHS_ROWS_SM or ROWS_SM) // (c.br * c.ctas)
-    if p.has_batch_invariant then
-      l.walks, l.rounds, l.nominal = true, 1, NOMINAL
-      l.part_tiles = INVARIANT_ROWS_SM // (c.br * c.ctas)
-    end
+    l.more_rounds = c.parts == c.named.parts.in_rounds
+    l.even_rows = l.more_rounds and l.tma or false
+    l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
+    if p.has_batch_invariant then l.walks, l.nominal = true, NOMINAL end
     l.merges = c.combine == c.named.combine.second_kernel
     l.counts = not l.merges
     l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
-    local pairs = c.br * c.bc * (p.d + p.dv)
-    l.block_clocks = math.max(1, pairs * 3 // flop(p, a))  -- two FLOP for each, and half as much again
+    -- Clocks of an SM for a block of keys, two FLOP for each pair and column, and half as much again; of a tile; of adding up: a kernel
+    -- more, or a warp's own rows, whose loads wait for each other.
+    l.block_clocks = math.max(1, c.br * c.bc * (p.d + p.dv) * 3 // flop(p, a))
     l.tile_clocks = tile_clocks(p, c) * c.ctas
-    -- A kernel more; or a warp's own rows, whose loads wait for each other.
-    l.merge_clocks, l.part_clocks = l.merges and 6000 or 90 * columns, l.merges and 100 or 28 * columns
+    l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
+    l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
+    l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
     return l
   end
 
@@ -133,16 +178,31 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     start = function(p, a)
       local list, group = {}, p.hq // p.hkv
       local rows = p.sq * group
-      local function add(at, with)
+      -- The values of a config of whole tiles, but for those of `with`.
+      local function together(at, with)
         local to = {}
-        for _, k in ipairs(sorted(at)) do to[k] = at[k] end
-        for _, k in ipairs(sorted(with)) do to[k] = with[k] end
-        to.parts, to.combine = 0, "second_kernel"
+        for _, t in ipairs(whole.tunables) do
+          local k = t[1]
+          local value = with[k]
+          if value == nil then value = at[k] end
+          to[k] = value
+        end
+        return to
+      end
+      local pays = {}
+      local function parts(c)
+        local tile = c.br + c.ctas
+        if pays[tile] == nil then pays[tile] = rounds_pay(p, c, a) and 1 or 0 end
+        return pays[tile]
+      end
+      local function add(at, with)
+        local to = together(at, with)
+        to.parts, to.combine = parts(to), "second_kernel"
         list[#list + 1] = to
         -- Where lengths decide whether anything is cut, the second kernel may have nothing to do.
         if p.has_lengths and not p.has_batch_invariant then
-          local last = {}
-          for _, k in ipairs(sorted(to)) do last[k] = to[k] end
+          local last = together(to, to)
+          last.parts = to.parts
           last.combine = "last_warp"
           list[#list + 1] = last
         end
@@ -152,11 +212,9 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
       local function add_wide(at, with)
         if p.dv <= WIDE_COLUMNS or p.has_lengths then return end
         local function add_wider(bc, stages_v, combine)
-          local to = {}
-          for _, from in ipairs({ at, with }) do
-            for _, k in ipairs(sorted(from)) do to[k] = from[k] end
-          end
-          to.bc, to.stages_k, to.stages_v, to.grid, to.parts, to.combine = bc, 2, stages_v, "persistent", 0, combine
+          local to = together(at, with)
+          to.bc, to.stages_k, to.stages_v, to.grid, to.combine = bc, 2, stages_v, "persistent", combine
+          to.parts = parts(to)
           if combine == "second_kernel" or not p.has_batch_invariant then list[#list + 1] = to end
         end
         local spills = edges.cuts_left(p) and p.dv > 240 -- eight bytes of 256 columns
@@ -214,8 +272,9 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
           split.rows_sm * l.columns, split.rows_sm * 2 - PLACES_SM * 4, PLACES_SM * 4)
       end
+      local rows_sm = l.more_rounds and more_rows_sm(l.columns) or ROWS_SM
       return (l.counts and "counters, " or "") .. ("part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
-        ROWS_SM * l.columns, ROWS_SM * 2, decode.rows_sm * 4)
+        rows_sm * l.columns, rows_sm * 2, decode.rows_sm * 4)
     end,
 
     params = function(p, c, a, l)
@@ -235,7 +294,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
       local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas)
-      local parts = parts_of(c, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
+      local parts = parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
       if l.walks and parts > 1 then
         -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
         local room = thread_blocks * (l.part_tiles - 1) // parts
@@ -244,7 +303,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
           parts = 1
         end
       end
-      first.cuts = parts
+      first.cuts, first.even = parts, l.even_rows and 1 or 0
       if parts > 1 then first.tile_latency = first.tile_latency + 5280 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.most? l.pack?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.pack?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type, z_of = pr.has_sink and ", float z" or "", pr.has_sink and ", z" or ""
@@ -6,6 +6,7 @@
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
 //| local unit = c.rescale == 3 and "1.f" or "scale_log2"
+//| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
@@ -19,7 +20,7 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 //| end
 //| if l.pack == 1 then
   const Row at = row_of(p, where, row);
-  if (p.lse != nullptr && t == 0 && row < row_count(p, sequence))
+  if (p.lse != nullptr && t == 0 && row < $(end_of_rows))
     p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state", "l", "z", scale, log2_scale));
 //| else
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
@@ -81,7 +82,13 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
                                            int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+//|   if l.even_rows then
+  u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
+  if (row >= $(end_of_rows)) again &= ~5u;
+  if (row + 8 >= $(end_of_rows)) again &= ~10u;
+//|   else
   const u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
+//|   end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
@@ -98,7 +105,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   end
     store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
 //|   if l.pack == 1 then
-    const bool real = i < row_count(p, sequence);
+    const bool real = i < $(end_of_rows);
     const Row at = row_of(p, where, i);
     output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
 //|   else

@@ -1,4 +1,4 @@
-//| needs "l.merge_threads l.pdl l.walks?"
+//| needs "l.even_rows? l.merge_threads l.pdl l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
@@ -40,6 +40,10 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
   const int parts = __ldcg((const int *)p.tiles_open);
   if (parts == 1) return;  // O is there
   const int rows = p.sq * p.group, tiles = (rows + BR - 1) / BR, all = p.b * p.hkv * rows * (COLS / 4);
+//|   local high = l.even_rows and "high" or "BR"
+//|   if l.even_rows then
+  const int high = rows_of_tile(rows, tiles);
+//|   end
 #pragma unroll 1
   for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
     const int at = i / (COLS / 4) / rows, row = i / (COLS / 4) - at * rows;
@@ -47,8 +51,8 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
     where.batch = at / p.hkv;
     where.kv_head = at - (int)where.batch * p.hkv;
     where.head = where.kv_head * p.group;
-    where.row = row / BR * BR;
-    where.number = at * tiles + row / BR;
+    where.row = row / $(high) * $(high);
+    where.number = at * tiles + row / $(high);
     where.part = 0;
     where.parts = parts;
     add_parts(p, sequence_of(p, where.batch), where, row - where.row, i % (COLS / 4));

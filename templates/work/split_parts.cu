@@ -1,15 +1,18 @@
-//| needs "l.block_clocks l.merge_clocks l.merges l.part_clocks l.nominal? l.rounds l.tile_clocks l.tma? l.walks? c.parts"
+//| needs "l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- into how many parts the keys of every tile are cut ----
 
-//| if c.parts > 0 then
+//| if c.parts > 1 then
 constexpr int PARTS = $(c.parts);  // of each tile, as far as there are keys and room
 //| else
 // Clocks of an SM: of a block of keys, of what a part begins and ends with, of adding up, and of each part more in a sum.
 constexpr int BLOCK_CLOCKS = $(l.block_clocks), TILE_CLOCKS = $(l.tile_clocks);
 constexpr int MERGE_CLOCKS = $(l.merge_clocks), PART_CLOCKS = $(l.part_clocks);
 constexpr int ROUNDS = $(l.rounds);  // of parts for every thread block at most, where tiles are cut
+//|   if l.more_rounds then
+constexpr int SUM_CLOCKS = $(l.sum_clocks);  // of each part of a tile, which the second step reads
+//|   end
 //| end
 
 //| if l.walks then
@@ -38,13 +41,13 @@ struct Parts {
 //|   pr.most_keys()
 
 //| end
-//| if c.parts == 0 then
-// What takes the fewest clocks: as many parts as fill one round over the thread blocks, or two, or one for each tile.
+//| if c.parts <= 1 then
+// What takes the fewest clocks: as many parts as fill one round over the thread blocks, or $(l.more_rounds and "more" or "two"), or one for each tile.
 //| end
 //| if l.walks then
-// A part of the longest tile has two blocks of keys at least$(c.parts == 0 and ", and it takes twice what it begins and ends with" or "").
+// A part of the longest tile has two blocks of keys at least$(c.parts <= 1 and ", and it takes twice what it begins and ends with" or "").
 __device__ __forceinline__ int parts_of(int tiles, int blocks) {
-//|   if c.parts == 0 then
+//|   if c.parts <= 1 then
   constexpr int thread_blocks = NOMINAL;
   const int most = (int)min((long long)blocks * BLOCK_CLOCKS / (2 * TILE_CLOCKS), blocks / 2ll);
 //|   else
@@ -56,7 +59,7 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
 //| local function found(n) return l.walks and n or ("{tiles, %s}"):format(n) end
-//| if c.parts > 0 then
+//| if c.parts > 1 then
   return $(found("max(min(PARTS, most), 1)"));
 //| else
   int each = 1;
@@ -66,7 +69,7 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
     const int n = min(rounds * thread_blocks / max(tiles, 1), most);
     if (n < 2 || n == each) continue;
     const long long clocks = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) *
-                                 ((long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS;
+                                 ((long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS$(l.more_rounds and " + (long long)tiles * n * SUM_CLOCKS" or "");
     if (clocks < least) each = n, least = clocks;
   }
   return $(found("each"));

@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.pack? l.parts? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -27,6 +27,12 @@ struct Tile {
 //|   include "work/varlen_order.cu"
 
 //| else
+//|   if l.even_rows then
+// The rows of a head are cut evenly: where the last tile had few, its warpgroups would come to the same keys before the others, and these then
+// come from memory once more.
+__device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
+__device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
+//|   end
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int heads = $(wk.heads(packed));
   const int total = heads * p.b;                           // heads of all batches
@@ -40,15 +46,20 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
   Tile w;
+//| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| if not pr.right then
-  w.row = tile * BR;
+  w.row = tile * $(high);
 //| else
-  w.row = (p.tiles - 1 - tile) * BR;
+  w.row = (p.tiles - 1 - tile) * $(high);
 //| end
   w.batch = at / heads;
 //| wk.take_head(packed, "at % heads")
 //| if l.split and not l.walks then
+//|   if l.even_rows then
+  w.number = at * p.tiles + $(pr.right and "p.tiles - 1 - tile" or "tile");
+//|   else
   w.number = at * p.tiles + w.row / BR;
+//|   end
 //| end
   return w;
 }
