@@ -23,6 +23,12 @@ __device__ __forceinline__ u32 mul_f16x2(u32 a, u32 b) {
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
+// x & mask | base in one instruction, which holds one constant: the other stays in a register.
+__device__ __forceinline__ u32 pick(u32 x, u32 mask, u32 base) {
+  u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(x), "r"(mask), "r"(base));
+  return r;
+}
 //| if p.k_scale == 2 or p.v_scale == 2 then
 __device__ __forceinline__ float2 load_shared_f32x2(u32 from) {
   float2 x;
@@ -39,8 +45,8 @@ __device__ __forceinline__ u32 pack_f16x2(float lo, float hi) {
 //| -- What four bytes of a format become: h[0] of bytes 0 and 1, h[1] of bytes 2 and 3. by: the bytes' order in `word`.
 //| local function bytes(f, by)
 //|   if f.name == "e4m3" and f.unpack_cc >= 89 then
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(h[0]) : "h"((u16)word));
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(h[1]) : "h"((u16)(word >> 16)));
+  asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.rn.f16x2.e4m3x2 %0, lo; cvt.rn.f16x2.e4m3x2 %1, hi; }"
+      : "=r"(h[0]), "=r"(h[1]) : "r"(word));
 //|   elseif f.name == "e4m3" then
   // The sign, then exponent and fraction a bit lower: the number times 2^-8. 7f is NaN: its exponent becomes the largest.
 #pragma unroll
@@ -70,8 +76,8 @@ __device__ __forceinline__ u32 pack_f16x2(float lo, float hi) {
 __device__ __forceinline__ void unpack_columns_$(f.name)(u32 (&h)[$(n)], u32 word) {
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    h[2 * i] = add_f16x2((word >> 8 * i & 0x000f000f) | 0x64006400, $(("0x%04x%04x"):format(0xe400 + f.zero, 0xe400 + f.zero)));
-    h[2 * i + 1] = fma_f16x2((word >> 8 * i & 0x00f000f0) | 0x64006400, 0x2c002c00, $(("0x%04x%04x"):format(0xd400 + 16 * f.zero, 0xd400 + 16 * f.zero)));
+    h[2 * i] = add_f16x2(pick(word >> 8 * i, 0x000f000f, 0x64006400), $(("0x%04x%04x"):format(0xe400 + f.zero, 0xe400 + f.zero)));
+    h[2 * i + 1] = fma_f16x2(pick(word >> 8 * i, 0x00f000f0, 0x64006400), 0x2c002c00, $(("0x%04x%04x"):format(0xd400 + 16 * f.zero, 0xd400 + 16 * f.zero)));
   }
 }
 __device__ __forceinline__ void unpack_rows_$(f.name)(u32 (&h)[$(n)], u32 word) { unpack_columns_$(f.name)(h, word); }

@@ -1,4 +1,4 @@
-//| needs "l.low"
+//| needs "l.low l.shifts_k l.shifts_v"
 //| local K, V = l.low.k, l.low.v
 //| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
 // ---- rows of K and V of few bits, in global memory ----
@@ -12,6 +12,21 @@ struct $(name)_element {  // $(f.name): a block of $(f.block)
 };
 //|   end
 constexpr int $(name:upper())_BYTES = $(width) / $(f.block) * (int)sizeof($(name)_element);  // of a row
+//| end
+//| for _, x in ipairs { { "k", l.shifts_k }, { "v", l.shifts_v } } do
+//|   if x[2] then
+//|     local x = x[1]
+// Where all rows of a head lie alike in chunks of 16 bytes, they are copied by these: how many bytes of a row's first chunk are in front of
+// it. A token's first row begins at a chunk then, and its last one ends with one, so that all bytes of these chunks are the tensor's own.
+__device__ __forceinline__ bool $(x)_is_chunked(const Params &p) {
+  constexpr long long SIZE = sizeof($(x)_element);
+  const u64 last = (p.hkv - 1) * p.$(x)_sh * SIZE + $(x:upper())_BYTES;
+  return p.$(x)_sh >= 0 && ((u64)p.$(x) | (u64)((p.$(x)_sb | p.$(x)_ss) * SIZE) | last) % 16 == 0;
+}
+__device__ __forceinline__ int $(x)_shift_of(const Params &p, int kv_head) {
+  return $(x)_is_chunked(p) ? (int)(kv_head * p.$(x)_sh * (long long)sizeof($(x)_element)) & 15 : 0;
+}
+//|   end
 //| end
 
 __device__ __forceinline__ float widened_f16(u32 bits) {
