@@ -20,7 +20,7 @@ struct WarpRows {
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
 //| if l.low then
     load_q(q, factor, p, sequence, tile, row, at);
-    v_factor = $(f32(2.0 ^ l.low.v.power))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
 //| else
     load_q(q, p, sequence, tile, row, at);
 //| end

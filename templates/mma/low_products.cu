@@ -43,7 +43,9 @@ __device__ __forceinline__ int $(name)(int byte, int code) {
   return byte;
 //|   else
   const int block = byte / $(f.block_bytes), at = byte % $(f.block_bytes) - $(f.codes_at);
-//|     if f.halves then
+//|     if f.scales > 1 then
+  return at < 0 ? -1 : block * $(f.block) + at / $(f.shared // 2) * $(f.shared) + at % $(f.shared // 2) + code * $(f.shared // 2);
+//|     elseif f.halves then
   return at < 0 ? -1 : block * $(f.block) + at + code * $(f.block // 2);
 //|     else
   return at < 0 ? -1 : block * $(f.block) + at;
@@ -60,17 +62,24 @@ struct QFragments {
   u32 full[MB][K_STEPS][4];
 };
 
-//| local kd, vd = K.has_scale and p.d // K.block, V.has_scale and p.dv // V.block  -- blocks of a row
+//| local kd, vd = place.scales(K, p.d), place.scales(V, p.dv)  -- scales of a row
 //| -- Which of the registers `name`[0 .. n - 1] has the scale of a word at byte `first` + `step` * `lane` of a row, lane < lanes: a word that
 //| -- has a block's scale and something of the block before is that one's, or only its scale is in question, which nothing is multiplied by.
-//| local function of_block(f, n, name, first, step, lanes, lane)
-//|   local function block(byte) return math.min(byte // f.block_bytes, n - 1) end
-//|   local text, last = ("%s[%d]"):format(name, block(first)), block(first)
+//| -- named: another text than the register's, by its number.
+//| local function of_block(f, n, name, first, step, lanes, lane, named)
+//|   local function block(byte) return math.min(place.scale_of(f, byte), n - 1) end
+//|   named = named or function(b) return ("%s[%d]"):format(name, b) end
+//|   local text, last = named(block(first)), block(first)
 //|   for i = 1, lanes - 1 do
 //|     local b = block(first + step * i)
-//|     if b > last then text, last = ("(%s >= %d ? %s[%d] : %s)"):format(lane, i, name, b, text), b end
+//|     if b > last then text, last = ("(%s >= %d ? %s : %s)"):format(lane, i, named(b), text), b end
 //|   end
 //|   return text
+//| end
+//| -- How far the highest bits of the block's codes are moved for a word there: what it has less than `less`.
+//| local function moved(f, n, first, step, lanes, lane, less)
+//|   local function by(b) return tostring(first - place.block_at(f, b) - f.codes_at + less) end
+//|   return ("%d * %s + %s"):format(step, lane, of_block(f, n, "", first, step, lanes, lane, by))
 //| end
 //| if kd or vd then
 // fp16 out of a row in shared memory: of one row twice, of two rows.
@@ -79,10 +88,70 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
   return x;
 }
+//|   if K.has_scale and K.block_bytes % 4 == 0 or V.has_scale and V.block_bytes % 4 == 0 then
+__device__ __forceinline__ u32 load_shared_u32(u32 from) {
+  u32 x;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+  return x;
+}
+//|   end
+//|   if K.scale_is_e4m3 or V.scale_is_e4m3 then unpack_scales(a.cc) end
+//| end
+//| -- What is beside the codes of a row's blocks: a struct, and what loads it. A scale, and a number that is added, become two fp16: that of
+//| -- one row twice, or those of two rows.
+//| local function beside(f, n, N, X)
+// What is beside the codes of $(X)'s blocks, for a word of a lane.
+struct $(X)Blocks {
+  u32 scale[$(N)];
+//|   if f.least_at > 0 then
+  u32 least[$(N)];
+//|   end
+//|   if f.high_at > 0 then
+  u32 high[$(N)];
+//|   end
+};
+//| end
+//| -- `to`.scale and others of row `row` of tile `tile`: each number in the lower half of its register.
+//| local function load_row(f, N, chunks, to, tile, row)
+//|   local function address(byte) return ("%s + tile_offset<%s>(%s, (%s) / 16) + (%s) %% 16"):format(tile, chunks, row, byte, byte) end
+//|   if f.scale_is_e4m3 then
+#pragma unroll
+  for (int b = 0; b < $(N); b += 4) {
+    const int byte = b / 4 * $(f.block_bytes) + $(f.scale_at);
+    u32 two[2];
+    scales_of_e4m3(two, load_shared_u32($(address("byte"))));
+#pragma unroll
+    for (int i = 0; i < 4; i++) $(to).scale[b + i] = two[i / 2] >> i % 2 * 16 & 0xffff;
+  }
+//|   else
+#pragma unroll
+  for (int b = 0; b < $(N); b++) {
+    const int byte = b * $(f.block_bytes) + $(f.scale_at);
+//|     if f.least_at == f.scale_at + 2 and f.block_bytes % 4 == 0 then
+    const u32 both = load_shared_u32($(address("byte")));
+    $(to).scale[b] = both & 0xffff;
+    $(to).least[b] = both >> 16;
+//|     else
+    $(to).scale[b] = load_shared_u16($(address("byte")));
+//|     end
+//|     if f.high_at > 0 then
+    const int bits = b * $(f.block_bytes) + $(f.high_at);
+//|       if f.block_bytes % 4 == 0 then
+    $(to).high[b] = load_shared_u32($(address("bits")));
+//|       else
+    $(to).high[b] = load_shared_u16($(address("bits"))) | load_shared_u16($(address("bits + 2"))) << 16;
+//|       end
+//|     end
+  }
+//|   end
 //| end
 //| -- s[m][n] of 8 keys, out of a word of their chunk number `chunk`.
 //| local function dot(word, chunk, n, half)
+//|   if K.high_at > 0 then
+      unpack_rows_$(K.name)(h, $(word), high_bits(scale[$(half)], $(chunk), at.t));
+//|   else
       unpack_rows_$(K.name)(h, $(word));
+//|   end
 //|   if kd then
       times_scale(h, scale[$(half)], $(chunk), at.t);
 //|   end
@@ -93,22 +162,46 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
 //| end
 //| if kd then
 constexpr int K_SCALES_OF_ROW = $(kd);
+//|   beside(K, kd, "K_SCALES_OF_ROW", "K")
 // Scales of the blocks of a key's row, each twice.
-__device__ __forceinline__ void load_scales(u32 (&scale)[K_SCALES_OF_ROW], u32 k_tile, int row) {
+__device__ __forceinline__ void load_scales(KBlocks &to, u32 k_tile, int row) {
+//|   load_row(K, "K_SCALES_OF_ROW", "CHUNKS", "to", "k_tile", "row")
 #pragma unroll
   for (int b = 0; b < K_SCALES_OF_ROW; b++) {
-    const int byte = b * $(K.block_bytes) + $(K.scale_at);
-    scale[b] = load_shared_u16(k_tile + tile_offset<CHUNKS>(row, byte / 16) + byte % 16) * 0x10001;
+    to.scale[b] *= 0x10001;
+//|   if K.least_at > 0 then
+    to.least[b] *= 0x10001;
+//|   end
   }
 }
+//|   if K.high_at > 0 then
+// The highest bits of a lane's word of a chunk: bits i and 16 + i of byte i.
+__device__ __forceinline__ u32 high_bits(const KBlocks &of, int chunk, int t) {
+  u32 bits = 0;
+  int by = 0;
+//|     for chunk = 0, l.chunks - 1 do
+  if (chunk == $(chunk)) bits = $(of_block(K, kd, "of.high", chunk * 16, 4, 4, "t")), by = $(moved(K, kd, chunk * 16, 4, 4, "t", 8));
+//|     end
+  return __funnelshift_r(bits << 8, bits >> 24, by);  // words begin up to 8 bytes before the codes
+}
+//|   end
 // The numbers of a lane's word of a chunk, times the scale of their block.
-__device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const u32 (&scale)[K_SCALES_OF_ROW], int chunk, int t) {
+__device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const KBlocks &scale, int chunk, int t) {
   u32 by = 0;
 //|   for chunk = 0, l.chunks - 1 do
-  if (chunk == $(chunk)) by = $(of_block(K, kd, "scale", chunk * 16, 4, 4, "t"));
+  if (chunk == $(chunk)) by = $(of_block(K, kd, "scale.scale", chunk * 16, 4, 4, "t"));
 //|   end
+//|   if K.least_at > 0 then
+  u32 least = 0;
+//|     for chunk = 0, l.chunks - 1 do
+  if (chunk == $(chunk)) least = $(of_block(K, kd, "scale.least", chunk * 16, 4, 4, "t"));
+//|     end
+#pragma unroll
+  for (int i = 0; i < K_WORD; i++) h[i] = fma_f16x2(h[i], by, least);
+//|   else
 #pragma unroll
   for (int i = 0; i < K_WORD; i++) h[i] = mul_f16x2(h[i], by);
+//|   end
 }
 //| end
 // S = Q K^T for the warp's rows and the BC keys of one tile.
@@ -120,7 +213,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //| if kd then
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
-    u32 scale[2][K_SCALES_OF_ROW];
+    KBlocks scale[2];
     load_scales(scale[0], k_tile, n * 8 + at.g);
     load_scales(scale[1], k_tile, n * 8 + 8 + at.g);
 #pragma unroll
@@ -171,8 +264,13 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
 
 //| -- Columns of 16 keys out of two words: of keys 2t, 2t + 1, and of keys 8 further.
 //| local function add(first, second, chunk)
+//|   if V.high_at > 0 then
+      unpack_columns_$(V.name)(lo, $(first), high_bits_of_two(scale[0], $(chunk), at.g));
+      unpack_columns_$(V.name)(hi, $(second), high_bits_of_two(scale[1], $(chunk), at.g));
+//|   else
       unpack_columns_$(V.name)(lo, $(first));
       unpack_columns_$(V.name)(hi, $(second));
+//|   end
 //|   if vd then
       times_scales(lo, scale[0], $(chunk), at.g);
       times_scales(hi, scale[1], $(chunk), at.g);
@@ -184,23 +282,68 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
 //| end
 //| if vd then
 constexpr int V_SCALES_OF_ROW = $(vd);
+//|   beside(V, vd, "V_SCALES_OF_ROW", "V")
+//|   if V.high_at > 0 then
+struct VBlocksOfTwo {  // of two rows: their scales side by side
+  VBlocks of;
+  u32 high[V_SCALES_OF_ROW];  // of the second row
+};
+//|   else
+struct VBlocksOfTwo {
+  VBlocks of;
+};
+//|   end
+__device__ __forceinline__ void load_blocks_of_v(VBlocks &to, u32 v_tile, int row) {
+//|   load_row(V, "V_SCALES_OF_ROW", "CHUNKS_V", "to", "v_tile", "row")
+}
 // Scales of the blocks of two keys' rows, from `row` on.
-__device__ __forceinline__ void load_scales_of_two(u32 (&scale)[V_SCALES_OF_ROW], u32 v_tile, int row) {
+__device__ __forceinline__ void load_scales_of_two(VBlocksOfTwo &to, u32 v_tile, int row) {
+  VBlocks next;
+  load_blocks_of_v(to.of, v_tile, row);
+  load_blocks_of_v(next, v_tile, row + 1);
 #pragma unroll
   for (int b = 0; b < V_SCALES_OF_ROW; b++) {
-    const int byte = b * $(V.block_bytes) + $(V.scale_at);
-    scale[b] = load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row, byte / 16) + byte % 16) |
-               load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row + 1, byte / 16) + byte % 16) << 16;
+    to.of.scale[b] |= next.scale[b] << 16;
+//|   if V.least_at > 0 then
+    to.of.least[b] |= next.least[b] << 16;
+//|   end
+//|   if V.high_at > 0 then
+    to.high[b] = next.high[b];
+//|   end
   }
 }
+//|   if V.high_at > 0 then
+// The highest bits of a lane's word of a chunk, 2 bytes of two keys: bits i and 16 + i of byte i.
+__device__ __forceinline__ u32 high_bits_of_two(const VBlocksOfTwo &blocks, int chunk, int g) {
+  u32 first = 0, second = 0;
+  int by = 0;
+//|     for chunk = 0, l.chunks_v - 1 do
+  if (chunk == $(chunk)) {
+    first = $(of_block(V, vd, "blocks.of.high", chunk * 16, 2, 8, "g"));
+    second = $(of_block(V, vd, "blocks.high", chunk * 16, 2, 8, "g"));
+    by = $(moved(V, vd, chunk * 16, 2, 8, "g", 0));
+  }
+//|     end
+  return (__funnelshift_r(first, 0u, by) & 0x00030003) | (__funnelshift_r(second, 0u, by) & 0x00030003) << 2;
+}
+//|   end
 // The numbers of a lane's word of a chunk, 2 bytes of two keys, times the scales of their blocks.
-__device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const u32 (&scale)[V_SCALES_OF_ROW], int chunk, int g) {
+__device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTwo &scale, int chunk, int g) {
   u32 by = 0;
 //|   for chunk = 0, l.chunks_v - 1 do
-  if (chunk == $(chunk)) by = $(of_block(V, vd, "scale", chunk * 16, 2, 8, "g"));
+  if (chunk == $(chunk)) by = $(of_block(V, vd, "scale.of.scale", chunk * 16, 2, 8, "g"));
 //|   end
+//|   if V.least_at > 0 then
+  u32 least = 0;
+//|     for chunk = 0, l.chunks_v - 1 do
+  if (chunk == $(chunk)) least = $(of_block(V, vd, "scale.of.least", chunk * 16, 2, 8, "g"));
+//|     end
+#pragma unroll
+  for (int i = 0; i < V_WORD; i++) h[i] = fma_f16x2(h[i], by, least);
+//|   else
 #pragma unroll
   for (int i = 0; i < V_WORD; i++) h[i] = mul_f16x2(h[i], by);
+//|   end
 }
 //| end
 // O += P V. Block chunk * V_WORD + r of O has register r of its words.
@@ -208,7 +351,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const u32 (&a)
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
 //| if vd then
-    u32 scale[2][V_SCALES_OF_ROW];
+    VBlocksOfTwo scale[2];
     load_scales_of_two(scale[0], v_tile, kk * 16 + at.t * 2);
     load_scales_of_two(scale[1], v_tile, kk * 16 + 8 + at.t * 2);
 //| end

@@ -43,9 +43,9 @@ __device__ __forceinline__ void narrow(u32 (&full)[K_STEPS][4], int half, float 
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        int warp_row, const Lane &at) {
 //| if p.k_scale == 1 then
-  const float scale = $(f32(2.0 ^ K.power)) * k_scale_of(p, sequence, tile.kv_head);
+  const float scale = $(f32(2.0 ^ K.owed)) * k_scale_of(p, sequence, tile.kv_head);
 //| else
-  const float scale = $(f32(2.0 ^ K.power));
+  const float scale = $(f32(2.0 ^ K.owed));
 //| end
   const int t = opaque(at.t);
 #pragma unroll
