@@ -8,6 +8,8 @@
 #define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define MMA(keys, rest) "decode_mma:br=16,bk=16,key_warps=" #keys ",ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1," rest
 
+#define TILES "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1"
+
 /* clang-format off */
 static const fa_ragged_how
     foreign = { .seed = 5, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 8, .spare = 2, .wide = 1,
@@ -30,6 +32,10 @@ const scene low_scenes[] = {
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "shares", "bf16,d=128,mask=none,b=2,hq=2,hkv=1,kv=nvfp4", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
+    { "wide_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=4,b=3,hq=4,hkv=2,kv=s8,k_scale=2,v_scale=2", TILES, 40, 90, NONE,
+      WITH(&foreign) },
+    { "wide_packed", "fp16,d=64,mask=none,features=lengths,b=3,hq=2,hkv=1,kv=q5_1,v=nvfp4", TILES, 40, 90, NONE, WITH(&packed) },
+    { "wide_folded", "bf16,d=64,mask=none,b=2,hq=4,hkv=2,kv=e4m3,v=q5_0,k_scale=1", TILES, 40, 90, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -39,6 +45,7 @@ const scene low_scenes[] = {
 #define F "decode_fragments.cu"
 #define L "decode_loader.cu"
 #define U "unpack.cu"
+#define W "widen.cu"
 
 const mutation low_mutations[] = {
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
@@ -54,7 +61,7 @@ const mutation low_mutations[] = {
       "by = $(moved(V, vd, chunk * 16, 2, 8, \"g\", 1))", 0, "q5 q5_1" },
     { "both of two keys have the first one's highest bits", P, "(__funnelshift_r(second, 0u, by)", "(__funnelshift_r(first, 0u, by)", 0,
       "q5 q5_1" },
-    { "nothing is added to K", P, "h[i] = fma_f16x2(h[i], by, least);", "h[i] = mul_f16x2(h[i], by);", 0, "q5 q5_1 table" },
+    { "nothing is added to K", P, "h[i] = fma_f16x2(h[i], by, least);", "h[i] = mul_f16x2(h[i], by);", 0, "q5_1" },
     { "the lower bits of a block's highest ones stand for all", P, "| load_shared_u16($(address(\"bits + 2\"))) << 16", "", 0, "q5 q5_1" },
     { "scales of 16 elements are exchanged", P, "two[i / 2] >> i % 2 * 16", "two[i / 2] >> (i % 2 ^ 1) * 16", 0, "shares" },
     { "a share's upper halves are the next one's", P, "at % $(f.shared // 2) + code * $(f.shared // 2)",
@@ -90,5 +97,20 @@ const mutation low_mutations[] = {
     { "the lower numbers of a table stand for the upper ones", U, "codes >> 1 & 0x4444 | 0x3210", "0x3210", 0, "table" },
     { "signs of four-bit floats are lost", U, "(x << 12 & 0x80008000) | ", "", 0, "shares" },
     { "scales of e4m3 are half", U, "\"0x58005800\" or", "\"0x54005400\" or", 0, "shares" },
+    { "widened: tokens of a page are the next ones", W, "token = key % p.page_size", "token = (key + 1) % p.page_size", 0, "wide_pages" },
+    { "widened: pages are the first sequence's", W, "p.page_table[index * (long long)p.page_table_stride", "p.page_table[0", 0,
+      "wide_pages" },
+    { "widened: a head's rows go to another", W, "* p.hkv + head) *", "* p.hkv + p.hkv - 1 - head) *", 0, "wide_pages wide_folded" },
+    { "widened: tokens have the first one's scale", W, "token * p.%s_scale_ss + head * p.%s_scale_sh]",
+      "head * p.%s_scale_sh + 0 * p.%s_scale_ss]", 0, "wide_pages" },
+    { "widened: packed sequences lie where the first does", W, "? before + first :", "? first :", 0, "wide_packed" },
+    { "widened: packed sequences are read where the first lies", W, "token = before + key;", "token = key;", 0, "wide_packed" },
+    { "widened: upper halves lie with the lower", W, "piece // 2 + byte", "byte", 0, "wide_packed wide_folded" },
+    { "widened: nothing is added", W, "(own * %s + least)", "(own * %s)", 0, "wide_packed" },
+    { "widened: highest bits are those of the first word", W, "\", high >> 4 * w\"", "\", high\"", 0, "wide_packed wide_folded" },
+    { "widened: shares have the first one's scale", W, "(u32)block[$(f.scale_at) + in]", "(u32)block[$(f.scale_at)]", 0, "wide_packed" },
+    { "widened: sequences have the first one's scale", W, "p.%s_scale[index * p.%s_scale_sb + head", "p.%s_scale[0 * p.%s_scale_sb + head",
+      0, "wide_folded" },
+    { "widened: keys lie a block's share off", W, "first += part * KEYS;", "first += part * (KEYS + 1);", 0, "wide_folded" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

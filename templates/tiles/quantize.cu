@@ -1,4 +1,4 @@
-//| needs "l.vec"
+//| needs "l.k_format? l.v_format? l.vec"
 //| -- quantize: rows of fp32 that teams of lanes hold by pieces of VEC columns become codes of few bits (docs/lowbits.md). A row's pieces are
 //| -- lane, lane + LANES, ... of its team. quantizer(f) prints what a format needs.
 constexpr int CODE_WORDS = $(math.max(1, l.vec // 4));  // of a piece's codes, a byte each
