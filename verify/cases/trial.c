@@ -3,6 +3,7 @@
 #include "append.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "runtime/choose/select.h"
 #include "runtime/launch/widen.h"
 #include "tensors.h"
 #include "verify/operands/number.h"
@@ -18,8 +19,10 @@ struct fa_trial {
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
-    fa_reference how;                   /* made it */
-    bool widened;                       /* for kernels that make 16 bits of few ones first */
+    fa_reference how;  /* made it */
+    bool widened;      /* for kernels that make 16 bits of few ones first */
+    fa_expected other; /* for the other ones, where has_other: candidates of both kinds may take turns */
+    bool has_other;
     uint8_t *appended[FA_OPERANDS_MAX]; /* of an append, in the place of expected: its outputs' images */
     fa_scratch scratch;
     int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
@@ -170,6 +173,7 @@ void fa_trial_close(fa_trial *t)
         free(t->appended[i]);
     }
     fa_expected_close(&t->expected);
+    fa_expected_close(&t->other);
     free(t);
 }
 
@@ -324,9 +328,27 @@ static fa_status as_widened(fa_trial *t, bool widened)
 {
     if (t->widened == widened)
         return FA_OK;
-    fa_expected_close(&t->expected);
+    fa_expected before = t->expected;
+    bool known = t->has_other;
+    t->expected = known ? t->other : (fa_expected){ 0 };
+    t->other = before;
+    t->has_other = true;
     t->widened = widened;
-    return reference(t, t->how);
+    return known ? FA_OK : reference(t, t->how);
+}
+
+/* Whether the plan's kernels are such; NULL: those that a launch chooses. */
+static fa_status widens(const fa_trial *t, const fa_plan *plan, bool *out)
+{
+    fa_selection selection;
+    fa_source source = { 0 };
+    *out = plan && fa_widens(&plan->kernel->workspace);
+    if (plan || !t->in.c.problem.kv_dtype)
+        return FA_OK;
+    fa_status st = fa_select(t->in.ctx, &t->in.c.problem, &selection, &source);
+    *out = st == FA_OK && fa_widens(&source.workspace);
+    fa_source_free(&source);
+    return st;
 }
 
 fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
@@ -336,7 +358,10 @@ fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
     fa_status st = fa_context_enter(t->in.ctx, &in);
     if (st != FA_OK)
         return st;
-    st = as_widened(t, fa_widens(&plan->kernel->workspace));
+    bool widened;
+    st = widens(t, plan, &widened);
+    if (st == FA_OK)
+        st = as_widened(t, widened);
     if (st == FA_OK)
         st = launch_anew(t, plan);
     fa_context_leave(t->in.ctx, &in);
