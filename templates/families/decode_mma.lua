@@ -6,7 +6,7 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
-  formats = "e4m3 e5m2 s8 q8_0 q4_0",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
     { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },

@@ -30,7 +30,7 @@ struct WarpRows {
     at.shift(p, tile.kv_head);
 //|   end
     load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
-    v_factor = $(f32(2.0 ^ l.low.v.power))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
 //| else
     load_q(q, p, sequence, tile, row, at);
 //| end
@@ -172,7 +172,7 @@ struct WarpRows {
 //|   elseif l.low.v.halves then
 #pragma unroll
         for (int y = 0; y < 2; y++)
-          *(float2 *)(exchange + exchange_offset(r, column / 2 + y * $(l.low.v.block // 4))) =
+          *(float2 *)(exchange + exchange_offset(r, column / 2 + y * $(l.low.v.shared // 4))) =
               make_float2(o[0][2 * chunk][e + 2 * y] * of_o, o[0][2 * chunk + 1][e + 2 * y] * of_o);
 //|   else
 #pragma unroll

@@ -72,7 +72,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     const uint4 words = load_shared_x4(stage + (i * 32 + (int)threadIdx.x % 32) * 16);
     q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
   }
-  factor[0][0] = $(f32(2.0 ^ K.power))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
+  factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
 //|   if p.dtype == "bf16" then
   float up;
   narrow(q.full[0], &up);
@@ -84,9 +84,9 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        int warp_row, const Lane &at) {
 //| if p.k_scale == 1 then
-  const float scale = $(f32(2.0 ^ K.power)) * k_scale_of(p, sequence, tile.kv_head);
+  const float scale = $(f32(2.0 ^ K.owed)) * k_scale_of(p, sequence, tile.kv_head);
 //| else
-  const float scale = $(f32(2.0 ^ K.power));
+  const float scale = $(f32(2.0 ^ K.owed));
 //| end
   const int t = opaque(at.t);
 #pragma unroll

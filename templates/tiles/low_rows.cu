@@ -47,11 +47,37 @@ __device__ __forceinline__ float $(name)_number(const $(name)_element *row, int 
   return (float)(signed char)row[i];
 //|   else
   const unsigned char *const block = row[i / $(f.block)].bytes;
-  const float d = widened_f16((u32)block[0] | (u32)block[1] << 8);
-//|     if f.bits == 8 then
-  return d * (float)(signed char)block[$(f.codes_at) + i % $(f.block)];
+//|     local function half(at) return ("widened_f16((u32)block[%d] | (u32)block[%d] << 8)"):format(at, at + 1) end
+//|     if f.scale_is_e4m3 then
+  const int share = i % $(f.block) / $(f.shared);
+  const u32 scale = block[$(f.scale_at) + share];
+  const float d = (scale & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : widened_f16((scale & 0x80) << 8 | (scale & 0x7f) << 7) * 256.f;
 //|     else
-  return d * (float)((int)(block[$(f.codes_at) + i % $(f.block // 2)] >> (i % $(f.block) < $(f.block // 2) ? 0 : 4) & 15) - $(f.zero));
+  const float d = $(half(f.scale_at));
+//|     end
+//|     if f.bits == 8 then
+  const float number = (float)(signed char)block[$(f.codes_at) + i % $(f.block)];
+//|     else
+//|       local share = f.scales > 1 and (" + share * %d"):format(f.shared // 2) or ""
+  const u32 code = block[$(f.codes_at) + i % $(f.shared // 2)$(share)] >> (i % $(f.shared) < $(f.shared // 2) ? 0 : 4) & 15;
+//|       if f.kind == "table" then
+//|         local names = {}
+//|         for j = 1, 16 do names[j] = tostring(f.table[j]) end
+  const signed char table[16] = { $(table.concat(names, ", ")) };
+  const float number = (float)table[code];
+//|       elseif f.kind == "floats" then
+  const float number = widened_f16((code & 8) << 12 | (code & 7) << 9) * 16384.f;
+//|       elseif f.bits == 5 then
+  const u32 high = block[$(f.high_at) + i % $(f.block) / 8] >> i % 8 & 1;
+  const float number = (float)((int)(code | high << 4) - $(f.zero));
+//|       else
+  const float number = (float)((int)code - $(f.zero));
+//|       end
+//|     end
+//|     if f.least_at > 0 then
+  return d * number + $(half(f.least_at));
+//|     else
+  return d * number;
 //|     end
 //|   end
 }
