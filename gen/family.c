@@ -172,7 +172,9 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->few_rows = lua_toboolean(L, -1);
     lua_getfield(L, -5, "splits");
     f->splits = lua_toboolean(L, -1);
-    lua_pop(L, 5);
+    lua_getfield(L, -6, "widens");
+    f->widens = lua_toboolean(L, -1);
+    lua_pop(L, 6);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
     fa_tile_read(L, f);
@@ -219,6 +221,15 @@ bool fa_family_listed(const fa_family *f, const fa_problem *p)
     return f->is_default && (!f->few_rows || any_rows || fa_problem_few_rows(p)) && (!f->splits || fa_problem_splits(p));
 }
 
+bool fa_family_widens(const fa_family *f, const fa_problem *p)
+{
+    const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
+    bool reads = true;
+    for (int i = 0; i < 2; i++)
+        reads = reads && of[i] && f->formats >> (of[i]->dtype - FA_E4M3) & 1;
+    return f->widens && of[0] && !reads;
+}
+
 /* --- the tables p, c and a --- */
 
 static void set_int(lua_State *L, const char *name, int64_t v)
@@ -246,7 +257,7 @@ static void set_flag(lua_State *L, const char *name, bool v)
 }
 
 /* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the types. */
-static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
+static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
 {
     char text[96];
     lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 4);
@@ -269,6 +280,19 @@ static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
     }
     fa_sandbox_score_push(L, p);
     lua_setfield(L, -2, "score");
+}
+
+/* asked: of which a kernel before makes the problem, or NULL. */
+static void push_problem(lua_State *L, const fa_problem *p, const fa_problem *asked, bool shaped)
+{
+    push_fields(L, p, shaped);
+    if (asked) {
+        push_fields(L, asked, shaped);
+        set_flag(L, "low", false);
+        fa_sandbox_strict(L, -1, "the problem");
+    } else
+        lua_pushboolean(L, false);
+    lua_setfield(L, -2, "low");
     fa_sandbox_strict(L, -1, "the problem");
 }
 
@@ -302,7 +326,11 @@ int32_t fa_budget(const fa_arch *a, int32_t budget)
 void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget, bool shaped)
 {
     luaL_checkstack(L, 16, NULL);
-    push_problem(L, p, shaped);
+    bool widens = fa_family_widens(f, p);
+    fr->asked = p;
+    fr->widened = widens ? fa_problem_widened(p) : *p;
+    fr->problem = &fr->widened;
+    push_problem(L, fr->problem, widens ? p : NULL, shaped);
     fr->p = lua_gettop(L);
     lua_createtable(L, 0, FA_CONFIG_MAX + 2);
     set_text(L, "family", f->name);
@@ -311,7 +339,6 @@ void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const f
     fr->c = lua_gettop(L);
     push_arch(L, a);
     fr->a = lua_gettop(L);
-    fr->problem = p;
     fr->arch = a;
     fr->budget = fa_budget(a, budget);
 }

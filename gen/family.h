@@ -21,6 +21,7 @@ typedef struct fa_family {
     bool is_default;   /* listed without being named */
     bool is_reference; /* the others are held against it */
     bool few_rows;     /* not listed, unless it is named, for dense problems of many query rows */
+    bool widens;       /* a kernel before its own makes 16 bits of K and V of few bits that it does not read */
     bool splits;       /* not listed, unless it is named, but for problems that fa_problem_splits() */
     int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
@@ -79,15 +80,21 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
 fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arch *a, const fa_config *c, const fa_point *pt,
                            bool supported);
 
+/* Whether a kernel before the family's makes 16 bits of the problem's K and V. */
+bool fa_family_widens(const fa_family *f, const fa_problem *p);
+
 /* The tables that a family's functions get, at these stack indexes. */
 typedef struct fa_lua_args {
     int p, c, a;
-    const fa_problem *problem;
+    const fa_problem *problem; /* that the family computes */
+    const fa_problem *asked;   /* of which a kernel before may make that one */
+    fa_problem widened;        /* room for it */
     const fa_arch *arch;
     int32_t budget; /* effective, bytes */
 } fa_lua_args;
 
 /* Inside a run. Pushes p (without its shape unless shaped), c (empty but for the family's name) and a. */
+/* Of a family that widens p is the problem that it computes, and p.low the one that was asked for, else false. fr stays where it is. */
 void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
                       bool shaped);
 void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, int32_t value);

@@ -540,3 +540,13 @@ int64_t fa_problem_key_bytes(const fa_problem *p)
     int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);
     return cache_bytes(p->kv_dtype, p->d) + cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv) + scales;
 }
+
+fa_problem fa_problem_widened(const fa_problem *p)
+{
+    fa_problem q = *p;
+    q.kv_dtype = q.v_dtype = 0;
+    q.k_scale_by = q.v_scale_by = 0;
+    q.features &= ~FA_FEATURE_PAGES;
+    q.page = 0;
+    return q;
+}

@@ -48,4 +48,8 @@ bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
 /* The first field for which a kernel of one class cannot run a call of another; NULL = it can. A kernel that takes no
  * workspace serves calls with and without. */
 const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool takes_workspace, const fa_problem *call);
+
+/* What a family computes that does not read few bits, after a kernel has made K and V of 16 bits of them: the same problem with K and V of
+ * Q's type, of sequences one after the other where it has them in pages. */
+fa_problem fa_problem_widened(const fa_problem *p);
 #endif

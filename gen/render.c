@@ -7,6 +7,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#define FA_WIDEN_FILE "tiles/widen.cu"
+
 typedef struct job {
     fa_gen *g;
     const fa_family *family;
@@ -76,6 +78,11 @@ static int run(lua_State *L)
     strcpy(file, j->family->name);
     strcat(file, ".cu");
     fa_template_include(L, env, &j->g->output, file);
+    if (fa_family_widens(j->family, j->p)) {
+        lua_getfield(L, fr.p, "low");
+        set_global(L, env, lua_gettop(L), "p", "prob");
+        fa_template_include(L, env, &j->g->output, FA_WIDEN_FILE);
+    }
     return 0;
 }
 

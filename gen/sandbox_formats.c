@@ -18,11 +18,24 @@ int fa_sandbox_formats_codes(lua_State *L)
         const char *name;
         int32_t value;
     } numbers[] = {
-        { "bits", f->bits },         { "block", f->block },       { "block_bytes", f->block_bytes }, { "codes_at", f->codes_at },
-        { "scale_at", f->scale_at }, { "zero", f->zero },         { "power", unpack->power },        { "unpack_cc", unpack->cc },
-        { "exponent", f->exponent }, { "fraction", f->fraction }, { "most", (int32_t)f->most },
+        { "bits", f->bits },
+        { "block", f->block },
+        { "block_bytes", f->block_bytes },
+        { "codes_at", f->codes_at },
+        { "scale_at", f->scale_at },
+        { "zero", f->zero },
+        { "power", unpack->power },
+        { "unpack_cc", unpack->cc },
+        { "owed", unpack->power - (f->scale_dtype == FA_E4M3 ? FA_E4M3_SCALE_POWER : 0) },
+        { "exponent", f->exponent },
+        { "fraction", f->fraction },
+        { "most", (int32_t)f->most },
+        { "least_at", f->least_at },
+        { "high_at", f->high_at },
+        { "scales", f->scales },
+        { "shared", fa_format_shared(f) },
     };
-    lua_createtable(L, 0, 16);
+    lua_createtable(L, 0, 24);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         lua_pushinteger(L, numbers[i].value);
         lua_setfield(L, -2, numbers[i].name);
@@ -35,8 +48,17 @@ int fa_sandbox_formats_codes(lua_State *L)
     lua_setfield(L, -2, "has_scale");
     lua_pushboolean(L, f->order == FA_ORDER_HALVES);
     lua_setfield(L, -2, "halves");
-    lua_pushstring(L, f->kind == FA_CODE_FLOATS ? "floats" : f->kind == FA_CODE_SIGNED ? "signed" : "unsigned");
+    static const char *const kinds[] = { "floats", "signed", "unsigned", "table" };
+    lua_pushstring(L, kinds[f->kind]);
     lua_setfield(L, -2, "kind");
+    lua_pushboolean(L, f->scale_dtype == FA_E4M3);
+    lua_setfield(L, -2, "scale_is_e4m3");
+    lua_createtable(L, 16, 0);
+    for (int i = 0; i < 16; i++) {
+        lua_pushinteger(L, f->table[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "table");
     return 1;
 }
 

@@ -221,7 +221,7 @@ void fa_family_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, i
         luaL_error(L, "templates/%s: %s", f->file, fa_last_error());
     for (const char *at = out->params; fa_values_next(&at, name);) {
         int i = fa_value_operand(f->operation, name);
-        if (!fa_value_present(f->operation, fr->problem, name))
+        if (!fa_value_present(f->operation, fr->asked, name))
             luaL_error(L, "templates/%s: params: \"%s\" comes with %s, which problems without the feature %s do not have", f->file, name,
                        f->operation->operand[i].name, fa_feature_name(f->operation->operand[i].feature));
     }

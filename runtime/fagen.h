@@ -129,11 +129,16 @@ typedef enum fa_dtype {
     FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
     FA_F32 = 4,  /* fp32 in memory, multiplied as fp32 on the FMA units */
     /* Of K and V alone, kv_dtype and v_dtype; docs/lowbits.md has them to the bit: */
-    FA_E4M3 = 5, /* 8-bit floating point, 4 bits of exponent, no infinity */
-    FA_E5M2 = 6, /* 8-bit floating point, 5 bits of exponent */
-    FA_S8 = 7,   /* integers of 8 bits */
-    FA_Q8_0 = 8, /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
-    FA_Q4_0 = 9  /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
+    FA_E4M3 = 5,    /* 8-bit floating point, 4 bits of exponent, no infinity */
+    FA_E5M2 = 6,    /* 8-bit floating point, 5 bits of exponent */
+    FA_S8 = 7,      /* integers of 8 bits */
+    FA_Q8_0 = 8,    /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
+    FA_Q4_0 = 9,    /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
+    FA_Q4_1 = 10,   /* the same with a number that is added */
+    FA_Q5_0 = 11,   /* ggml's blocks of 32: a scale in fp16, integers of 5 bits */
+    FA_Q5_1 = 12,   /* the same with a number that is added */
+    FA_IQ4_NL = 13, /* ggml's blocks of 32: a scale in fp16, 4 bits that number a table */
+    FA_NVFP4 = 14   /* ggml's blocks of 64: scales in e4m3 of 16 elements each, 4-bit floating point */
 } fa_dtype;
 
 typedef enum fa_mask {
@@ -219,7 +224,7 @@ typedef struct fa_problem {
     int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
     int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
     int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
-    /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_Q4_0 beside 16-bit Q; 0 = as Q, or as
+    /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_NVFP4 beside 16-bit Q; 0 = as Q, or as
      * what is appended. */
     int32_t kv_dtype;
     int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype: other than 0 is FA_UNSUPPORTED */

@@ -26,6 +26,19 @@ static double defined(int dtype, uint32_t c)
         return (int8_t)c;
     case FA_Q4_0:
         return (int)c - 8;
+    case FA_Q4_1:
+    case FA_Q5_1:
+        return c;
+    case FA_Q5_0:
+        return (int)c - 16;
+    case FA_IQ4_NL: { /* kvalues_iq4nl of ggml */
+        static const int table[] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+        return table[c];
+    }
+    case FA_NVFP4: { /* e2m1 */
+        static const double sizes[] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
+        return c & 8 ? -sizes[c & 7] : sizes[c & 7];
+    }
     }
     return -1e9;
 }
@@ -50,12 +63,43 @@ Test(formats, codes_are_what_the_definitions_say)
         }
         n++;
     }
-    cr_assert_eq(n, 5);
+    cr_assert_eq(n, 10);
     cr_assert_null(fa_format_of(FA_F32));
     cr_assert_null(fa_format_of(FA_E4M3 + (int)n));
 }
 
-/* ggml's structs: block_q8_0 { half d; int8_t qs[32]; }, block_q4_0 { half d; uint8_t qs[16]; } with elements j and j + 16 in qs[j]. */
+/* ggml's structs of 32 elements, and nvfp4 of 64: bytes of a block, where scale, least number, highest bits and codes lie. In blocks of 4
+ * and 5 bits elements j and j + 16 share byte j, of nvfp4 j and j + 8 of each 16. */
+static const struct {
+    int dtype, block, bytes, least, high, codes;
+} blocks[] = {
+    { FA_Q8_0, 32, 34, 0, 0, 2 }, { FA_Q4_0, 32, 18, 0, 0, 2 },   { FA_Q4_1, 32, 20, 2, 0, 4 },  { FA_Q5_0, 32, 22, 0, 2, 6 },
+    { FA_Q5_1, 32, 24, 2, 4, 8 }, { FA_IQ4_NL, 32, 18, 0, 0, 2 }, { FA_NVFP4, 64, 36, 0, 0, 4 },
+};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+/* The bits of a code of element i in a row, as places of `before`. */
+static void put(const fa_format *f, unsigned char *row, int i, uint32_t c)
+{
+    int k = 0;
+    while (k < BLOCKS && blocks[k].dtype != f->dtype)
+        k++;
+    if (k == BLOCKS || f->dtype == FA_Q8_0) {
+        row[k == BLOCKS ? i : i / 32 * 34 + 2 + i % 32] = (unsigned char)c;
+        return;
+    }
+    int block = i / blocks[k].block, half = f->dtype == FA_NVFP4 ? 8 : 16, in = i % blocks[k].block;
+    unsigned char *const at = row + block * blocks[k].bytes, *const byte = at + blocks[k].codes + in / (2 * half) * half + in % half;
+    int shift = in % (2 * half) < half ? 0 : 4;
+    *byte = (unsigned char)((*byte & ~(15u << shift)) | (c & 15) << shift);
+    if (blocks[k].high) {
+        uint32_t high;
+        memcpy(&high, at + blocks[k].high, 4);
+        high = (high & ~(1u << in)) | c >> 4 << in;
+        memcpy(at + blocks[k].high, &high, 4);
+    }
+}
+
 Test(formats, every_place_of_a_block)
 {
     const fa_format *f;
@@ -69,22 +113,45 @@ Test(formats, every_place_of_a_block)
                 memcpy(before, row, sizeof row);
                 fa_format_set_code(f, row, i, c);
                 cr_assert_eq(fa_format_code(f, row, i), c, "%s, element %d", f->name, i);
-                int at = f->dtype == FA_Q8_0 ? i / 32 * 34 + 2 + i % 32 : f->dtype == FA_Q4_0 ? i / 32 * 18 + 2 + i % 16 : i;
-                int shift = f->dtype == FA_Q4_0 && i % 32 >= 16 ? 4 : 0;
-                unsigned mask = f->dtype == FA_Q4_0 ? 0xfu << shift : 0xffu;
-                before[at] = (unsigned char)((before[at] & ~mask) | c << shift);
-                cr_assert(!memcmp(row, before, sizeof row), "%s, element %d, code %02x: another byte than %d", f->name, i, c, at);
+                put(f, before, i, c);
+                cr_assert(!memcmp(row, before, sizeof row), "%s, element %d, code %02x", f->name, i, c);
             }
-        cr_assert_eq(fa_format_bytes(f, ROW), f->dtype == FA_Q8_0 ? 68 : f->dtype == FA_Q4_0 ? 36 : 64);
-        if (f->scale_dtype)
-            for (int block = 0; block < 2; block++) {
-                unsigned char row[80] = { 0 };
-                fa_format_set_scale(f, row, block * 32 + 7, fa_number_to_f16(-0.375f));
-                for (int i = 0; i < ROW; i++)
-                    cr_assert_eq(fa_format_scale(f, row, i), i / 32 == block ? -0.375 : 0);
-                fa_format_set_code(f, row, block * 32 + 7, 3);
-                cr_assert_eq(fa_format_value(f, row, block * 32 + 7), -0.375 * fa_format_number(f, 3));
+        for (int k = 0; k < BLOCKS; k++)
+            if (blocks[k].dtype == f->dtype)
+                cr_assert_eq(fa_format_bytes(f, ROW), ROW / blocks[k].block * blocks[k].bytes, "%s", f->name);
+        for (int i = 0; f->scale_dtype && i < ROW; i++) {
+            unsigned char row[80] = { 0 };
+            int shared = f->dtype == FA_NVFP4 ? 16 : 32; /* e4m3: bc is -0.375 */
+            fa_format_set_scale(f, row, i, f->dtype == FA_NVFP4 ? 0xac : fa_number_to_f16(-0.375f));
+            fa_format_set_least(f, row, i, fa_number_to_f16(0.25f));
+            for (int j = 0; j < ROW; j++) {
+                cr_assert_eq(fa_format_scale(f, row, j), i / shared == j / shared ? -0.375 : 0, "%s, %d of %d", f->name, j, i);
+                cr_assert_eq(fa_format_least(f, row, j), f->least_at && i / 32 == j / 32 ? 0.25 : 0, "%s, %d of %d", f->name, j, i);
             }
+            fa_format_set_code(f, row, i, 3);
+            cr_assert_eq(fa_format_value(f, row, i), -0.375 * fa_format_number(f, 3) + (f->least_at ? 0.25 : 0));
+        }
+    }
+}
+
+/* Where a block's numbers lie, byte by byte. */
+Test(formats, headers_of_blocks)
+{
+    for (int k = 0; k < BLOCKS; k++) {
+        const fa_format *f = fa_format_of(blocks[k].dtype);
+        unsigned char row[80] = { 0 }, want[80] = { 0 };
+        bool shares = f->dtype == FA_NVFP4;
+        for (int i = 0; i < 64; i += shares ? 16 : 32) {
+            fa_format_set_scale(f, row, i + 3, (uint16_t)(0x1234 + i));
+            fa_format_set_least(f, row, i + 5, (uint16_t)(0x5678 + i));
+            if (shares)
+                want[i / 16] = (unsigned char)(0x34 + i);
+            else
+                memcpy(want + i / 32 * blocks[k].bytes, &(uint16_t){ (uint16_t)(0x1234 + i) }, 2);
+            if (blocks[k].least)
+                memcpy(want + i / 32 * blocks[k].bytes + blocks[k].least, &(uint16_t){ (uint16_t)(0x5678 + i) }, 2);
+        }
+        cr_assert(!memcmp(row, want, sizeof row), "%s", f->name);
     }
 }
 
@@ -127,18 +194,26 @@ Test(formats, nearest_codes)
         cr_assert_eq(fa_format_nearest(f, INFINITY), top);
         cr_assert_eq(fa_format_nearest(f, 3e38f), top);
         cr_assert_eq(fa_format_nearest(f, -3e38f), bottom);
-        cr_assert(fa_format_number(f, bottom) <= -most, "%s", f->name);
+        cr_assert(fa_format_number(f, bottom) <= -most || !f->zero, "%s", f->name);
         if (f->kind == FA_CODE_FLOATS) {
-            cr_assert_eq(fa_format_nearest(f, NAN), 0x7f);
-            cr_assert_eq(fa_format_nearest(f, -0.f), 0x80);
+            uint32_t sign = 1u << (f->bits - 1);
+            cr_assert_eq(fa_format_nearest(f, NAN), f->bits == 8 ? 0x7f : 0);
+            cr_assert_eq(fa_format_nearest(f, -0.f), sign);
             cr_assert_eq(fa_format_nearest(f, 0.f), 0);
             /* ties between neighbours, and a step of fp32 to either side */
-            for (uint32_t c = 0; isfinite(fa_format_number(f, c + 1)); c++) {
+            for (uint32_t c = 0; c + 1 < sign && isfinite(fa_format_number(f, c + 1)); c++) {
                 float mid = (float)((fa_format_number(f, c) + fa_format_number(f, c + 1)) / 2);
                 cr_assert_eq(fa_format_nearest(f, mid), c & 1 ? c + 1 : c, "%s, tie above code %02x", f->name, c);
                 cr_assert_eq(fa_format_nearest(f, nextafterf(mid, 0)), c);
                 cr_assert_eq(fa_format_nearest(f, nextafterf(mid, INFINITY)), c + 1);
-                cr_assert_eq(fa_format_nearest(f, -mid), 0x80 | (c & 1 ? c + 1 : c));
+                cr_assert_eq(fa_format_nearest(f, -mid), sign | (c & 1 ? c + 1 : c));
+            }
+        } else if (f->kind == FA_CODE_TABLE) { /* ties to the larger */
+            cr_assert_eq(fa_format_nearest(f, NAN), 8);
+            for (uint32_t c = 0; c < 15; c++) {
+                float mid = (float)((fa_format_number(f, c) + fa_format_number(f, c + 1)) / 2);
+                cr_assert_eq(fa_format_nearest(f, mid), c + 1);
+                cr_assert_eq(fa_format_nearest(f, nextafterf(mid, -INFINITY)), c);
             }
         } else if (f->kind == FA_CODE_SIGNED) {
             cr_assert_eq(fa_format_nearest(f, NAN), 0);
@@ -152,7 +227,7 @@ Test(formats, nearest_codes)
             float x = (float)(fa_random_normal(&r) * exp(fa_random_normal(&r)) * most / 8);
             if (f->kind == FA_CODE_FLOATS)
                 cr_assert_eq(fa_format_nearest(f, x), nearest(f, (double)x), "%s: %g", f->name, (double)x);
-            else
+            else if (f->kind != FA_CODE_TABLE)
                 cr_assert_eq(fa_format_number(f, fa_format_nearest(f, x)), fmax(fa_format_number(f, bottom), fmin(most, rint((double)x))),
                              "%s: %g", f->name, (double)x);
         }
@@ -186,16 +261,63 @@ Test(formats, scales_that_are_given_or_found)
     cr_assert_eq(fa_format_amax_scale(e, x, 0), 0.f);
 }
 
+/* Those of quantize_row_q4_1_ref, quantize_row_q5_0_ref, quantize_row_q5_1_ref and quantize_row_iq4_nl_ref after their scale. */
+static void ggml_later_block(int dtype, unsigned char *block, const float *x, float least, float id, uint16_t m)
+{
+    const bool ranges = dtype == FA_Q4_1 || dtype == FA_Q5_1, five = dtype == FA_Q5_0 || dtype == FA_Q5_1;
+    int codes[32];
+    volatile float s = 0, t = 0;
+    for (int j = 0; j < 32; j++) {
+        volatile float from = ranges ? x[j] - least : x[j], y = from * id, up = y + (dtype == FA_Q5_0 ? 16.5f : 0.5f);
+        codes[j] = (int8_t)up < (five ? 31 : 15) ? (int8_t)up : five ? 31 : 15;
+        if (dtype == FA_IQ4_NL) {
+            double best = INFINITY;
+            for (int k = 0; k < 16; k++) /* of two as near, the larger */
+                if (fabs(defined(dtype, (uint32_t)k) - (double)y) <= best)
+                    best = fabs(defined(dtype, (uint32_t)k) - (double)y), codes[j] = k;
+            volatile float n = (float)defined(dtype, (uint32_t)codes[j]), w = x[j] * x[j], wn = w * n, a = wn * x[j], b = wn * n;
+            s += a, t += b;
+        }
+    }
+    uint32_t high = 0;
+    int at = dtype == FA_IQ4_NL ? 2 : dtype == FA_Q4_1 ? 4 : dtype == FA_Q5_0 ? 6 : 8;
+    for (int j = 0; j < 16; j++) {
+        block[at + j] = (unsigned char)((codes[j] & 15) | (codes[j + 16] & 15) << 4);
+        high |= (uint32_t)(codes[j] >> 4) << j | (uint32_t)(codes[j + 16] >> 4) << (j + 16);
+    }
+    if (ranges)
+        memcpy(block + 2, &m, 2);
+    if (five)
+        memcpy(block + at - 4, &high, 4);
+    if (dtype == FA_IQ4_NL && t > 0) { /* with t = 0 ggml has no result */
+        volatile float fitted = s / t;
+        uint16_t half = fa_number_to_f16(fitted);
+        memcpy(block, &half, 2);
+    }
+}
+
 /* ggml's functions for rows, in its own words' order: quantize_row_q8_0_ref, quantize_row_q4_0_ref. volatile: each step is rounded. */
 static void ggml_block(int dtype, unsigned char *block, const float *x)
 {
-    volatile float amax = 0, max = 0;
-    for (int j = 0; j < 32; j++)
+    volatile float amax = 0, max = 0, least = x[0], most = x[0];
+    for (int j = 0; j < 32; j++) {
         if (amax < fabsf(x[j]))
             amax = fabsf(x[j]), max = x[j];
-    volatile float d = dtype == FA_Q8_0 ? amax / 127 : max / -8, id = d != 0 ? 1.f / d : 0.f;
-    uint16_t half = fa_number_to_f16(d);
+        least = x[j] < least ? x[j] : least, most = x[j] > most ? x[j] : most;
+    }
+    volatile float range = most - least,
+                   d = dtype == FA_Q8_0     ? amax / 127
+                       : dtype == FA_Q4_0   ? max / -8
+                       : dtype == FA_Q5_0   ? max / -16
+                       : dtype == FA_IQ4_NL ? max / -127
+                                            : range / (dtype == FA_Q4_1 ? 15 : 31),
+                   id = d != 0 ? 1.f / d : 0.f;
+    uint16_t half = fa_number_to_f16(d), m = fa_number_to_f16(least);
     memcpy(block, &half, 2);
+    if (dtype != FA_Q8_0 && dtype != FA_Q4_0) {
+        ggml_later_block(dtype, block, x, least, id, m);
+        return;
+    }
     for (int j = 0; j < (dtype == FA_Q8_0 ? 32 : 16); j++)
         if (dtype == FA_Q8_0) {
             volatile float y = x[j] * id;
@@ -209,14 +331,14 @@ static void ggml_block(int dtype, unsigned char *block, const float *x)
 
 Test(formats, blocks_are_those_of_ggml)
 {
-    static const int dtypes[] = { FA_Q8_0, FA_Q4_0 };
+    static const int dtypes[] = { FA_Q8_0, FA_Q4_0, FA_Q4_1, FA_Q5_0, FA_Q5_1, FA_IQ4_NL };
     fa_random r = { 5 };
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 6; k++) {
         const fa_format *f = fa_format_of(dtypes[k]);
         for (int n = 0; n < 3000; n++) {
             float x[64];
             unsigned char got[80] = { 0 }, want[80] = { 0 };
-            double size = exp(fmin(10, 8 * fa_random_normal(&r))); /* below what fp16 holds of a scale */
+            double size = exp(fmin(k == 2 || k == 4 ? 8 : 10, 8 * fa_random_normal(&r))); /* below what fp16 holds of a scale */
             for (int i = 0; i < 64; i++) /* normal numbers, whole ones that meet ties, few different ones, zeros */
                 x[i] = n % 4 == 0   ? (float)(size * fa_random_normal(&r))
                        : n % 4 == 1 ? (float)fa_random_within(&r, -254, 254) / 2
@@ -232,10 +354,10 @@ Test(formats, blocks_are_those_of_ggml)
 
 Test(formats, blocks_beyond_what_ggml_defines)
 {
-    static const int dtypes[] = { FA_Q8_0, FA_Q4_0 };
-    for (int k = 0; k < 2; k++) {
+    static const int dtypes[] = { FA_Q8_0, FA_Q4_0, FA_Q5_0, FA_IQ4_NL };
+    for (int k = 0; k < 4; k++) {
         const fa_format *f = fa_format_of(dtypes[k]);
-        uint32_t zero = (uint32_t)f->zero, top = k ? 0 : 127; /* the largest of q4_0 is code 0: its scale is negative */
+        uint32_t zero = fa_format_nearest(f, 0), top = k ? 0 : 127; /* the largest of q4_0 is code 0: its scale is negative */
         unsigned char row[40];
         float x[32] = { [3] = 1, [9] = NAN };
         fa_format_quantize_row(f, row, x, 32);
@@ -261,12 +383,82 @@ Test(formats, blocks_beyond_what_ggml_defines)
     }
 }
 
+Test(formats, blocks_of_ranges_beyond_what_ggml_defines)
+{
+    static const int dtypes[] = { FA_Q4_1, FA_Q5_1 };
+    for (int k = 0; k < 2; k++) {
+        const fa_format *f = fa_format_of(dtypes[k]);
+        const uint32_t top = k ? 31 : 15;
+        unsigned char row[24];
+        float x[32] = { [3] = 1, [9] = NAN };
+        fa_format_quantize_row(f, row, x, 32);
+        cr_assert(isnan(fa_format_scale(f, row, 0)) && isnan(fa_format_least(f, row, 0)));
+        cr_assert_eq(fa_format_code(f, row, 3), 0);
+        x[9] = INFINITY;
+        fa_format_quantize_row(f, row, x, 32);
+        cr_assert_eq(fa_format_scale(f, row, 0), 65504);
+        cr_assert_eq(fa_format_least(f, row, 0), 0);
+        cr_assert_eq(fa_format_code(f, row, 9), top);
+        cr_assert_eq(fa_format_code(f, row, 3), 0);
+        x[10] = -INFINITY;
+        fa_format_quantize_row(f, row, x, 32);
+        cr_assert_eq(fa_format_value(f, row, 10), -65504);
+        cr_assert_eq(fa_format_code(f, row, 9), top);
+        cr_assert_eq(fa_format_code(f, row, 3), 1);
+        for (int i = 0; i < 32; i++)
+            x[i] = INFINITY;
+        fa_format_quantize_row(f, row, x, 32);
+        cr_assert_eq(fa_format_value(f, row, 7), 65504);
+        for (int i = 0; i < 32; i++)
+            x[i] = i % 2 ? 0.f : -0.f;
+        fa_format_quantize_row(f, row, x, 32);
+        cr_assert(fa_format_scale(f, row, 0) == 0 && !signbit(fa_format_scale(f, row, 0)));
+        cr_assert(signbit(fa_format_least(f, row, 0))); /* the first of the least */
+    }
+}
+
+/* Scales in e4m3, of 16 elements each. */
+Test(formats, shares_of_a_block)
+{
+    const fa_format *f = fa_format_of(FA_NVFP4), *e = fa_format_of(FA_E4M3);
+    unsigned char row[36];
+    float x[64] = { [1] = 3, [2] = -6.5f, [17] = NAN, [18] = 5, [33] = INFINITY, [34] = 1e38f, [35] = -300, [49] = 1e-5f };
+    fa_format_quantize_row(f, row, x, 64);
+    cr_assert_eq(fa_format_scale(f, row, 0), fa_format_number(e, fa_format_nearest(e, 6.5f / 6)));
+    cr_assert_eq(fa_format_code(f, row, 1), fa_format_nearest(f, 3 / (float)fa_format_scale(f, row, 1)));
+    cr_assert_eq(fa_format_value(f, row, 2), -6 * fa_format_scale(f, row, 0));
+    cr_assert(isnan(fa_format_scale(f, row, 16)));
+    for (int i = 16; i < 32; i++)
+        cr_assert_eq(fa_format_code(f, row, i), 0);
+    cr_assert_eq(fa_format_value(f, row, 33), 6 * 448);
+    cr_assert_eq(fa_format_value(f, row, 34), 6 * 448);
+    cr_assert_eq(fa_format_value(f, row, 35), -0.5 * 448);
+    cr_assert_eq(fa_format_scale(f, row, 63), 0);
+    cr_assert_eq(fa_format_code(f, row, 49), 0);
+    fa_random r = { 8 };
+    for (int n = 0; n < 500; n++) { /* by the definition: the nearest code to the quotient by what is stored */
+        double size = exp(3 * fa_random_normal(&r));
+        for (int i = 0; i < 64; i++)
+            x[i] = n % 2 ? (float)(size * fa_random_normal(&r)) : (float)fa_random_within(&r, -12, 12) / 4;
+        fa_format_quantize_row(f, row, x, 64);
+        for (int i = 0; i < 64; i++) {
+            float amax = 0;
+            for (int k = i / 16 * 16; k < i / 16 * 16 + 16; k++)
+                amax = fmaxf(amax, fabsf(x[k]));
+            volatile float of = amax / 6, scale = (float)defined(FA_E4M3, fa_format_nearest(e, of)), y = x[i] / scale;
+            cr_assert_eq(fa_format_scale(f, row, i), (double)scale);
+            cr_assert_eq(fa_format_code(f, row, i), scale == 0 ? 0 : nearest(f, fmin(6, fmax(-6, (double)y))), "%g by %g", (double)x[i],
+                         (double)scale);
+        }
+    }
+}
+
 /* ---- what kernels unpack ---- */
 
 enum { WORDS = 256, SLOTS = 8 }; /* words; registers of rows, then of columns */
 static const char family[] =
     "return {\n"
-    "  doc = \"unpacks\", default = false, tunables = { { \"row\", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, \"\" } },\n"
+    "  doc = \"unpacks\", default = false, tunables = { { \"row\", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, \"\" } },\n"
     "  supports = function(p, a) return true end, constraints = {},\n"
     "  layout = function(p, c, a) return { bytes = 0, threads = 256, regs = 40 } end,\n"
     "  steps = function(p, c, a, l) return { { entry = \"codes_toy\", threads = 256, smem = 0, grid = \"hq b\" } } end,\n"
@@ -280,9 +472,10 @@ static const char text[] = "//| include \"machine/prelude.cu\"\n"
                            "extern \"C\" __global__ void __launch_bounds__(256) codes_toy(const __grid_constant__ Params p) {\n"
                            "  u32 h[$(place.registers(f))];\n"
                            "  u32 *const o = (u32 *)p.o + 8 * threadIdx.x;\n"
-                           "  unpack_rows_$(f.name)(h, ((const u32 *)p.q)[threadIdx.x]);\n"
+                           "//| local high = f.high_at > 0 and \", ((const u32 *)p.q)[threadIdx.x ^ 1]\" or \"\"\n"
+                           "  unpack_rows_$(f.name)(h, ((const u32 *)p.q)[threadIdx.x]$(high));\n"
                            "  for (int i = 0; i < $(place.registers(f)); i++) o[i] = h[i];\n"
-                           "  unpack_columns_$(f.name)(h, ((const u32 *)p.q)[threadIdx.x]);\n"
+                           "  unpack_columns_$(f.name)(h, ((const u32 *)p.q)[threadIdx.x]$(high));\n"
                            "  for (int i = 0; i < $(place.registers(f)); i++) o[4 + i] = h[i];\n"
                            "}\n";
 
@@ -341,7 +534,8 @@ static void unpack_on(const char *device)
                         expect_half(f, columns[k] >> 16 * x, byte[2 * x + k], power, "columns", words[i]);
                     } else
                         for (int nibble = 0; nibble < 2; nibble++) {
-                            uint32_t code = byte[2 * x + k] >> 4 * nibble & 15;
+                            uint32_t high = f->high_at ? words[i ^ 1] >> (2 * x + k + 16 * nibble) & 1 : 0;
+                            uint32_t code = (byte[2 * x + k] >> 4 * nibble & 15) | high << 4;
                             expect_half(f, rows[2 * k + nibble] >> 16 * x, code, power, "rows", words[i]);
                             expect_half(f, columns[2 * k + nibble] >> 16 * x, code, power, "columns", words[i]);
                         }

@@ -51,7 +51,7 @@ static fa_args good(int dtype)
 
 Test(low_bits, what_is_refused_and_why)
 {
-    fa_args e = good(FA_E4M3), s = good(FA_S8), h = good(FA_Q8_0);
+    fa_args e = good(FA_E4M3), h = good(FA_Q8_0);
 #define ROW(from, change, status, words)                                                     \
     {                                                                                        \
         fa_args a = from;                                                                    \
@@ -83,7 +83,6 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, a.op = FA_BACKWARD, FA_INVALID, "kv_dtype is set: K and V in another type than Q; accepted with op=backward: 0");
     ROW(e, a.k.ptr = (char *)kv + 1, FA_UNSUPPORTED, "start at odd addresses; accepted: multiples of 2 bytes");
     ROW(h, a.k.ptr = (char *)kv + 1, FA_INVALID, "a multiple of the element's 2 bytes");
-    ROW(s, (a.dropout = 0.5f, a.rng = scales), FA_UNSUPPORTED, "it computes without dropout");
 }
 
 /* One key sees all weight where all others are alike: O is the mean of V. */
@@ -152,4 +151,40 @@ Test(low_bits, strides_count_blocks)
     for (int h = 0; h < HEADS; h++)
         cr_expect_float_eq((double)got[h], 1 + h, 2e-3, "%g", (double)got[h]);
     OK(fa_free(ctx, wide));
+}
+
+/* Many query rows: a kernel makes 16 bits of K and V in the workspace, which fa_workspace_size() counts and fa_explain() names. */
+Test(low_bits, prompts_widen_the_cache)
+{
+    enum { ROWS = 200 };
+    static unsigned char codes[2 * KEYS * HEADS * D];
+    static float got[ROWS * HEADS * D];
+    const fa_format *f = fa_format_of(FA_S8);
+    fa_args a = good(FA_S8);
+    size_t bytes;
+    static char text[8192];
+    for (size_t i = 0; i < sizeof codes / 2; i++)
+        codes[sizeof codes / 2 + i] = (unsigned char)fa_format_nearest(f, i / D % HEADS ? 5 : 3);
+    OK(fa_copy(ctx, kv, codes, sizeof codes, FA_TO_DEVICE));
+    OK(fa_alloc(ctx, &a.q.ptr, ROWS * HEADS * D * 2));
+    OK(fa_alloc(ctx, &a.o.ptr, sizeof got));
+    static const uint16_t rows[ROWS * HEADS * D];
+    OK(fa_copy(ctx, a.q.ptr, rows, sizeof rows, FA_TO_DEVICE));
+    a.sq = ROWS, a.v.ptr = (char *)kv + sizeof codes / 2;
+    a.v_scale = FOLDED(scales);
+    for (int n = 1; n < 3; n++) { /* scales are read again */
+        const float scale[HEADS] = { (float)n, 0.5f };
+        OK(fa_copy(ctx, scales, scale, sizeof scale, FA_TO_DEVICE));
+        OK(fa_launch(ctx, &a, NULL));
+        OK(fa_copy(ctx, got, a.o.ptr, sizeof got, FA_FROM_DEVICE));
+        cr_expect_float_eq((double)got[(ROWS - 1) * HEADS * D + 5], 3.0 * n, 1e-3, "%g", (double)got[(ROWS - 1) * HEADS * D + 5]);
+        cr_expect_float_eq((double)got[(ROWS - 1) * HEADS * D + D], 2.5, 1e-3);
+    }
+    OK(fa_workspace_size(ctx, &a, &bytes));
+    cr_expect_geq(bytes, 65536 + 2 * KEYS * HEADS * D * sizeof(uint16_t));
+    OK(fa_explain(ctx, NULL, &a, text, sizeof text));
+    cr_expect(strstr(text, "fa_widen") && strstr(text, "workspace"), "%s", text);
+    void *const all[] = { a.q.ptr, a.o.ptr };
+    for (int i = 0; i < 2; i++)
+        OK(fa_free(ctx, all[i]));
 }

@@ -65,8 +65,9 @@ fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p,
         make_ragged(&c);
     if (st == FA_OK)
         st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);
+    bool on_cpu = p->features || p->kv_dtype; /* no reference family computes it: few rows of it */
     if (st == FA_OK && medium)
-        st = make_case(&c, p, p->features ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK, MEDIUM_PROMPT); /* with features it is computed on the CPU */
+        st = make_case(&c, p, on_cpu ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK, p->kv_dtype ? SMALL_PROMPT : MEDIUM_PROMPT);
     if (st == FA_OK && medium)
         st = fa_trial_open(&r->medium, ctx, &c, FA_REFERENCE_DEVICE);
     if (st != FA_OK)

@@ -190,8 +190,10 @@ static fa_status class_of(fa_problem *out, const verify_args *a, int32_t op, uin
     p.mask = classes[i].mask;
     p.dtype = a->lists.low.kv && p.dtype == FA_TF32 ? FA_BF16 : p.dtype;
     const fa_format *formats[] = { fa_format_of(a->lists.low.kv), fa_format_of(a->lists.low.v) };
-    if ((formats[0] && formats[0]->block > 1) || (formats[1] && formats[1]->block > 1)) /* whole blocks */
-        p.d = p.d / 32 * 32, p.dv = (p.dv + 31) / 32 * 32;
+    int32_t block = 1; /* rows of whole blocks */
+    for (int k = 0; k < 2; k++)
+        block = formats[k] && formats[k]->block > block ? formats[k]->block : block;
+    p.d = p.d / block * block, p.dv = (p.dv + block - 1) / block * block;
     fa_status st = cli_low_set(&p, &a->lists.low);
     if (st == FA_OK)
         st = cli_features_set(&p, a->lists.features, a->lists.page ? a->lists.page : pages ? classes[i].page : 0);

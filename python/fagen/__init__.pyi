@@ -46,6 +46,10 @@ class _Forward(_Mask, total=False):
     attn_mask: object
     sinks: object
     score: Optional[Score]
+    k_scale: object  # float32, of few bits
+    v_scale: object
+    cache_format: Optional[str]
+    v_format: Optional[str]
 
 class _Lengths(TypedDict, total=False):
     cu_seqlens_q: object

@@ -13,7 +13,8 @@ from ._context import Context
 from .errors import invalid
 
 FORMATS = {"e4m3": (_abi.FA_E4M3, 1, 1), "e5m2": (_abi.FA_E5M2, 1, 1), "s8": (_abi.FA_S8, 1, 1), "q8_0": (_abi.FA_Q8_0, 32, 34),
-           "q4_0": (_abi.FA_Q4_0, 32, 18)}  # fa_dtype, elements of a block, its bytes
+           "q4_0": (_abi.FA_Q4_0, 32, 18), "q4_1": (_abi.FA_Q4_1, 32, 20), "q5_0": (_abi.FA_Q5_0, 32, 22), "q5_1": (_abi.FA_Q5_1, 32, 24),
+           "iq4_nl": (_abi.FA_IQ4_NL, 32, 18), "nvfp4": (_abi.FA_NVFP4, 64, 36)}  # fa_dtype, elements of a block, its bytes
 STYLES = {"halves": _abi.FA_ROTARY_HALVES, "pairs": _abi.FA_ROTARY_PAIRS}
 TENSORS = ("new_k", "new_v", "q", "q_out", "k", "v")
 LISTS = ("slots", "page_table", "seqlens_k", "positions", "cos_sin", "skipped")
@@ -41,8 +42,8 @@ def append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, pag
     cos_sin [positions, rotary_dim]: cosines, then sines: k and q are rotated. rotary_style: "halves" or "pairs". positions: int32 or int64
         [b, s]; None: length - s + i.
     hadamard_k, hadamard_v: rows of k and q, of v are transformed.
-    cache_format: "e4m3", "e5m2", "s8", "q8_0" or "q4_0". k_scale, v_scale: float32 [hkv] or [1]: what rows are divided by;
-        k_scale_out, v_scale_out: float32 with the shape of the cache but for its last dimension, where scales are found instead.
+    cache_format: "e4m3", "e5m2", "s8", or of blocks "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4". k_scale, v_scale: float32
+        [hkv] or [1]: what rows are divided by; k_scale_out, v_scale_out: float32 with the shape of the cache but for its last dimension, where scales are found instead.
     skipped: int64 [1], to which the rows that were skipped are added.
     Raises as fagen.attention does.
     """

@@ -20,6 +20,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
               tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None,
               softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None,
+              k_scale: Any = None, v_scale: Any = None, cache_format: Optional[str] = None, v_format: Optional[str] = None,
               stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
@@ -48,6 +49,9 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         from scores, after softcap. sinks [hq]: one more score of each row, of a key whose value is 0. Each as a program, as above.
     attn_mask: up to [b, hq, sq, sk], from the right; dimensions of length 1 are for all. Of bool: True where the query sees the key, beside
         causal and window; of float32, float16 or bfloat16: added to scores, after softcap. Read in place, expanded dimensions once.
+    k, v of few bits (docs/lowbits.md): torch.float8_e4m3fn, float8_e5m2, int8, or uint8 with cache_format, the name of a format, whose last
+        dimension are the bytes of a row; v_format: of v, where it is another one. k_scale, v_scale: float32: what they are multiplied by:
+        [1], [hkv], [b, hkv], or of each token, with the shape of k without its last dimension. No gradients; not with JAX, nor traced.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -58,6 +62,14 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         numbers with a fraction, among them alibi_slopes and sinks; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
+    if not k_scale is v_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not getattr(q, "dtype", None):
+        from . import _low
+        if _low.reads(k, v, k_scale, v_scale, cache_format, v_format):
+            _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
+            return _low.attention(q, k, v, arrays=None, most=(None, None), cache_format=cache_format, v_format=v_format, k_scale=k_scale,
+                                  v_scale=v_scale, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                  out=out, lse=lse, out_dtype=out_dtype, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                                  stream=stream, device=device)
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         from . import _keywords, _score
         score = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)

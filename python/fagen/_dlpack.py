@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 ON_CUDA = (CUDA, CUDA_MANAGED)
 ON_HOST = (CPU, CUDA_HOST)
-TYPES = {(0, 32): "int32", (0, 64): "int64", (1, 8): "uint8", (2, 16): "float16", (2, 32): "float32", (2, 64): "float64",
+TYPES = {(0, 8): "int8", (0, 32): "int32", (0, 64): "int64", (1, 8): "uint8", (2, 16): "float16", (2, 32): "float32", (2, 64): "float64",
          (4, 16): "bfloat16"}  # (code, bits)
 KINDS = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat", 5: "complex", 6: "bool"}
 

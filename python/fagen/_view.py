@@ -7,7 +7,8 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 from . import _dlpack
 from .errors import InvalidArgument, invalid
 
-BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint64": 8, "uint8": 1}
+BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint64": 8, "uint8": 1, "int8": 1, "float8_e4m3fn": 1,
+         "float8_e5m2": 1}
 HOST, GPU = "cpu", "cuda"
 
 

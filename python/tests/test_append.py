@@ -65,7 +65,7 @@ def test_few_bits():
     (dict(slots=np.zeros((2, 1), np.int64)), "slots.shape is (2, 1); accepted: (1, 2)"),
     (dict(rotary_style="thirds"), "rotary_style is 'thirds'; accepted: halves, pairs"),
     (dict(positions=np.zeros((1, 2), np.int64)), "cos_sin is None"),
-    (dict(cache_format="q9"), "cache_format is 'q9'; accepted: None, e4m3, e5m2, s8, q8_0, q4_0"),
+    (dict(cache_format="q9"), "cache_format is 'q9'; accepted: None, e4m3, e5m2, s8, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, nvfp4"),
     (dict(cache_format="e4m3"), "k_cache.dtype is float32; accepted: uint8"),
     (dict(cos_sin=np.zeros((4, 3), np.float32)), "rotary_dim is 3"),
     (dict(hadamard_k=1), "hadamard_k is 1; accepted: True, False"),

@@ -93,6 +93,18 @@ static void drop_lengths(fa_problem *p)
     p->features &= ~FA_FEATURE_LENGTHS;
 }
 
+/* Of many rows kernels are those of 16 bits, after one that makes these. */
+static bool low_prompts(const fa_problem *p)
+{
+    return p->op == FA_FORWARD && p->kv_dtype && !fa_problem_few_rows(p);
+}
+
+static void widened(fa_problem *p)
+{
+    p->kv_dtype = p->v_dtype = 0;
+    p->k_scale_by = p->v_scale_by = 0;
+}
+
 /* One after the other, each on what the ones before left. A rule without functions is of a feature that is dropped where it is there. */
 static const struct rule {
     int32_t feature;
@@ -100,12 +112,19 @@ static const struct rule {
     void (*change)(fa_problem *);
     double apart;
 } rules[] = {
-    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },  { 0, scored, drop_score, 0.5 },
-    { 0, few_masked, drop_mask, 0.25 },          { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
-    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 }, { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
-    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },     { 0, other_gradients, own_gradients, 0.25 },
-    { 0, other_pages, tuned_pages, 0.25 },       { 0, in_pages, drop_pages, 0.5 },
-    { 0, alike_lengths, drop_lengths, 0.5 },     { 0, window, as_causal, 1 },
+    { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
+    { 0, scored, drop_score, 0.5 },
+    { 0, low_prompts, widened, 0.25 },
+    { 0, few_masked, drop_mask, 0.25 },
+    { FA_FEATURE_BATCH_INVARIANT, NULL, NULL, 0.5 },
+    { FA_FEATURE_LSE_STRIDES, NULL, NULL, 0.1 },
+    { FA_FEATURE_DETERMINISTIC, NULL, NULL, 0.25 },
+    { FA_FEATURE_DROPOUT, NULL, NULL, 0.5 },
+    { 0, other_gradients, own_gradients, 0.25 },
+    { 0, other_pages, tuned_pages, 0.25 },
+    { 0, in_pages, drop_pages, 0.5 },
+    { 0, alike_lengths, drop_lengths, 0.5 },
+    { 0, window, as_causal, 1 },
 };
 
 #define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */

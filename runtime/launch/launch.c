@@ -18,6 +18,7 @@
 #include "runtime/plan/launch_count.h"
 #include "runtime/plan/miss.h"
 #include "runtime/plan/table.h"
+#include "widen.h"
 
 /* A warp's lanes add up as many each. */
 #define MOST_SECTION_KEYS (INT32_MAX / 32)
@@ -108,6 +109,12 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
 {
     const fa_step *s = &k->step[i];
     const cu_driver *d = ctx->device.driver;
+    fa_repeat wide;
+    if (fa_widen_reads(&k->workspace, s)) {
+        wide = *r;
+        fa_widen_call(&wide.call, &k->workspace);
+        r = &wide;
+    }
     fa_call *c = &r->call;
     const CUtensorMap *map[FA_STEP_MAPS] = { NULL };
     _Alignas(8) unsigned char params[FA_PACKED_MAX];

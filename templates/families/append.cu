@@ -64,7 +64,23 @@ struct Piece {
   u32 word[WORDS];
 };
 //| local load = math.max(p.bytes, math.min(16, p.align, l.vec * p.bytes))
+//| if l.wide then
+// Whether rows begin at multiples of 16 bytes.
+__device__ __forceinline__ bool is_wide(const void *rows, long long sb, long long ss, long long sh) {
+  return ((u64)rows | (u64)((sb | ss | sh) * $(p.bytes))) % 16 == 0;
+}
+__device__ __forceinline__ void load(Piece &piece, const char *from, bool wide) {
+  if (wide) {
+#pragma unroll
+    for (int i = 0; i < WORDS; i += 4) {
+      const uint4 x = *(const uint4 *)(from + 4 * i);
+      piece.word[i] = x.x, piece.word[i + 1] = x.y, piece.word[i + 2] = x.z, piece.word[i + 3] = x.w;
+    }
+    return;
+  }
+//| else
 __device__ __forceinline__ void load(Piece &piece, const char *from) {
+//| end
 //| if load == 2 then
   piece = Piece();
 #pragma unroll
@@ -279,9 +295,18 @@ __device__ __forceinline__ Place place_of(const Params &p, int token) {
 //| if p.has_slots and c.claims == 0 then
 // Whether a later row goes to the same slot, asked by all lanes of a team.
 __device__ __forceinline__ bool is_overtaken(const Params &p, int token, const Place &at, bool asks, int tokens, int lane) {
+  constexpr int BATCH = 8;  // slots that are on their way at a time
   bool later = false;
-  for (int i = token + 1 + lane; asks && i < tokens; i += LANES)
-    if (p.slots[i] == at.slot && place_of(p, i).kept) later = true;
+  for (int i = token + 1 + lane; asks && i < tokens; i += LANES * BATCH) {
+    long long slot[BATCH];
+#pragma unroll
+    for (int j = 0; j < BATCH; j++) slot[j] = p.slots[min(i + j * LANES, tokens - 1)];
+    bool same = false;
+#pragma unroll
+    for (int j = 0; j < BATCH; j++) same = same || (slot[j] == at.slot && i + j * LANES < tokens);
+    for (int j = i; same && j < tokens && j < i + LANES * BATCH; j += LANES)
+      if (p.slots[j] == at.slot && place_of(p, j).kept) later = true;
+  }
 //|   if l.lanes > 1 then
 #pragma unroll
   for (int i = LANES / 2; i > 0; i /= 2) later = __shfl_xor_sync(~0u, (int)later, i) || later;
@@ -373,7 +398,7 @@ __device__ __forceinline__ void transform(float (&x)[SHARE][VEC], int lane, floa
 #pragma unroll
         for (int i = 0; i < VEC; i++) {
           const int far = (s | step / (VEC * LANES)) % SHARE;
-          if (s & (step / (VEC * LANES))) continue;
+          if (s & (step / (VEC * LANES)) || s * (VEC * LANES) >= WIDTH) continue;
           const float a = x[s][i], b = x[far][i];
           x[s][i] = __fadd_rn(a, b);
           x[far][i] = __fadd_rn(a, -b);
@@ -399,7 +424,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   for ($(wk.steps("long long", "base", "items", "TEAMS"))) {
     const bool real = base + team < items;
     const long long item = real ? base + team : 0;
-    const int token = (int)(item >> 32 ? item / of_all : (u32)item / (u32)of_all), part = (int)(item - (long long)token * of_all);
+    // Teams of a warp mostly have rows of one kind.
+    const int part = (int)(item >> 32 ? item / tokens : (u32)item / (u32)tokens), token = (int)(item - (long long)part * tokens);
     const bool is_q = part >= 2 * of_k, is_v = !is_q && part >= of_k;
     const int first = (part - (is_q ? 2 * of_k : is_v ? of_k : 0)) * HEADS, heads = is_q ? p.hq : p.hkv;
     const int pieces = is_v ? DV / VEC : D / VEC;
@@ -418,6 +444,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       from = (const char *)p.new_k + (batch * p.new_k_sb + query * p.new_k_ss) * $(p.bytes);
       from_sh = p.new_k_sh;
     }
+//| if l.wide then
+    const bool wide = is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
+                      : is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
+                             : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
+//| end
     Piece piece[HEADS][SHARE];
 //| if l.partner == "halves" then
     Piece partner[HEADS][SHARE];  // half a rotation away
@@ -430,11 +461,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         const char *const row = from + (first + h) * from_sh * $(p.bytes);
         const bool there = real && first + h < heads && at < pieces;
         piece[h][s] = Piece();
-        if (there) load(piece[h][s], row + at * (VEC * $(p.bytes)));
+        if (there) load(piece[h][s], row + at * (VEC * $(p.bytes))$(l.wide and ", wide" or ""));
 //| if l.partner == "halves" then
         partner[h][s] = Piece();
         if (there && !is_v && at < ROTARY / VEC)
-          load(partner[h][s], row + (at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC) * (VEC * $(p.bytes)));
+          load(partner[h][s], row + (at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC) * (VEC * $(p.bytes))$(l.wide and ", wide" or ""));
 //| end
       }
 
@@ -444,6 +475,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     if (is_overtaken(p, token, place, !is_q && place.kept, tokens, lane)) stores = false;
 //| end
     if (p.skipped != nullptr && real && part == 0 && lane == 0 && place.used && !place.kept) atomicAdd(p.skipped, 1ull);
+
+//| -- Scales that are given, of all heads at once: each would wait for memory.
+//| for _, side in ipairs({ "k", "v" }) do
+//|   local f, given = l[side .. "_format"], p[side .. "_scale"]
+//|   if f and not f.has_scale and given > 0 then
+    float given_$(side)[HEADS];
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) {
+      given_$(side)[h] = 1.f;
+      if (stores && first + h < heads && $(side == "v" and "is_v" or "!is_v && !is_q"))
+//|     if given == 1 then
+        given_$(side)[h] = p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh];
+//|     else
+        given_$(side)[h] =
+            p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh];
+//|     end
+    }
+//|   end
+//| end
 
     char *to;
     long long to_sh;
@@ -458,8 +508,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       to_sh = p.k_sh * $(l.k_bytes);
     }
 //| if p.rotary > 0 then
-    float cosine[SHARE][ANGLES] = {}, sine[SHARE][ANGLES] = {};
     const bool turns = stores && !is_v && place.turns;
+//|   if l.partner == "own" then
+    // Pieces lane and lane + LANES turn together.
+    float cosine[ANGLES] = {}, sine[ANGLES] = {};
+    if (turns) load_angles(cosine, sine, (const char *)p.cos_sin + place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
+//|   else
+    float cosine[SHARE][ANGLES] = {}, sine[SHARE][ANGLES] = {};
 #pragma unroll
     for (int s = 0; s < SHARE; s++) {
       if (turns && (lane + s * LANES) * VEC < ROTARY)
@@ -470,6 +525,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         if ((lane + s * LANES) * VEC < HALF) sine[s][i] = -sine[s][i];  // of a first half, whose partners are subtracted
 //|   end
     }
+//|   end
 //| end
 
 #pragma unroll
@@ -482,7 +538,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         if (!there) piece[h][s] = Piece();  // rows of no sequence may hold what was never written
 //| end
         unpack(x[s], piece[h][s]);
-//| if p.rotary > 0 then
+//| if p.rotary > 0 and l.partner ~= "own" then
         const int column = (lane + s * LANES) * VEC;
 //|   if l.partner == "halves" then
         if (turns && column < ROTARY) {
@@ -521,6 +577,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
       }
+//| if l.partner == "own" then
+      if (turns)
+#pragma unroll
+        for (int i = 0; i < VEC; i++) {
+          const float a = x[0][i], b = x[1][i];
+          x[0][i] = turn_first(a, b, cosine[i], sine[i]);
+          x[1][i] = turn_second(b, a, cosine[i], sine[i]);
+        }
+//| end
 //| -- Lanes of other teams may have other kinds of rows: all take the shuffles of both.
 //| for _, of_v in ipairs({ false, true }) do
 //|   if transforms(of_v) then
@@ -562,14 +627,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   if f and not f.has_scale then
 //|     if given > 0 or out > 0 then
 //|       if not declared[divisor(side)] then
-      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false};
+      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f};
 //|       end
 //|       declared[divisor(side)] = true
       if (there && $(side == "v" and "is_v" or "!is_v && !is_q")) {
-//|     if given == 1 then
-        $(divisor(side)) = divisor_of(p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh]);
-//|     elseif given > 1 then
-        $(divisor(side)) = divisor_of(p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh]);
+//|     if given > 0 then
+        $(divisor(side)) = divisor_of(given_$(side)[h]);
 //|     elseif out > 0 then
         const float scale = scale_of(largest, $(f.most).f, $(f.kind == "floats" and "false" or "true"));
         $(divisor(side)) = divisor_of(scale);

@@ -14,22 +14,29 @@ local function types(p)
   return k, p.v ~= "?" and p.v or k
 end
 
--- Columns of a piece: what a lane loads, and stores, at a time. Codes have a byte, or less.
-local function columns(p)
+-- Whether the cache has rows of blocks. They begin where other rows would not.
+local function has_blocks(p)
   local k, v = types(p)
-  local least = math.min(p.bytes, bytes_of[k] or 1, bytes_of[v] or 1)
-  local vec = math.max(1, p.align // least)
+  local f, g = codes(k, 80), codes(v, 80)
+  return f and f.block > 1 or g and g.block > 1 or false
+end
+
+-- Columns of a piece: what a lane loads at a time, of fp32 twice that.
+local function columns(p)
+  local blocks = has_blocks(p)
+  if blocks and p.d % 8 == 0 and p.dv % 8 == 0 then return 8 end
+  local vec = math.max(blocks and 2 or 1, math.min(p.align, 16) // 2)
   while p.d % vec ~= 0 or p.dv % vec ~= 0 do vec = vec // 2 end
   return vec
 end
 
 -- Instructions that make a code of an element.
-local function cost_of(format) return format and (format.has_scale and 12 or 14) or 0 end
+local function cost_of(format) return format and (format.has_scale and 11 or 6) or 0 end
 
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",
   operation = "append",
-  formats = "e4m3 e5m2 s8 q8_0 q4_0",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   features = "lengths+pages+slots+positions+positions64+rotary+rotary-pairs+hadamard-k+hadamard-v",
 
   tunables = {
@@ -41,7 +48,7 @@ return {
 
   start = function(p, a)
     local list = {}
-    for _, heads in ipairs({ 1, 2, 4 }) do
+    for _, heads in ipairs({ 4, 2, 1, 8 }) do
       for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
     end
     return list
@@ -71,8 +78,13 @@ return {
     local most = math.max(l.pieces, l.pieces_v)
     l.lanes = 1
     while l.lanes < 32 and l.lanes < most do l.lanes = 2 * l.lanes end
+    -- A lane has both of the columns that turn together, where half a rotation is as many pieces as it may have lanes.
+    local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % l.vec == 0 and p.rotary // 2 // l.vec or 0
+    local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
+    if own then l.lanes = half_pieces end
     l.share = (most + l.lanes - 1) // l.lanes
     l.words = math.max(1, l.vec * p.bytes // 4)
+    l.wide = p.align < 16 and has_blocks(p) and l.vec == 8 -- rows that are read may begin at more than those of the cache
     -- How an element's partner is found: in registers, as a piece, or one by one.
     local half = p.rotary // 2
     if p.rotary == 0 then
@@ -80,7 +92,7 @@ return {
     elseif p.has_rotary_pairs then
       l.partner = l.vec % 2 == 0 and p.rotary % l.vec == 0 and "pairs" or "any"
     else
-      l.partner = half % l.vec == 0 and "halves" or "any"
+      l.partner = own and "own" or half % l.vec == 0 and "halves" or "any"
     end
     l.angles = l.partner == "pairs" and l.vec // 2 or l.vec
     if p.rotary > 0 then
@@ -92,7 +104,7 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
-    l.regs = HEADROOM + c.token_heads * held + l.share * (2 * l.vec + (p.rotary > 0 and 2 * l.angles or 0))
+    l.regs = HEADROOM + c.token_heads * held + l.share * 2 * l.vec + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
     return l
   end,
@@ -150,9 +162,12 @@ return {
     local rows = p.hkv * ((p.d + p.dv) * p.bytes + l.row_k + l.row_v + scales) + 2 * p.hq * p.d * p.bytes
     local lists = (p.has_slots and 8 or 0) + (p.has_positions and 4 or 0) + p.rotary * (l.angle_bytes or 0)
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
-    local element = 2 + (p.rotary > 0 and 5 or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
-    local instructions = 220 + heads * (30 + l.share * l.vec * element)
-    local issued = items * l.lanes / 32 * instructions / (a.sm_count * a.issue_rate)
+    local element = 2 + (p.rotary > 0 and (l.partner == "own" and 3 or 5) or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
+    local instructions = 500 + heads * (30 + l.share * l.vec * element)
+    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn.
+    local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / 16)
+    local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
+    local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)
     local bytes = tokens * (rows + lists)
     local append = {
       bytes = bytes,

@@ -35,12 +35,28 @@ local function low_bits(p, cc)
   return k and { k = k, v = codes(p.v, cc) or k }
 end
 
+-- Rows of blocks may begin anywhere in a chunk of 16 bytes of memory, and are copied with what lies in front of them there.
+local function shifts(p, f)
+  return f.block > 1 and p.align < 16 and f.scales == 1 and f.least_at == 0 and f.high_at == 0
+end
+-- Chunks of a row of n elements in shared memory; an odd number needs no swizzle.
+local function chunks_of(p, f, n)
+  local bytes = rows_of.row_bytes(f, n)
+  if shifts(p, f) then return (bytes + 31 - p.align) // 16 | 1 end
+  return (bytes + 15) // 16
+end
+
+-- Whether a head's row of K or V ends within a line of memory.
+local function is_narrow(p, low)
+  return rows_of.row_bytes(low.k, p.d) % 128 > 0 or rows_of.row_bytes(low.v, p.dv) % 128 > 0
+end
+
 -- Bytes of a key's rows of K and V in shared memory.
 local function row_bytes(p)
   local low = low_bits(p, 80)
   if low then
     local tokens = (p.k_scale == 2 and 4 or 0) + (p.v_scale == 2 and 4 or 0)
-    return round_up(rows_of.row_bytes(low.k, p.d), 16) + round_up(rows_of.row_bytes(low.v, p.dv), 16) + tokens
+    return 16 * (chunks_of(p, low.k, p.d) + chunks_of(p, low.v, p.dv)) + tokens
   end
   return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
 end
@@ -91,9 +107,14 @@ function decode.layout(p, c, a)
   l.vb = round_up(p.dv, 8) // 8
   l.low = low_bits(p, a.cc)
   if l.low then
-    l.chunks = round_up(rows_of.row_bytes(l.low.k, p.d), 16) // 16
-    l.chunks_v = round_up(rows_of.row_bytes(l.low.v, p.dv), 16) // 16
-    l.ob = l.chunks_v * rows_of.registers(l.low.v)  -- blocks of 8 columns of O as it is summed up
+    l.chunks, l.chunks_v = chunks_of(p, l.low.k, p.d), chunks_of(p, l.low.v, p.dv)
+    l.shifts_k, l.shifts_v = shifts(p, l.low.k), shifts(p, l.low.v)
+    -- Rows of 8 are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
+    l.half = c.br == 8
+    -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
+    l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
+    -- The rest of a line is another head's: a copy that asks the L2 for all of it reads twice what is needed.
+    l.narrow = is_narrow(p, l.low)
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
@@ -101,7 +122,7 @@ function decode.layout(p, c, a)
   l.stage = k + v
   if l.low then  -- scales of tokens after K and V
     l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and c.bk * 4 or 0)
-    l.stage = l.v_scales + (p.v_scale == 2 and c.bk * 4 or 0)
+    l.stage = round_up(l.v_scales + (p.v_scale == 2 and c.bk * 4 or 0), 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
@@ -114,6 +135,10 @@ function decode.layout(p, c, a)
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
   l.used = l.words + 16
+  if l.half then  -- Q, as lanes take it
+    l.q = round_up(l.used, 16)
+    l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512
+  end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
     l.walk, l.next = "SegmentWalk", "next"
@@ -140,7 +165,7 @@ function decode.layout(p, c, a)
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
-  local mb = c.br // c.row_warps // 16
+  local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   return l
@@ -210,7 +235,7 @@ function decode.work(p, c, a, l, sq)
   local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
   -- A program's instructions, of all warps of a block on four schedulers.
   local program = program_cost(p).issue * c.br * c.bk * c.key_warps / 128
-  local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
+  local chain, products = 640 + 110 * (c.bk // 16) * math.max(1, c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
@@ -231,12 +256,22 @@ function decode.params(p, c)
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales
 end
 
--- Configs of these tiles with buffers, blocks and shares as they mostly win. low: of K and V of few bits, whose buffers are smaller.
-function decode.starts(tiles, combine, low)
-  local list, all = {}, { { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }
-  if low then all = { { 2, 1, 1 }, { 3, 1, 1 }, { 4, 1, 1 }, { 6, 1, 1 }, { 2, 2, 1 }, { 3, 2, 1 }, { 2, 2, 8 } } end
+-- Buffers, blocks of an SM and heads side by side as they mostly win.
+decode.usual = { { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }
+-- The same over K and V of few bits, whose buffers are smaller. A row that ends within a line leaves the rest of it to the next head, and
+-- so does a token's scale.
+function decode.usual_low(p)
+  local low = low_bits(p, 80)
+  local lanes = p.hkv > 1 and (is_narrow(p, low) or p.k_scale == 2 or p.v_scale == 2) and 8 or 1
+  -- Many buffers first: where a tile ends, what is on its way lasts until the next one has begun.
+  return { { 6, 1, lanes }, { 4, 1, lanes }, { 3, 1, lanes }, { 3, 2, lanes }, { 2, 2, lanes } }
+end
+
+-- Configs of these tiles and shares.
+function decode.starts(tiles, combine, usual)
+  local list = {}
   for _, tile in ipairs(tiles) do
-    for _, shares in ipairs(all) do
+    for _, shares in ipairs(usual or decode.usual) do
       local to = {}
       for _, k in ipairs(sorted(tile)) do to[k] = tile[k] end
       to.stages, to.ctas, to.kv_lanes = shares[1], shares[2], shares[3]

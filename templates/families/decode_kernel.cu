@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.k_scales? l.low? l.ob? l.stage l.v_scales?"
+//| needs "l.half? l.q? l.k_scales? l.low? l.ob? l.stage l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -38,7 +38,11 @@ constexpr int LANES = $(c.kv_lanes);      // most streams of heads: neighbouring
 // ---- what follows from them ----
 constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
 //| if not l.dots then
+//|   if l.half then
+constexpr int MB = 1;  // block of 16 rows per warp, of which 8 are there
+//|   else
 constexpr int MB = BR / ROW_WARPS / 16;  // blocks of 16 rows per warp
+//|   end
 constexpr int NB = BC / 8;               // blocks of 8 keys
 constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
 //| end
@@ -51,7 +55,7 @@ constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);        // blocks of 8 columns of O
 constexpr int COLS = VB * 8;     // of O, rounded up
 //| if l.low then
-constexpr int OB = $(l.ob);        // blocks of 8 columns of O as they are summed up, in the order of V's codes
+constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of O as they are summed up, in the order of V's codes
 //| end
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
@@ -66,6 +70,9 @@ constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  /
 // words that the block shares.
 constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+//| if l.half then
+constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
+//| end
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
 constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two buffers each

@@ -6,9 +6,9 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
-  formats = "e4m3 e5m2 s8 q8_0 q4_0",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
-    { "br", { 16, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile" },
+    { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
     { "row_warps", { 1, 2, 4 }, "warps of a group, each with B_r / row_warps rows" },
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
@@ -16,7 +16,7 @@ return decode.family {
   constraints = {
     { "rows", function(p, c)
       local rows = c.br // c.row_warps
-      if rows == 16 or rows == 32 then return true end
+      if rows == 16 or rows == 32 or c.br == 8 and c.row_warps == 1 and codes(p.kv, 80) then return true end
       return false, "B_r / row_warps = " .. rows .. ", not 16 or 32"
     end, upto = "row_warps" },
   },
@@ -25,12 +25,20 @@ return decode.family {
     local rows, br, tiles = p.sq * (p.hq // p.hkv), 16, {}
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
-    for _, bk in ipairs(low and { 16, 32, 64 } or { 16, 32 }) do
-      for _, warps in ipairs({ 4, 8 }) do
-        tiles[#tiles + 1] = { br = br, bk = bk, row_warps = br // 16 > 2 and 2 or 1, key_warps = br > 16 and warps // 2 or warps }
+    if low and rows <= 8 then br = 8 end
+    for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
+      for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
+        local row_warps = br > 32 and 2 or 1
+        if low and p.dv > 64 then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
+        tiles[#tiles + 1] = { br = br, bk = bk, row_warps = row_warps, key_warps = low and warps // row_warps or br > 16 and warps // 2 or warps }
       end
     end
-    return decode.starts(tiles, "last_block", low)
+    if not low then return decode.starts(tiles, "last_block") end
+    local list = decode.starts(tiles, "last_block", decode.usual_low(p))
+    if br >= 32 then -- the last block would add up many rows
+      for _, to in ipairs(decode.starts(tiles, "second_kernel", { { 3, 1, 1 }, { 2, 2, 1 } })) do list[#list + 1] = to end
+    end
+    return list
   end,
 
   supports = function(p, a)

@@ -1,4 +1,4 @@
-//| needs "l.mma? l.spill?"
+//| needs "l.mma? l.narrow? l.spill?"
 // ---- types and the machine's instructions: all PTX of this kernel is below ----
 
 typedef unsigned short u16;
@@ -127,7 +127,7 @@ template <int BYTES>
 __device__ __forceinline__ void cp_async(u32 to, const void *from, bool valid) {
   const int n = valid ? BYTES : 0;
   if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+    asm volatile("cp.async.cg.shared.global$(l.narrow and "" or ".L2::128B") [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(n) : "memory");
 }

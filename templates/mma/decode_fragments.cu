@@ -1,5 +1,5 @@
-//| needs "l.low?"
-//| local ob = l.low and "OB" or "VB"
+//| needs "l.half? l.low? l.shifts_k? l.shifts_v?"
+//| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the rows of a warp as fragments of mma.sync and wgmma ----
 struct WarpRows {
@@ -15,12 +15,22 @@ struct WarpRows {
 //|   end
 //| end
   RowState state[MB][2];
+//| if l.half then
+  u32 q_stage;  // where Q of a tile is left for all warps
+//| end
+//| if l.half then
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q) {}
+//| else
   __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
+//| end
 
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
 //| if l.low then
-    load_q(q, factor, p, sequence, tile, row, at);
-    v_factor = $(f32(2.0 ^ l.low.v.power))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+//|   if l.shifts_k or l.shifts_v then
+    at.shift(p, tile.kv_head);
+//|   end
+    load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
+    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
 //| else
     load_q(q, p, sequence, tile, row, at);
 //| end
@@ -51,7 +61,7 @@ struct WarpRows {
 #pragma unroll
       for (int n = 0; n < NB; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) s[m][n][i] *= factor[m][i / 2];
+        for (int i = 0; i < $(2 * halves); i++) s[m][n][i] *= factor[m][i / 2];
 //|   if p.k_scale == 2 then
 #pragma unroll
     for (int n = 0; n < NB; n++) {
@@ -59,7 +69,7 @@ struct WarpRows {
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) s[m][n][i] *= i % 2 ? scale.y : scale.x;
+        for (int i = 0; i < $(2 * halves); i++) s[m][n][i] *= i % 2 ? scale.y : scale.x;
     }
 //|   end
 //| end
@@ -70,7 +80,11 @@ struct WarpRows {
 //| if p.v_scale == 2 then
     scale_probabilities(s, k_tile + V_SCALES);
 //| end
+//| if l.low then
+    Probabilities probabilities;
+//| else
     u32 probabilities[MB][P_STEPS][4];
+//| end
     to_fragments(probabilities, s);
     accumulate(o, probabilities, v_tile, at);
   }
@@ -104,7 +118,7 @@ struct WarpRows {
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) s[m][n][i] *= (i % 2 ? scale[n].y : scale[n].x) * by;
+        for (int i = 0; i < $(2 * halves); i++) s[m][n][i] *= (i % 2 ? scale[n].y : scale[n].x) * by;
   }
 
 //| end
@@ -113,12 +127,13 @@ struct WarpRows {
 #pragma unroll
     for (int m = 0; m < MB; m++)
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
+      for (int h = 0; h < $(halves); h++) {
         const float l = quad_sum(state[m][h].l);
         const int r = row + m * 16 + h * 8 + at.g;
         if (r < rows) {
           if (at.t == 0) states[r] = make_float2(state[m][h].m, l);
-//| if l.low and l.low.v.block == 1 then
+//| if l.half then
+//| elseif l.low and l.low.v.block == 1 then
           const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
 #pragma unroll
           for (int chunk = 0; chunk < CHUNKS_V; chunk++)
@@ -134,7 +149,40 @@ struct WarpRows {
 //| end
         }
       }
-//| if l.low and l.low.v.block > 1 then
+//| if l.half then
+    // O has queries 2t and 2t + 1 as columns, and columns where V's codes have them as rows.
+    const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
+    const int g = opaque(at.g);
+#pragma unroll
+    for (int chunk = 0; chunk < CHUNKS_V; chunk++) {
+      // Two bytes of a chunk are neighbouring columns, of 4 bits of two blocks of them.
+//|   if l.low.v.block == 1 then
+      const int column = chunk * 16 + g * 2;
+      const bool there = DV % 16 == 0 || column < COLS;
+//|   else
+      const int column = v_element_at(chunk * 16 + g * 2$(l.shifts_v and " - at.v_shift" or ""), 0);
+      const bool there = column >= 0 && column < COLS;
+//|   end
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        const int r = row + at.t * 2 + e;
+        if (r >= rows || !there) continue;
+//|   if l.low.v.bits == 8 then
+        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2(o[0][chunk][e] * of_o, o[0][chunk][e + 2] * of_o);
+//|   elseif l.low.v.halves then
+#pragma unroll
+        for (int y = 0; y < 2; y++)
+          *(float2 *)(exchange + exchange_offset(r, column / 2 + y * $(l.low.v.shared // 4))) =
+              make_float2(o[0][2 * chunk][e + 2 * y] * of_o, o[0][2 * chunk + 1][e + 2 * y] * of_o);
+//|   else
+#pragma unroll
+        for (int y = 0; y < 2; y++)
+          *(float2 *)(exchange + exchange_offset(r, column / 2 + y)) =
+              make_float2(o[0][2 * chunk + y][e] * of_o, o[0][2 * chunk + y][e + 2] * of_o);
+//|   end
+      }
+    }
+//| elseif l.low and l.low.v.block > 1 then
     // Columns lie where V's blocks have them: each is found once, for both rows.
     const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
     const int t = opaque(at.t);
@@ -142,7 +190,7 @@ struct WarpRows {
     for (int v = 0; v < OB; v++)
 #pragma unroll
       for (int x = 0; x < 2; x++) {
-        const int place = v % V_WORD, byte = (v / V_WORD * 8 + 2 * t + x) * 2 + place * 2 / V_WORD;
+        const int place = v % V_WORD, byte = (v / V_WORD * 8 + 2 * t + x) * 2 + place * 2 / V_WORD$(l.shifts_v and " - at.v_shift" or "");
         const int column = v_element_at(byte, V_WORD == 4 ? place % 2 : 0);
         if (column < 0 || column >= COLS) continue;
 #pragma unroll

@@ -1,4 +1,4 @@
-//| needs "l.chunks l.chunks_v l.low"
+//| needs "l.chunks l.chunks_v l.half? l.low l.shifts_k l.shifts_v"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
@@ -6,6 +6,50 @@
 // A lane unpacks the codes where ldmatrix leaves them. Elements then lie in another order along d: Q is loaded in that order, and O stored
 // out of it. K and V are never moved.
 
+//| local kd, vd = place.scales(K, p.d), place.scales(V, p.dv)  -- scales of a row
+//| -- Words of a row's chunk: at its byte `step` * `lane`, lane < lanes. A word that has a block's scale and something of the block before is
+//| -- that one's, or only its scale is in question, which nothing is multiplied by. blocks_of(): the first and the last block that lanes may
+//| -- have, rows shifted by up to `most` bytes.
+//| local most = 16 - p.align
+//| local sides = {
+//|   k = { x = "k", f = K, n = kd, step = 4, lanes = 4, lane = "t", shifts = l.shifts_k, chunks = l.chunks },
+//|   v = { x = "v", f = V, n = vd, step = 2, lanes = 8, lane = "g", shifts = l.shifts_v, chunks = l.chunks_v },
+//| }
+//| local function blocks_of(of, chunk)
+//|   local function block(byte) return math.max(0, math.min(place.scale_of(of.f, byte), of.n - 1)) end
+//|   return block(chunk * 16 - (of.shifts and most or 0)), block(chunk * 16 + of.step * (of.lanes - 1))
+//| end
+//| -- A bit of each chunk whose word is of a later block than the first, of a later one than that, ...: how many such masks a side has.
+//| for _, of in ipairs { sides.k, sides.v } do
+//|   of.masks = 0
+//|   for chunk = 0, of.n and of.shifts and of.chunks - 1 or -1 do
+//|     local first, last = blocks_of(of, chunk)
+//|     of.masks = math.max(of.masks, last - first)
+//|   end
+//| end
+//| -- Which of the registers `name`[0 .. n - 1] has the scale of a lane's word. named: another text than the register's, by its number.
+//| local function of_block(of, name, chunk, named)
+//|   local first, last = blocks_of(of, chunk)
+//|   named = named or function(b) return ("%s[%d]"):format(name, b) end
+//|   local text = named(first)
+//|   if of.shifts then
+//|     for b = first + 1, last do
+//|       text = ("(at.%s_later[%d] & %d ? %s : %s)"):format(of.x, b - first - 1, 1 << chunk, named(b), text)
+//|     end
+//|     return text
+//|   end
+//|   local before = first
+//|   for i = 1, of.lanes - 1 do
+//|     local b = math.max(0, math.min(place.scale_of(of.f, chunk * 16 + of.step * i), of.n - 1))
+//|     if b > before then text, before = ("(at.%s >= %d ? %s : %s)"):format(of.lane, i, named(b), text), b end
+//|   end
+//|   return text
+//| end
+//| -- How far the highest bits of the block's codes are moved for a word there: what it has less than `less`.
+//| local function moved(of, chunk, less)
+//|   local function by(b) return tostring(chunk * 16 - place.block_at(of.f, b) - of.f.codes_at + less) end
+//|   return ("%d * at.%s + %s"):format(of.step, of.lane, of_block(of, "", chunk, by))
+//| end
 constexpr bool PAIRS_V = false;
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 
@@ -18,6 +62,36 @@ struct Lane {
 //| end
 //| if l.chunks_v % 2 == 1 then
   u32 last_v;  // the row of V whose last chunk it reads
+//| end
+//| for _, x in ipairs { "k", "v" } do
+//|   local of = sides[x]
+//|   if of.shifts then
+  int $(x)_shift;  // of a head's rows: how far behind the beginning of their first chunk they begin
+//|     if of.masks > 0 then
+  u32 $(x)_later[$(of.masks)];  // a bit of each chunk: its word is of a later block than the first that it may be of, than the next one
+//|     end
+//|   end
+//| end
+//| if l.shifts_k or l.shifts_v then
+  __device__ __forceinline__ void shift(const Params &p, int kv_head) {
+//|   for _, x in ipairs { "k", "v" } do
+//|     local of = sides[x]
+//|     if of.shifts then
+    $(x)_shift = $(x)_shift_of(p, kv_head);
+//|       for mask = 1, of.masks do
+//|         local text = {}
+//|         for chunk = 0, of.chunks - 1 do
+//|           local first, last = blocks_of(of, chunk)
+//|           if last - first >= mask then
+//|             local least = (first + mask) * of.f.block_bytes
+//|             text[#text + 1] = ("(%d + %s * %d - %s_shift >= %d ? %d : 0)"):format(chunk * 16, of.lane, of.step, x, least, 1 << chunk)
+//|           end
+//|         end
+    $(x)_later[$(mask - 1)] = $(table.concat(text, " | "));
+//|       end
+//|     end
+//|   end
+  }
 //| end
 };
 __device__ __forceinline__ Lane make_lane() {
@@ -42,8 +116,11 @@ __device__ __forceinline__ int $(name)(int byte, int code) {
 //|   if f.block == 1 then
   return byte;
 //|   else
+  if (byte < 0) return -1;
   const int block = byte / $(f.block_bytes), at = byte % $(f.block_bytes) - $(f.codes_at);
-//|     if f.halves then
+//|     if f.scales > 1 then
+  return at < 0 ? -1 : block * $(f.block) + at / $(f.shared // 2) * $(f.shared) + at % $(f.shared // 2) + code * $(f.shared // 2);
+//|     elseif f.halves then
   return at < 0 ? -1 : block * $(f.block) + at + code * $(f.block // 2);
 //|     else
   return at < 0 ? -1 : block * $(f.block) + at;
@@ -56,22 +133,19 @@ __device__ __forceinline__ int $(name)(int byte, int code) {
 
 constexpr int K_WORD = $(nk), V_WORD = $(nv);    // registers that 4 bytes of K, of V become
 constexpr int K_STEPS = CHUNKS * K_WORD / 2;  // of k = 16
+//| if l.half then
+// Steps 2 i and 2 i + 1 share registers: the first has rows g, the second rows g + 8, where Q has none. So is of each sum of products one half
+// for nothing, and no register is zero.
+constexpr int Q_PAIRS = (K_STEPS + 1) / 2;
+struct QFragments {
+  u32 full[MB][Q_PAIRS][4];
+};
+//| else
 struct QFragments {
   u32 full[MB][K_STEPS][4];
 };
-
-//| local kd, vd = K.has_scale and p.d // K.block, V.has_scale and p.dv // V.block  -- blocks of a row
-//| -- Which of the registers `name`[0 .. n - 1] has the scale of a word at byte `first` + `step` * `lane` of a row, lane < lanes: a word that
-//| -- has a block's scale and something of the block before is that one's, or only its scale is in question, which nothing is multiplied by.
-//| local function of_block(f, n, name, first, step, lanes, lane)
-//|   local function block(byte) return math.min(byte // f.block_bytes, n - 1) end
-//|   local text, last = ("%s[%d]"):format(name, block(first)), block(first)
-//|   for i = 1, lanes - 1 do
-//|     local b = block(first + step * i)
-//|     if b > last then text, last = ("(%s >= %d ? %s[%d] : %s)"):format(lane, i, name, b, text), b end
-//|   end
-//|   return text
 //| end
+
 //| if kd or vd then
 // fp16 out of a row in shared memory: of one row twice, of two rows.
 __device__ __forceinline__ u32 load_shared_u16(u32 from) {
@@ -79,50 +153,157 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
   return x;
 }
+//|   if K.has_scale and K.block_bytes % 4 == 0 or V.has_scale and V.block_bytes % 4 == 0 then
+__device__ __forceinline__ u32 load_shared_u32(u32 from) {
+  u32 x;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+  return x;
+}
+//|   end
+//|   if K.scale_is_e4m3 or V.scale_is_e4m3 then unpack_scales(a.cc) end
+//| end
+//| -- What is beside the codes of a row's blocks: a struct, and what loads it. A scale, and a number that is added, become two fp16: that of
+//| -- one row twice, or those of two rows.
+//| local function beside(f, n, N, X)
+// What is beside the codes of $(X)'s blocks, for a word of a lane.
+struct $(X)Blocks {
+  u32 scale[$(N)];
+//|   if f.least_at > 0 then
+  u32 least[$(N)];
+//|   end
+//|   if f.high_at > 0 then
+  u32 high[$(N)];
+//|   end
+};
+//| end
+//| -- `to`.scale and others of row `row` of tile `tile`: each number in the lower half of its register.
+//| local function load_row(of, N, chunks, to, tile, row)
+//|   local f = of.f
+//|   local function address(byte)
+//|     if of.shifts then return "from + " .. byte end
+//|     return ("%s + tile_offset<%s>(%s, (%s) / 16) + (%s) %% 16"):format(tile, chunks, row, byte, byte)
+//|   end
+//|   if of.shifts then
+  const u32 from = $(tile) + $(row) * ($(chunks) * 16) + at.$(of.x)_shift;
+//|   end
+//|   if f.scale_is_e4m3 then
+#pragma unroll
+  for (int b = 0; b < $(N); b += 4) {
+    const int byte = b / 4 * $(f.block_bytes) + $(f.scale_at);
+    u32 two[2];
+    scales_of_e4m3(two, load_shared_u32($(address("byte"))));
+#pragma unroll
+    for (int i = 0; i < 4; i++) $(to).scale[b + i] = two[i / 2] >> i % 2 * 16 & 0xffff;
+  }
+//|   else
+#pragma unroll
+  for (int b = 0; b < $(N); b++) {
+    const int byte = b * $(f.block_bytes) + $(f.scale_at);
+//|     if f.least_at == f.scale_at + 2 and f.block_bytes % 4 == 0 then
+    const u32 both = load_shared_u32($(address("byte")));
+    $(to).scale[b] = both & 0xffff;
+    $(to).least[b] = both >> 16;
+//|     else
+    $(to).scale[b] = load_shared_u16($(address("byte")));
+//|     end
+//|     if f.high_at > 0 then
+    const int bits = b * $(f.block_bytes) + $(f.high_at);
+//|       if f.block_bytes % 4 == 0 then
+    $(to).high[b] = load_shared_u32($(address("bits")));
+//|       else
+    $(to).high[b] = load_shared_u16($(address("bits"))) | load_shared_u16($(address("bits + 2"))) << 16;
+//|       end
+//|     end
+  }
+//|   end
 //| end
 //| -- s[m][n] of 8 keys, out of a word of their chunk number `chunk`.
 //| local function dot(word, chunk, n, half)
+//|   if K.high_at > 0 then
+      unpack_rows_$(K.name)(h, $(word), high_bits(scale[$(half)], $(chunk), at));
+//|   else
       unpack_rows_$(K.name)(h, $(word));
-//|   if kd then
-      times_scale(h, scale[$(half)], $(chunk), at.t);
 //|   end
+//|   if kd then
+      times_scale(h, scale[$(half)], $(chunk), at);
+//|   end
+//|   if l.half then
+#pragma unroll
+      for (int j = 0; j < K_WORD / 2; j++) {
+        const int step = ($(chunk)) * (K_WORD / 2) + j;
+        mma_full(part[step % 2][$(half)], q.full[0][step / 2], h[2 * j], h[2 * j + 1]);
+      }
+//|   else
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
         for (int j = 0; j < K_WORD / 2; j++) mma_full(s[m][$(n)], q.full[m][($(chunk)) * (K_WORD / 2) + j], h[2 * j], h[2 * j + 1]);
+//|   end
 //| end
 //| if kd then
 constexpr int K_SCALES_OF_ROW = $(kd);
+//|   beside(K, kd, "K_SCALES_OF_ROW", "K")
 // Scales of the blocks of a key's row, each twice.
-__device__ __forceinline__ void load_scales(u32 (&scale)[K_SCALES_OF_ROW], u32 k_tile, int row) {
+__device__ __forceinline__ void load_scales(KBlocks &to, u32 k_tile, int row, const Lane &at) {
+//|   load_row(sides.k, "K_SCALES_OF_ROW", "CHUNKS", "to", "k_tile", "row")
 #pragma unroll
   for (int b = 0; b < K_SCALES_OF_ROW; b++) {
-    const int byte = b * $(K.block_bytes) + $(K.scale_at);
-    scale[b] = load_shared_u16(k_tile + tile_offset<CHUNKS>(row, byte / 16) + byte % 16) * 0x10001;
+    to.scale[b] *= 0x10001;
+//|   if K.least_at > 0 then
+    to.least[b] *= 0x10001;
+//|   end
   }
 }
+//|   if K.high_at > 0 then
+// The highest bits of a lane's word of a chunk: bits i and 16 + i of byte i.
+__device__ __forceinline__ u32 high_bits(const KBlocks &of, int chunk, const Lane &at) {
+  u32 bits = 0;
+  int by = 0;
+//|     for chunk = 0, l.chunks - 1 do
+  if (chunk == $(chunk)) bits = $(of_block(sides.k, "of.high", chunk)), by = $(moved(sides.k, chunk, 8));
+//|     end
+  return __funnelshift_r(bits << 8, bits >> 24, by);  // words begin up to 8 bytes before the codes
+}
+//|   end
 // The numbers of a lane's word of a chunk, times the scale of their block.
-__device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const u32 (&scale)[K_SCALES_OF_ROW], int chunk, int t) {
+__device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const KBlocks &scale, int chunk, const Lane &at) {
   u32 by = 0;
 //|   for chunk = 0, l.chunks - 1 do
-  if (chunk == $(chunk)) by = $(of_block(K, kd, "scale", chunk * 16, 4, 4, "t"));
+  if (chunk == $(chunk)) by = $(of_block(sides.k, "scale.scale", chunk));
 //|   end
+//|   if K.least_at > 0 then
+  u32 least = 0;
+//|     for chunk = 0, l.chunks - 1 do
+  if (chunk == $(chunk)) least = $(of_block(sides.k, "scale.least", chunk));
+//|     end
+#pragma unroll
+  for (int i = 0; i < K_WORD; i++) h[i] = fma_f16x2(h[i], by, least);
+//|   else
 #pragma unroll
   for (int i = 0; i < K_WORD; i++) h[i] = mul_f16x2(h[i], by);
+//|   end
 }
 //| end
 // S = Q K^T for the warp's rows and the BC keys of one tile.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, const Lane &at) {
+//| local by_keys = kd or l.half  -- keys outside, chunks inside
+//| if not l.half then
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int n = 0; n < NB; n++) s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f;
-//| if kd then
+//| end
+//| if by_keys then
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
-    u32 scale[2][K_SCALES_OF_ROW];
-    load_scales(scale[0], k_tile, n * 8 + at.g);
-    load_scales(scale[1], k_tile, n * 8 + 8 + at.g);
+//|   if l.half then
+    float part[2][2][4] = {};  // of even and of odd steps
+//|   end
+//|   if kd then
+    KBlocks scale[2];
+    load_scales(scale[0], k_tile, n * 8 + at.g, at);
+    load_scales(scale[1], k_tile, n * 8 + 8 + at.g, at);
+//|   end
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {
 //| else
@@ -138,7 +319,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //| end
     }
 //| if l.chunks % 2 == 1 then
-//|   if kd then
+//|   if by_keys then
     {
 //|   else
 #pragma unroll
@@ -151,13 +332,29 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|   end
   }
 //| end
-//| if kd then
+//| if l.half then
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      s[0][n + i][0] = part[0][i][0] + part[1][i][2];
+      s[0][n + i][1] = part[0][i][1] + part[1][i][3];
+      s[0][n + i][2] = s[0][n + i][3] = 0.f;  // of rows that are not there
+    }
+//| end
+//| if by_keys then
   }
 //| end
 }
 
-// P as A fragments, straight from the accumulators of S.
-__device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const float (&s)[MB][NB][4]) {
+// P as $(l.half and "B" or "A") fragments, straight from the accumulators of S.
+//| if l.half then
+typedef u32 Probabilities[P_STEPS][2];
+__device__ __forceinline__ void to_fragments(Probabilities &b, const float (&s)[MB][NB][4]) {
+#pragma unroll
+  for (int n = 0; n < NB; n++) b[n / 2][n % 2] = pack_f16x2(s[0][n][0], s[0][n][1]);
+}
+//| else
+typedef u32 Probabilities[MB][P_STEPS][4];
+__device__ __forceinline__ void to_fragments(Probabilities &a, const float (&s)[MB][NB][4]) {
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -168,49 +365,112 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
       a[m][n / 2][3] = pack_f16x2(s[m][n + 1][2], s[m][n + 1][3]);
     }
 }
+//| end
 
 //| -- Columns of 16 keys out of two words: of keys 2t, 2t + 1, and of keys 8 further.
 //| local function add(first, second, chunk)
+//|   if V.high_at > 0 then
+      unpack_columns_$(V.name)(lo, $(first), high_bits_of_two(scale[0], $(chunk), at));
+      unpack_columns_$(V.name)(hi, $(second), high_bits_of_two(scale[1], $(chunk), at));
+//|   else
       unpack_columns_$(V.name)(lo, $(first));
       unpack_columns_$(V.name)(hi, $(second));
-//|   if vd then
-      times_scales(lo, scale[0], $(chunk), at.g);
-      times_scales(hi, scale[1], $(chunk), at.g);
 //|   end
+//|   if vd then
+      times_scales(lo, scale[0], $(chunk), at);
+      times_scales(hi, scale[1], $(chunk), at);
+//|   end
+//|   if l.half then
+#pragma unroll
+      for (int r = 0; r < V_WORD; r += 2) {
+        const u32 of_v[4] = {lo[r], lo[r + 1], hi[r], hi[r + 1]};
+        mma_full(o[0][(($(chunk)) * V_WORD + r) / 2], of_v, a[kk][0], a[kk][1]);
+      }
+//|   else
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
         for (int r = 0; r < V_WORD; r++) mma_full(o[m][($(chunk)) * V_WORD + r], a[m][kk], lo[r], hi[r]);
+//|   end
 //| end
 //| if vd then
 constexpr int V_SCALES_OF_ROW = $(vd);
+//|   beside(V, vd, "V_SCALES_OF_ROW", "V")
+//|   if V.high_at > 0 then
+struct VBlocksOfTwo {  // of two rows: their scales side by side
+  VBlocks of;
+  u32 high[V_SCALES_OF_ROW];  // of the second row
+};
+//|   else
+struct VBlocksOfTwo {
+  VBlocks of;
+};
+//|   end
+__device__ __forceinline__ void load_blocks_of_v(VBlocks &to, u32 v_tile, int row, const Lane &at) {
+//|   load_row(sides.v, "V_SCALES_OF_ROW", "CHUNKS_V", "to", "v_tile", "row")
+}
 // Scales of the blocks of two keys' rows, from `row` on.
-__device__ __forceinline__ void load_scales_of_two(u32 (&scale)[V_SCALES_OF_ROW], u32 v_tile, int row) {
+__device__ __forceinline__ void load_scales_of_two(VBlocksOfTwo &to, u32 v_tile, int row, const Lane &at) {
+  VBlocks next;
+  load_blocks_of_v(to.of, v_tile, row, at);
+  load_blocks_of_v(next, v_tile, row + 1, at);
 #pragma unroll
   for (int b = 0; b < V_SCALES_OF_ROW; b++) {
-    const int byte = b * $(V.block_bytes) + $(V.scale_at);
-    scale[b] = load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row, byte / 16) + byte % 16) |
-               load_shared_u16(v_tile + tile_offset<CHUNKS_V>(row + 1, byte / 16) + byte % 16) << 16;
+    to.of.scale[b] |= next.scale[b] << 16;
+//|   if V.least_at > 0 then
+    to.of.least[b] |= next.least[b] << 16;
+//|   end
+//|   if V.high_at > 0 then
+    to.high[b] = next.high[b];
+//|   end
   }
 }
+//|   if V.high_at > 0 then
+// The highest bits of a lane's word of a chunk, 2 bytes of two keys: bits i and 16 + i of byte i.
+__device__ __forceinline__ u32 high_bits_of_two(const VBlocksOfTwo &blocks, int chunk, const Lane &at) {
+  u32 first = 0, second = 0;
+  int by = 0;
+//|     for chunk = 0, l.chunks_v - 1 do
+  if (chunk == $(chunk)) {
+    first = $(of_block(sides.v, "blocks.of.high", chunk));
+    second = $(of_block(sides.v, "blocks.high", chunk));
+    by = $(moved(sides.v, chunk, 0));
+  }
+//|     end
+  return (__funnelshift_r(first, 0u, by) & 0x00030003) | (__funnelshift_r(second, 0u, by) & 0x00030003) << 2;
+}
+//|   end
 // The numbers of a lane's word of a chunk, 2 bytes of two keys, times the scales of their blocks.
-__device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const u32 (&scale)[V_SCALES_OF_ROW], int chunk, int g) {
+__device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTwo &scale, int chunk, const Lane &at) {
   u32 by = 0;
 //|   for chunk = 0, l.chunks_v - 1 do
-  if (chunk == $(chunk)) by = $(of_block(V, vd, "scale", chunk * 16, 2, 8, "g"));
+  if (chunk == $(chunk)) by = $(of_block(sides.v, "scale.of.scale", chunk));
 //|   end
+//|   if V.least_at > 0 then
+  u32 least = 0;
+//|     for chunk = 0, l.chunks_v - 1 do
+  if (chunk == $(chunk)) least = $(of_block(sides.v, "scale.of.least", chunk));
+//|     end
+#pragma unroll
+  for (int i = 0; i < V_WORD; i++) h[i] = fma_f16x2(h[i], by, least);
+//|   else
 #pragma unroll
   for (int i = 0; i < V_WORD; i++) h[i] = mul_f16x2(h[i], by);
+//|   end
 }
 //| end
+//| if l.half then
+// O^T += V^T P^T. Block (chunk * V_WORD + r) / 2 of O has registers r and r + 1 of its words, for even r, as rows g and g + 8.
+//| else
 // O += P V. Block chunk * V_WORD + r of O has register r of its words.
-__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const u32 (&a)[MB][P_STEPS][4], u32 v_tile, const Lane &at) {
+//| end
+__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabilities &a, u32 v_tile, const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
 //| if vd then
-    u32 scale[2][V_SCALES_OF_ROW];
-    load_scales_of_two(scale[0], v_tile, kk * 16 + at.t * 2);
-    load_scales_of_two(scale[1], v_tile, kk * 16 + 8 + at.t * 2);
+    VBlocksOfTwo scale[2];
+    load_scales_of_two(scale[0], v_tile, kk * 16 + at.t * 2, at);
+    load_scales_of_two(scale[1], v_tile, kk * 16 + 8 + at.t * 2, at);
 //| end
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {

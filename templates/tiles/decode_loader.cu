@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.low? l.next l.pdl l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -23,6 +23,11 @@ struct Loader {
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
+//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
+//|   if x then
+  int $(x)_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
+//|   end
+//| end
 //| local tokens = {}
 //| for _, x in ipairs(l.low and { "k", "v" } or {}) do
 //|   if p[x .. "_scale"] == 2 then
@@ -65,6 +70,11 @@ struct Loader {
     key_hi = tile.range.key_hi;
 //| for _, x in ipairs(tokens) do
     $(x)_scales = $(x)_scales_of(p, sequence, tile.kv_head);
+//| end
+//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
+//|   if x then
+    $(x)_shift = $(x)_is_chunked(p) ? $(x)_shift_of(p, tile.kv_head) : -1;
+//|   end
 //| end
 //| if paged then
     k = (const char *)((const $(ke) *)p.k + tile.kv_head * p.k_sh);
@@ -165,6 +175,134 @@ struct Loader {
   }
 //| end
 
+//| local of_page = paged and ", long long page_stride" or ""
+//| local steps = l.low and p.align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
+//| if steps then
+  // The same where a lane's rows are a stride apart: no address is multiplied out, and where all keys are seen nothing is asked of any.
+  template <int N, int ROW_BYTES, class E>
+  __device__ __forceinline__ void copy_steps(u32 tile, const char *base, int key, long long stride$(of_page)) {
+    using S = Share<N>;
+    if (S::STEP * S::WIDTH != GROUP_THREADS && S::row() >= S::STEP) return;
+    const long long step = stride * (long long)sizeof(E);
+//|   if paged then
+    const char *from = base + (u32)page * (page_stride * (long long)sizeof(E)) + (token + S::row()) * step + S::col() * 16;
+    const int hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+//|   else
+    const char *from = base + (key + S::row()) * step + S::col() * 16;
+    const int hi = key_hi - key;
+//|   end
+    const int lo = key_lo - key;
+    const u32 own = tile + tile_offset<N>(S::row(), S::col());
+    // Rows of a pass differ from those of the first in other bits of their number, and so do the chunks in which they lie; or in none.
+    constexpr bool BITS = N % 8 == 0 && (S::STEP & (S::STEP - 1)) == 0, SAME = N % 8 == 4 && S::STEP % 8 == 0;
+    auto pass = [&](int r, bool read) {
+#pragma unroll
+      for (int c = 0; c < N; c += S::WIDTH)
+        cp_async<16>(BITS || SAME ? (own ^ (u32)(BITS ? r % 8 * 16 : 0)) + (u32)(r * N + c) * 16
+                                  : tile + tile_offset<N>(S::row() + r, S::col() + c),
+                     from + c * 16, read && (ROW_BYTES == N * 16 || (S::col() + c) * 16 < ROW_BYTES));
+      from += S::STEP * step;
+    };
+    if (lo <= 0 && hi >= BC - 1) {
+#pragma unroll
+      for (int r = 0; r < BC; r += S::STEP)
+        if (BC % S::STEP == 0 || S::row() + r < BC) pass(r, true);
+    } else {
+#pragma unroll
+      for (int r = 0; r < BC; r += S::STEP)
+        if (BC % S::STEP == 0 || S::row() + r < BC) pass(r, S::row() + r >= lo && S::row() + r <= hi);
+    }
+  }
+
+//| end
+//| if l.shifts_k or l.shifts_v then
+  // Rows of blocks, with the bytes in front of them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
+  // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
+  template <int N, int ROW_BYTES, class E>
+  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int key, long long stride$(of_page)) {
+    constexpr int STEP = GROUP_THREADS / N;
+    const int thread = (int)threadIdx.x % GROUP_THREADS;
+    const long long step = stride * (long long)sizeof(E);
+    // Rows between keys that are seen.
+    const int lo = key_lo - key, hi = key_hi - key;
+//|   if paged then
+    const long long page_step = page_stride * (long long)sizeof(E);
+    // Where a row lies, and the last row that is read there. By all lanes of a warp.
+    auto find = [&](int row, int *last) -> const char * {
+//|     if run == c.bk then
+      const u32 at = page, first_token = token;
+//|     else
+      const int source = row / RUN;
+      const u32 at = __shfl_sync(~0u, page, source), first_token = __shfl_sync(~0u, token, source);
+//|     end
+      *last = at < (u32)p.pages ? hi : -1;
+      return base + at * page_step + (first_token + row % RUN) * step;
+    };
+//|   else
+    base += key * step;
+//|   end
+    if (shift < 0) {
+#pragma unroll 1
+      for (int row = 0; row < BC; row++) {
+//|   if paged then
+        int last;
+        const char *const from = find(row, &last);
+//|   else
+        const int last = hi;
+        const char *const from = base + row * step;
+//|   end
+#pragma unroll 1
+        for (int byte = thread * UNIT; byte < N * 16; byte += GROUP_THREADS * UNIT)
+          load_units<1, 0, N, false, ROW_BYTES>(tile, row, byte, from + byte, 0, [=](int) { return row >= lo && row <= last; });
+      }
+      return;
+    }
+    const int first = thread / N, column = thread - first * N;
+    const bool has_bytes = column * 16 < shift + ROW_BYTES;
+    const int ahead = column * 16 - shift;
+    const u32 to = tile + (first * N + column) * 16;
+    const bool works = thread < STEP * N;
+//|   if not paged then
+    if (lo <= 0 && hi >= BC - 1) {
+      if (works) {
+        const char *from = base + first * step + ahead;
+#pragma unroll
+        for (int r = 0; r < BC; r += STEP) {
+          if (r + STEP <= BC || first + r < BC) cp_async<16>(to + r * (N * 16), from, has_bytes);
+          from += STEP * step;
+        }
+      }
+      return;
+    }
+//|   end
+//|   local looks = paged and run < c.bk  -- by shuffles, which all lanes take
+//|   if not looks then
+    if (works) {
+//|   end
+//|   if not paged then
+      const char *from = base + first * step + ahead;
+//|   end
+#pragma unroll
+      for (int r = 0; r < BC; r += STEP) {
+        const int row = first + r;
+//|   if paged then
+        int last;
+        const char *const from = find($(looks and "min(row, BC - 1)" or "row"), &last) + ahead;
+//|   else
+        const int last = hi;
+//|   end
+        if ($(looks and "works && " or "")(r + STEP <= BC || row < BC))
+          cp_async<16>(to + r * (N * 16), from, has_bytes && row >= lo && row <= last);
+//|   if not paged then
+        from += STEP * step;
+//|   end
+      }
+//|   if not looks then
+    }
+//|   end
+  }
+
+//| end
 //| if #tokens > 0 then
   // Scales of the block's tokens, one after the other; zeros of those that no query sees.
   __device__ __forceinline__ void copy_scales(u32 to, const float *from, int key, long long stride, long long page_stride) {
@@ -202,11 +340,35 @@ struct Loader {
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
 //| if paged then
+//|   if l.shifts_k then
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, key, p.k_ss, k_page);
+//|   elseif steps then
+      copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
+//|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
+//|   end
+//|   if l.shifts_v then
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, key, p.v_ss, v_page);
+//|   elseif steps then
+      copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss, v_page);
+//|   else
       copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss, v_page);
+//|   end
 //| else
+//|   if l.shifts_k then
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, key, p.k_ss);
+//|   elseif steps then
+      copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
+//|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
+//|   end
+//|   if l.shifts_v then
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, key, p.v_ss);
+//|   elseif steps then
+      copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
+//|   else
       copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
+//|   end
 //| end
 //| for _, x in ipairs(tokens) do
       copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales, key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));

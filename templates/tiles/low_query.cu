@@ -1,4 +1,4 @@
-//| needs "l.low"
+//| needs "l.half? l.low l.shifts_k"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -15,13 +15,15 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
 
 // Rows of bf16 as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses
 // bits. *up undoes it. A row with NaN or an infinity stays as it is.
-__device__ __forceinline__ void narrow(u32 (&full)[K_STEPS][4], int half, float *up) {
+//|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
+//|   if l.half then steps, word = "Q_PAIRS * 2", "full[ks / 2][ks % 2 + 2 * x]" end
+__device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(l.half and "" or ", int half"), float *up) {
   u32 top = 0;
 #pragma unroll
-  for (int ks = 0; ks < K_STEPS; ks++)
+  for (int ks = 0; ks < $(steps); ks++)
 #pragma unroll
     for (int x = 0; x < 2; x++) {
-      const u32 word = full[ks][half + 2 * x];
+      const u32 word = $(word);
       top = max(top, max(word & 0x7fff0000, word << 16 & 0x7fff0000));
     }
   top = max(top, __shfl_xor_sync(~0u, top, 1));
@@ -30,22 +32,61 @@ __device__ __forceinline__ void narrow(u32 (&full)[K_STEPS][4], int half, float 
   const float down = __uint_as_float(268 - exponent << 23);
   *up = __uint_as_float(exponent - 14 << 23);
 #pragma unroll
-  for (int ks = 0; ks < K_STEPS; ks++)
+  for (int ks = 0; ks < $(steps); ks++)
 #pragma unroll
     for (int x = 0; x < 2; x++) {
-      u32 &word = full[ks][half + 2 * x];
+      u32 &word = $(word);
       word = pack_f16x2(__uint_as_float(word << 16) * down, __uint_as_float(word & 0xffff0000) * down);
     }
 }
 //| end
 
+//| local function register_of(byte, r)
+//|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, real)"):format(byte, r) end
+//|   local first, second, code = byte .. " + 2 * " .. r, byte .. " + 2 * " .. r .. " + 1", "0"
+//|   if K.bits < 8 then first, second, code = byte .. " + " .. r .. " / 2", byte .. " + " .. r .. " / 2 + 2", r .. " % 2" end
+//|   local text = "query_half(from, k_element_at(%s, %s), real) << 16 | query_half(from, k_element_at(%s, %s), real)"
+//|   return text:format(second, code, first, code)
+//| end
+//| if l.half then
+// The rows of the tile, as A fragments for all warps, by way of shared memory: lanes would find every element for themselves. Query row /
+// group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
+__device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
+                                       u32 stage, const Lane &at) {
+  static_assert(THREADS % 4 == 0, "");
+#pragma unroll
+  for (int base = 0; base < Q_PAIRS * 128; base += THREADS) {
+    const int i = base + (int)threadIdx.x;
+    if (Q_PAIRS * 128 % THREADS != 0 && i >= Q_PAIRS * 128) break;
+    // Word x of the two of a step, of the lane's row and column.
+    const int x = i / 2 % 2, ks = i / 128 * 2 + i % 2, row = tile.row + i / 16 % 8;
+    const bool real = row < tile.rows && (K_STEPS % 2 == 0 || ks < K_STEPS);
+    const int query = query_of(p, row), head = tile.head + row - query * p.group;
+    const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+    const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + i / 4 % 4 * 4$(l.shifts_k and " - at.k_shift" or "");
+    store_shared(stage + i * 4, (u32)($(register_of("byte", "r"))));
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < Q_PAIRS; i++) {
+    const uint4 words = load_shared_x4(stage + (i * 32 + (int)threadIdx.x % 32) * 16);
+    q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
+  }
+  factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
+//|   if p.dtype == "bf16" then
+  float up;
+  narrow(q.full[0], &up);
+  factor[0][0] *= up;
+//|   end
+}
+//| else
 // Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros. factor: of their products.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        int warp_row, const Lane &at) {
 //| if p.k_scale == 1 then
-  const float scale = $(f32(2.0 ^ K.power)) * k_scale_of(p, sequence, tile.kv_head);
+  const float scale = $(f32(2.0 ^ K.owed)) * k_scale_of(p, sequence, tile.kv_head);
 //| else
-  const float scale = $(f32(2.0 ^ K.power));
+  const float scale = $(f32(2.0 ^ K.owed));
 //| end
   const int t = opaque(at.t);
 #pragma unroll
@@ -61,16 +102,8 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 #pragma unroll
         for (int x = 0; x < 2; x++) {
           // Register r of the words of chunk ks / (K_WORD / 2).
-          const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4;
-//| if K.block == 1 then
-          q.full[m][ks][h + 2 * x] = query_pair(from, byte + 2 * r, real);
-//| elseif K.bits == 8 then
-          q.full[m][ks][h + 2 * x] =
-              query_half(from, k_element_at(byte + 2 * r + 1, 0), real) << 16 | query_half(from, k_element_at(byte + 2 * r, 0), real);
-//| else
-          q.full[m][ks][h + 2 * x] = query_half(from, k_element_at(byte + r / 2 + 2, r % 2), real) << 16 |
-                                     query_half(from, k_element_at(byte + r / 2, r % 2), real);
-//| end
+          const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
+          q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
         }
       factor[m][h] = scale;
 //| if p.dtype == "bf16" then
@@ -80,3 +113,4 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //| end
     }
 }
+//| end

@@ -1,4 +1,4 @@
-//| needs "l.low"
+//| needs "l.low l.shifts_k l.shifts_v"
 //| local K, V = l.low.k, l.low.v
 //| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
 // ---- rows of K and V of few bits, in global memory ----
@@ -12,6 +12,21 @@ struct $(name)_element {  // $(f.name): a block of $(f.block)
 };
 //|   end
 constexpr int $(name:upper())_BYTES = $(width) / $(f.block) * (int)sizeof($(name)_element);  // of a row
+//| end
+//| for _, x in ipairs { { "k", l.shifts_k }, { "v", l.shifts_v } } do
+//|   if x[2] then
+//|     local x = x[1]
+// Where all rows of a head lie alike in chunks of 16 bytes, they are copied by these: how many bytes of a row's first chunk are in front of
+// it. A token's first row begins at a chunk then, and its last one ends with one, so that all bytes of these chunks are the tensor's own.
+__device__ __forceinline__ bool $(x)_is_chunked(const Params &p) {
+  constexpr long long SIZE = sizeof($(x)_element);
+  const u64 last = (p.hkv - 1) * p.$(x)_sh * SIZE + $(x:upper())_BYTES;
+  return p.$(x)_sh >= 0 && ((u64)p.$(x) | (u64)((p.$(x)_sb | p.$(x)_ss) * SIZE) | last) % 16 == 0;
+}
+__device__ __forceinline__ int $(x)_shift_of(const Params &p, int kv_head) {
+  return $(x)_is_chunked(p) ? (int)(kv_head * p.$(x)_sh * (long long)sizeof($(x)_element)) & 15 : 0;
+}
+//|   end
 //| end
 
 __device__ __forceinline__ float widened_f16(u32 bits) {
@@ -32,11 +47,37 @@ __device__ __forceinline__ float $(name)_number(const $(name)_element *row, int 
   return (float)(signed char)row[i];
 //|   else
   const unsigned char *const block = row[i / $(f.block)].bytes;
-  const float d = widened_f16((u32)block[0] | (u32)block[1] << 8);
-//|     if f.bits == 8 then
-  return d * (float)(signed char)block[$(f.codes_at) + i % $(f.block)];
+//|     local function half(at) return ("widened_f16((u32)block[%d] | (u32)block[%d] << 8)"):format(at, at + 1) end
+//|     if f.scale_is_e4m3 then
+  const int share = i % $(f.block) / $(f.shared);
+  const u32 scale = block[$(f.scale_at) + share];
+  const float d = (scale & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : widened_f16((scale & 0x80) << 8 | (scale & 0x7f) << 7) * 256.f;
 //|     else
-  return d * (float)((int)(block[$(f.codes_at) + i % $(f.block // 2)] >> (i % $(f.block) < $(f.block // 2) ? 0 : 4) & 15) - $(f.zero));
+  const float d = $(half(f.scale_at));
+//|     end
+//|     if f.bits == 8 then
+  const float number = (float)(signed char)block[$(f.codes_at) + i % $(f.block)];
+//|     else
+//|       local share = f.scales > 1 and (" + share * %d"):format(f.shared // 2) or ""
+  const u32 code = block[$(f.codes_at) + i % $(f.shared // 2)$(share)] >> (i % $(f.shared) < $(f.shared // 2) ? 0 : 4) & 15;
+//|       if f.kind == "table" then
+//|         local names = {}
+//|         for j = 1, 16 do names[j] = tostring(f.table[j]) end
+  const signed char table[16] = { $(table.concat(names, ", ")) };
+  const float number = (float)table[code];
+//|       elseif f.kind == "floats" then
+  const float number = widened_f16((code & 8) << 12 | (code & 7) << 9) * 16384.f;
+//|       elseif f.bits == 5 then
+  const u32 high = block[$(f.high_at) + i % $(f.block) / 8] >> i % 8 & 1;
+  const float number = (float)((int)(code | high << 4) - $(f.zero));
+//|       else
+  const float number = (float)((int)code - $(f.zero));
+//|       end
+//|     end
+//|     if f.least_at > 0 then
+  return d * number + $(half(f.least_at));
+//|     else
+  return d * number;
 //|     end
 //|   end
 }

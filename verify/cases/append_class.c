@@ -14,7 +14,7 @@ void fa_append_draw(fa_problem *p, fa_random *r)
                                       FA_FEATURE_SLOTS,
                                       FA_FEATURE_SLOTS | FA_FEATURE_LENGTHS };
     static const int32_t pages[] = { 1, 2, 16, 16, 64 }, types[] = { FA_F16, FA_BF16, FA_F32 },
-                         formats[] = { FA_E4M3, FA_E5M2, FA_S8, FA_Q8_0, FA_Q4_0 };
+                         formats[] = { FA_E4M3, FA_E5M2, FA_S8, FA_Q8_0, FA_Q4_0, FA_Q4_1, FA_Q5_0, FA_Q5_1, FA_IQ4_NL, FA_NVFP4 };
     p->o_dtype = 0;
     p->mask = FA_MASK_NONE;
     p->features = PICK(r, places);
@@ -22,8 +22,8 @@ void fa_append_draw(fa_problem *p, fa_random *r)
     p->kv_dtype = fa_random_below(r, 3) ? 0 : PICK(r, types);
     p->v_dtype = fa_random_below(r, 5) ? 0 : PICK(r, types);
     if (fa_random_below(r, 5) < 2) { /* few bits: rows of whole blocks */
-        p->d = (p->d + 31) / 32 * 32;
-        p->dv = (p->dv + 31) / 32 * 32;
+        p->d = (p->d + 63) / 64 * 64;
+        p->dv = (p->dv + 63) / 64 * 64;
         p->kv_dtype = PICK(r, formats);
         p->v_dtype = fa_random_below(r, 3) ? 0 : fa_random_below(r, 2) ? PICK(r, formats) : PICK(r, types);
         int32_t v = p->v_dtype ? p->v_dtype : p->kv_dtype;

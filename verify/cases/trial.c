@@ -3,6 +3,8 @@
 #include "append.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "runtime/choose/select.h"
+#include "runtime/launch/widen.h"
 #include "tensors.h"
 #include "verify/operands/number.h"
 #include "verify/operands/scratch.h"
@@ -17,6 +19,10 @@ struct fa_trial {
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
+    fa_reference how;  /* made it */
+    bool widened;      /* for kernels that make 16 bits of few ones first */
+    fa_expected other; /* for the other ones, where has_other: candidates of both kinds may take turns */
+    bool has_other;
     uint8_t *appended[FA_OPERANDS_MAX]; /* of an append, in the place of expected: its outputs' images */
     fa_scratch scratch;
     int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
@@ -96,6 +102,7 @@ static fa_status expect(fa_trial *t, fa_reference how)
 
 static fa_status reference(fa_trial *t, fa_reference how)
 {
+    t->how = how;
     if (t->in.op->op == FA_APPEND)
         return fa_append_expect(t->appended, &t->in);
     fa_reference_call call = { .op = t->in.op,
@@ -105,7 +112,8 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .dropout = fa_case_dropout(&t->in.c),
                                .bounds = fa_case_bounded(&t->in.c) };
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        call.in[i] = t->in.taken[i] ? t->in.taken[i] : t->in.dense[i];
+        call.in[i] = t->in.taken[i] && !t->widened ? t->in.taken[i] : t->in.dense[i];
+    call.widened = t->widened;
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     call.score = &t->in.score;
     call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;
@@ -115,8 +123,8 @@ static fa_status reference(fa_trial *t, fa_reference how)
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++) {
         if (!t->in.op->operand[i].output)
             continue;
-        t->bits[i] = malloc((size_t)t->expected.n[i] * 4 + 1);
-        t->value[i] = malloc(((size_t)t->expected.n[i] + 1) * sizeof *t->value[i]);
+        t->bits[i] = t->bits[i] ? t->bits[i] : malloc((size_t)t->expected.n[i] * 4 + 1);
+        t->value[i] = t->value[i] ? t->value[i] : malloc(((size_t)t->expected.n[i] + 1) * sizeof *t->value[i]);
         if (!t->bits[i] || !t->value[i])
             st = fa_fail(FA_NOMEM, "no memory for %lld values of an output", (long long)t->expected.n[i]);
     }
@@ -165,6 +173,7 @@ void fa_trial_close(fa_trial *t)
         free(t->appended[i]);
     }
     fa_expected_close(&t->expected);
+    fa_expected_close(&t->other);
     free(t);
 }
 
@@ -314,6 +323,34 @@ static fa_status told(const fa_trial *t, fa_status st, bool ok, fa_verdict *v)
     return st;
 }
 
+/* What should come out of kernels that make 16 bits of few ones first, or of others. */
+static fa_status as_widened(fa_trial *t, bool widened)
+{
+    if (t->widened == widened)
+        return FA_OK;
+    fa_expected before = t->expected;
+    bool known = t->has_other;
+    t->expected = known ? t->other : (fa_expected){ 0 };
+    t->other = before;
+    t->has_other = true;
+    t->widened = widened;
+    return known ? FA_OK : reference(t, t->how);
+}
+
+/* Whether the plan's kernels are such; NULL: those that a launch chooses. */
+static fa_status widens(const fa_trial *t, const fa_plan *plan, bool *out)
+{
+    fa_selection selection;
+    fa_source source = { 0 };
+    *out = plan && fa_widens(&plan->kernel->workspace);
+    if (plan || !t->in.c.problem.kv_dtype)
+        return FA_OK;
+    fa_status st = fa_select(t->in.ctx, &t->in.c.problem, &selection, &source);
+    *out = st == FA_OK && fa_widens(&source.workspace);
+    fa_source_free(&source);
+    return st;
+}
+
 fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
 {
     fa_entered in;
@@ -321,7 +358,12 @@ fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
     fa_status st = fa_context_enter(t->in.ctx, &in);
     if (st != FA_OK)
         return st;
-    st = launch_anew(t, plan);
+    bool widened;
+    st = widens(t, plan, &widened);
+    if (st == FA_OK)
+        st = as_widened(t, widened);
+    if (st == FA_OK)
+        st = launch_anew(t, plan);
     fa_context_leave(t->in.ctx, &in);
     return told(t, st, st == FA_OK && judge(t, v), v);
 }

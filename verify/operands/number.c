@@ -126,14 +126,14 @@ void fa_number_store_row(void *to, const float *x, int64_t n, int dtype)
 
 void fa_number_round_row(float *x, int64_t n, int dtype)
 {
-    unsigned char block[64]; /* the largest is of 34 bytes */
+    unsigned char block[64]; /* the largest is of 36 bytes */
     const fa_format *f = fa_format_of(dtype);
     for (int64_t i = 0; i < n && !(f && f->scale_dtype); i++)
         x[i] = fa_number_round(x[i], dtype);
     for (int64_t i = 0; f && f->scale_dtype && i + f->block <= n; i += f->block) {
         fa_format_quantize_row(f, block, x + i, f->block);
         for (int k = 0; k < f->block; k++)
-            x[i + k] = (float)(fa_format_number(f, fa_format_code(f, block, k)) * fa_format_scale(f, block, k));
+            x[i + k] = (float)fa_format_value(f, block, k);
     }
 }
 

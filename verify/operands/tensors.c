@@ -202,7 +202,7 @@ fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out)
 /* The kth block of a format: an element where it has no blocks. */
 static void store_block(const fa_format *f, void *to, fa_tensor_value *value, void *user, int i, size_t k)
 {
-    float x[32];
+    float x[64];
     for (size_t j = 0; j < (size_t)f->block; j++)
         x[j] = value(user, i, k * (size_t)f->block + j);
     if (f->scale_dtype)

@@ -117,7 +117,7 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
 }
 
 /* What the key's row is multiplied by. */
-static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
+static double scale_of_row(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
 {
     if (!scale)
         return 1;
@@ -125,16 +125,36 @@ static double key_scale(const fa_attention *a, const operands *at, const float *
     return row < 0 ? 1 : (double)scale[row * a->hkv + at->kv];
 }
 
+/* What products of the row are multiplied by. */
+static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
+{
+    return a->widened ? 1 : scale_of_row(a, at, scale, tokens, key);
+}
+
+/* Rows of K and V as products take them. */
+static const float *taken_row(const fa_attention *a, const operands *at, int64_t key, bool v, float room[FA_MAX_HEAD_DIM])
+{
+    int32_t n = v ? a->dv : a->d;
+    const float *row = key_row(a, at, v ? a->v : a->k, n, key);
+    if (!a->widened)
+        return row;
+    double scale = v ? scale_of_row(a, at, a->v_scale, a->v_tokens, key) : scale_of_row(a, at, a->k_scale, a->k_tokens, key);
+    for (int32_t i = 0; i < n; i++)
+        room[i] = fa_number_round((float)((double)row[i] * scale), a->widened);
+    return room;
+}
+
 static void exact_row(job *j, const operands *at, double *s)
 {
     const fa_attention *a = j->a;
+    float room[FA_MAX_HEAD_DIM];
     double sink = sink_of(a, at), m = sink, l = 0, *o = j->o + at->out;
     int64_t keys = 0; /* that count: with a mask of the program a row whose scores are all -inf is as one that sees no key */
     for (int64_t key = at->first; key <= at->last; key++) {
         s[key] = HIDDEN;
         if (!seen(a, at, key))
             continue;
-        const float *k = key_row(a, at, a->k, a->d, key);
+        const float *k = taken_row(a, at, key, false, room);
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
@@ -147,7 +167,7 @@ static void exact_row(job *j, const operands *at, double *s)
     for (int64_t key = at->first; key <= at->last && keys; key++) {
         if (s[key] == HIDDEN)
             continue;
-        const float *v = key_row(a, at, a->v, a->dv, key);
+        const float *v = taken_row(a, at, key, true, room);
         double p = exp(s[key] - m);
         l += p;
         p *= fa_pairs_kept(a->dropout, at->head, at->query, key) * key_scale(a, at, a->v_scale, a->v_tokens, key);
@@ -163,13 +183,14 @@ static void exact_row(job *j, const operands *at, double *s)
 static void tanh_row(job *j, const operands *at)
 {
     const fa_attention *a = j->a;
+    float room[FA_MAX_HEAD_DIM];
     operands off = *at;
     off.program.tanh_off = FA_TANH_OFF;
     double most = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         if (!seen(a, at, key))
             continue;
-        const float *k = key_row(a, at, a->k, a->d, key);
+        const float *k = taken_row(a, at, key, false, room);
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
@@ -272,6 +293,7 @@ static void bounds_row(job *j, const operands *at, double *x)
 static void naive_row(job *j, const operands *at, float *s)
 {
     const fa_attention *a = j->a;
+    float room[FA_MAX_HEAD_DIM];
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
     float sink = (float)sink_of(a, at), m = sink, l = 0, *o = j->naive + at->out;
     double p2 = 0, step2 = 0;
@@ -280,7 +302,7 @@ static void naive_row(job *j, const operands *at, float *s)
         s[key] = -INFINITY;
         if (!seen(a, at, key))
             continue;
-        const float *k = key_row(a, at, a->k, a->d, key);
+        const float *k = taken_row(a, at, key, false, room);
         float x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
@@ -297,7 +319,7 @@ static void naive_row(job *j, const operands *at, float *s)
     for (int64_t key = at->first; key <= at->last; key++) {
         if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
             continue;
-        const float *v = key_row(a, at, a->v, a->dv, key);
+        const float *v = taken_row(a, at, key, true, room);
         float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);

@@ -22,6 +22,7 @@ struct fa_attention {
     /* What rows of K and V are multiplied by; NULL = 1. tokens: [rows of K, hkv], one for each row, else [b, hkv]; no bounds with them. */
     const float *k_scale, *v_scale;
     bool k_tokens, v_tokens;
+    int32_t widened;              /* fa_dtype to which these products are rounded before others are made of them; 0: they are not */
     const fa_score_data *program; /* of a score program, `ir`; lengths are those of each sequence. NULL = none; no bounds with one */
     const fa_score_ir *ir;
     bool relative; /* off of a sequence is its sk - sq, else off */

@@ -40,6 +40,7 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .v_scale = in(c, FA_ID_v_scale),
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
+                           .widened = c->widened ? p->dtype : 0,
                            .sequences = c->sequences,
                            .program = c->score && c->score->program ? &c->score->data : NULL,
                            .ir = c->score && c->score->program ? &c->score->program->ir : NULL,
@@ -60,7 +61,7 @@ static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_
 static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor)
 {
     fa_attention a = fa_reference_attention(c);
-    int products = c->problem.kv_dtype ? FA_F16 : c->problem.dtype; /* of few bits: docs/lowbits.md */
+    int products = c->problem.kv_dtype && !c->widened ? FA_F16 : c->problem.dtype; /* of few bits: docs/lowbits.md */
     return fa_oracle_naive(&a, products, c->problem.o_dtype, OUT(c, out, o), rounding_factor);
 }
 

@@ -1,0 +1,130 @@
+"""Attention over caches of few bits: k and v of torch.float8_e4m3fn, float8_e5m2 or int8, or bytes of a format by its name."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import _abi, _dense, _stage, _varlen
+from . import _shapes as shapes
+from ._append import FORMATS, SET
+from ._attention import context_of, output, stream_of
+from ._dropout import RNG, probability, state
+from ._mask import mask_of, scale_of
+from ._plan import K, LSE, O, Plan, Plans, Q, V
+from ._stage import Staged
+from ._view import View, empty_like, is_jax, is_torch, torch_module, view
+from ._context import Context
+from .errors import GradientUnsupported, Unsupported, invalid
+
+TYPES = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8"}  # whose elements are codes
+K_SCALE, V_SCALE = _abi.Args.k_scale.offset // 8, _abi.Args.v_scale.offset // 8
+NOT_BESIDE = "not computed over k and v of few bits"
+_plans = Plans()
+
+
+def type_name(x: Any) -> str:
+    return str(getattr(x, "dtype", "")).replace("torch.", "")
+
+
+def reads(k: Any, v: Any, *given: Any) -> bool:
+    """Whether a call is one of few bits: by a keyword that was given, or by the type of k or v."""
+    return any(x is not None for x in given) or type_name(k) in TYPES or type_name(v) in TYPES
+
+
+def format_of(name: str, x: View, word: Optional[str], option: str) -> Tuple[str, View]:
+    """The format of k or v, and its view as if it had the numbers: rows of d elements, strides in blocks."""
+    if word is not None and word not in FORMATS:
+        raise invalid(option, repr(word), f"None, {', '.join(FORMATS)}")
+    own = TYPES.get(x.dtype, word)
+    if own is None or (word is not None and own != word) or x.dtype not in (*TYPES, "uint8"):
+        raise invalid(f"{name}.dtype", x.dtype, f"uint8, the bytes of {word}" if word else f"{', '.join(TYPES)}, or uint8 with {option}")
+    _, block, size = FORMATS[own]
+    shapes.rank(name, x, len(x.shape), "bytes of rows side by side")
+    if x.shape[-1] % size:
+        raise invalid(f"{name}.shape[-1]", x.shape[-1], f"a multiple of the {size} bytes of a block of {own}")
+    if any(n > 1 and step % size for n, step in zip(x.shape[:-1], x.strides[:-1])):
+        raise invalid(f"{name}.strides", x.strides, f"multiples of the {size} bytes of a block of {own}")
+    return own, x._replace(shape=(*x.shape[:-1], x.shape[-1] // size * block), strides=(*(step // size for step in x.strides[:-1]), 1))
+
+
+def scales_of(name: str, x: View, k: View, b: int, hkv: int, q: View) -> _abi.Scale:
+    """The fa_scale of a tensor, its address left out."""
+    shapes.same(name, x, "dtype", "float32", "every scale")
+    shapes.same(name, x, "device", q.device, "q")
+    steps = [0 if n == 1 else step for n, step in zip(x.shape, x.strides)]
+    if x.shape == k.shape[:-1] and (len(x.shape) == 3 or x.shape[0] != b):
+        sb, ss, sh = steps if len(steps) == 3 else (0, *steps)
+        return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=sb, ss=ss, sh=sh)
+    if x.shape not in ((1,), (hkv,), (1, hkv), (b, 1), (b, hkv)):
+        raise invalid(f"{name}.shape", x.shape, f"(1,), ({hkv},), a scale for each head, ({b}, {hkv}), of each sequence, or "
+                                                f"{k.shape[:-1]}, of each token")
+    return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_FOLDED, sb=steps[0] if len(steps) == 2 else 0, sh=steps[-1])
+
+
+def refuse(q: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, score: Any, tf32: bool) -> None:
+    shapes.unused({"softcap": softcap}, [0.0, 0], NOT_BESIDE)
+    shapes.unused({"alibi_slopes": alibi_slopes, "attn_mask": attn_mask, "sinks": sinks, "score": score}, [None], NOT_BESIDE)
+    shapes.unused({"tf32": tf32}, [False], NOT_BESIDE)
+    if is_jax(q):
+        raise Unsupported(f"q is an array of JAX; accepted with k and v of few bits: PyTorch, numpy and others: {NOT_BESIDE}")
+    if is_torch(q) and q.requires_grad and torch_module().is_grad_enabled():
+        raise GradientUnsupported("q.requires_grad is True; accepted with k and v of few bits: False, or a call within torch.no_grad()")
+
+
+def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Optional[int], Optional[int]],
+              cache_format: Optional[str], v_format: Optional[str], k_scale: Any, v_scale: Any, causal: bool, window: Any, diagonal: Any,
+              scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float, rng: Any,
+              stream: Optional[int], device: Any) -> Any:
+    """A dense batch, or with `arrays` one of sequences of different lengths."""
+    views = {name: view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))}
+    of_k, low_k = format_of("k", views["k"], cache_format, "cache_format")
+    of_v, low_v = format_of("v", views["v"], v_format or (cache_format if views["v"].dtype == "uint8" else None), "v_format")
+    q_view = views["q"]
+    numbers = {"q": q_view, "k": low_k._replace(dtype=q_view.dtype), "v": low_v._replace(dtype=q_view.dtype)}
+    scales = {name: view(name, x, stream) for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None}
+    shapes.flag("batch_invariant", batch_invariant)
+    at, ctx = stream_of(list(views.values()), stream), context_of(q_view, device)
+    listed: List[Tuple[int, View]] = []
+    if arrays is None:
+        _dense.checked(numbers["q"], numbers["k"], numbers["v"])
+        of_lse, b = _dense.lse_shape(q_view), q_view.shape[0]
+    else:
+        batch = _varlen.batch_of(q, k, v, arrays, *most, stream)._replace(**numbers)
+        _varlen.checked(batch)
+        of_lse, b, listed = _varlen.lse_shape(batch), _varlen.sequences(batch), _varlen.arrays_of(batch)
+    out, result = output(q, q_view, out, (*q_view.shape[:-1], low_v.shape[-1]), out_dtype, stream)
+    sums = empty_like(q, of_lse, "float32", "lse") if return_lse and lse is None else lse
+    lse_view = None if sums is None else view("lse", sums, stream)
+    mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
+    random = state(rng, p, q_view, stream)
+    tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, views["v"]), (O, result), *listed]
+    tensors += [(LSE, lse_view)] if lse_view is not None else []
+    tensors += [(RNG, random)] if random is not None else []
+    tensors += [(word, scales[name]) for word, name in ((K_SCALE, "k_scale"), (V_SCALE, "v_scale")) if name in scales]
+    key = (ctx, of_k, of_v, arrays is not None and batch[4:], mask, factor, p, batch_invariant, tuple((w, x[1:6]) for w, x in tensors))
+    found: Optional[Plan] = _plans.find(key)
+    if found is None:
+        if arrays is None:
+            args = _dense.arguments(ctx, numbers["q"], numbers["k"], numbers["v"], result, lse_view, mask, factor, False, True, p)
+        else:
+            args = _varlen.arguments(ctx, batch, result, lse_view, mask, factor, False, True, p)
+        found = _plans.keep(key, plan(ctx, args, (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
+    if found.host:
+        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+    else:
+        for w, x in tensors:
+            found.words[w] = x.address
+        found.launch(at)
+    return (out, sums) if return_lse else out
+
+
+def plan(ctx: Context, args: _abi.Args, formats: Tuple[str, str], scales: Dict[str, View], caches: Tuple[View, View], b: int, q: View,
+         invariant: bool) -> Plan:
+    """The plan of arguments as they are without formats. Raises InvalidArgument, Unsupported."""
+    args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
+    args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
+    words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
+    for name, word, cache in (("k_scale", K_SCALE, caches[0]), ("v_scale", V_SCALE, caches[1])):
+        if name in scales:
+            setattr(args, name, scales_of(name, scales[name], cache, b, args.hkv, q))
+            words[word] = SET
+    return Plan(ctx, args)

@@ -1,0 +1,68 @@
+"""fagen.attention over caches of few bits on the simulator: against the numbers that they mean, and what is refused."""
+import numpy as np
+import pytest
+
+import fagen
+
+SIM = "sim:sm_90a"
+
+
+def rows(*shape, seed=0, dtype=np.float16):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def codes(x, scale):
+    return np.clip(np.rint(x / scale), -128, 127).astype(np.int8)
+
+
+def test_integers_with_scales_of_heads_sequences_and_tokens():
+    q, x, y = rows(2, 1, 4, 32), rows(2, 40, 2, 32, seed=1), rows(2, 40, 2, 32, seed=2)
+    for shape in ((2, 2), (2, 40, 2)):
+        ks, vs = np.abs(rows(*shape, seed=3, dtype=np.float32)) / 100 + 0.02, np.abs(rows(*shape, seed=4, dtype=np.float32)) / 100 + 0.02
+        wide = [s[..., None] if s.ndim == 3 else s.reshape(-1, 1, s.shape[-1], 1) for s in (ks, vs)]
+        k, v = codes(x, wide[0]), codes(y, wide[1])
+        got = fagen.attention(q, k, v, k_scale=ks, v_scale=vs, device=SIM)
+        want = fagen.attention(q, (k * wide[0]).astype(np.float16), (v * wide[1]).astype(np.float16), device=SIM)
+        assert np.allclose(got, want, atol=4e-3), shape
+        assert np.array_equal(got, fagen.attention(q, k.view(np.uint8), v.view(np.uint8), cache_format="s8", k_scale=ks, v_scale=vs,
+                                                   device=SIM))
+
+
+@pytest.mark.parametrize("name, block, size", [("q5_0", 32, 22), ("nvfp4", 64, 36)])
+def test_pages_of_what_was_appended(name, block, size):
+    k, v, q = rows(2, 8, 2, 64), rows(2, 8, 2, 64, seed=1), rows(2, 3, 2, 64, seed=2)
+    table, lengths = np.array([[2, 0], [1, 3]], np.int32), np.array([8, 7], np.int32)
+    pages = [np.zeros((4, 4, 2, 64 // block * size), np.uint8) for _ in range(2)]
+    fagen.append(k, v, *pages, page_table=table, seqlens_k=np.full(2, 8, np.int32), cache_format=name, device=SIM)
+    got, lse = fagen.varlen_attention(q, *pages, page_table=table, seqlens_k=lengths, cache_format=name, causal=True, return_lse=True,
+                                      device=SIM)
+    want, sums = fagen.varlen_attention(q, k, v, seqlens_k=lengths, causal=True, return_lse=True, device=SIM)
+    assert np.abs(got - want).max() < 0.5 and np.allclose(lse, sums, atol=0.5)
+    mixed = fagen.varlen_attention(q, pages[0], np.ones((4, 4, 2, 64), np.int8), page_table=table, seqlens_k=lengths, cache_format=name,
+                                   v_scale=np.full(2, 0.5, np.float32), causal=True, device=SIM)
+    assert np.allclose(mixed, 0.5, atol=1e-3)
+
+
+def test_types_of_pytorch():
+    torch = pytest.importorskip("torch")
+    q, x = torch.randn(1, 1, 2, 32).half(), torch.randn(1, 20, 2, 32)
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        k = x.to(dtype)
+        got = fagen.attention(q, k, k, device=SIM)
+        want = fagen.attention(q, k.half(), k.half(), device=SIM)
+        assert torch.allclose(got, want, atol=4e-3)
+    with pytest.raises(fagen.GradientUnsupported, match="q.requires_grad is True"):
+        fagen.attention(q.requires_grad_(), k, k, device=SIM)
+
+
+@pytest.mark.parametrize("change, words", [
+    (dict(cache_format="q9"), "cache_format is 'q9'; accepted: None, e4m3, e5m2"),
+    (dict(cache_format="q8_0"), "k.dtype is int8; accepted: uint8, the bytes of q8_0"),
+    (dict(k_scale=np.ones(3, np.float32)), r"k_scale.shape is \(3,\); accepted: \(1,\), \(2,\), a scale for each head"),
+    (dict(v_scale=np.ones(2, np.float16)), "v_scale.dtype is float16"),
+    (dict(softcap=3.0), "softcap is 3.0; accepted by this version: 0.0"),
+])
+def test_what_is_refused(change, words):
+    q, k = rows(1, 1, 2, 32), np.zeros((1, 4, 2, 32), np.int8)
+    with pytest.raises(fagen.FagenError, match=words):
+        fagen.attention(q, k, k, device=SIM, **change)
