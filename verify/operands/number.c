@@ -133,7 +133,8 @@ void fa_number_round_row(float *x, int64_t n, int dtype)
     for (int64_t i = 0; f && f->scale_dtype && i + f->block <= n; i += f->block) {
         fa_format_quantize_row(f, block, x + i, f->block);
         for (int k = 0; k < f->block; k++)
-            x[i + k] = (float)fa_format_value(f, block, k);
+            x[i + k] =
+                (float)(fa_format_number(f, fa_format_code(f, block, k)) * fa_format_scale(f, block, k) + fa_format_least(f, block, k));
     }
 }
 
