@@ -37,7 +37,7 @@
 #define ENDS /* numbers of key - query at fp32's ends, and beyond */               \
     "function score(s, b, h, i, j)\n"                                              \
     "  local x = floor(log(1.0 + abs(j - i)) * 5)\n"                               \
-    "  return s + (x % 4 == 0 and -2.2e38 or x % 4 == 1 and -huge or 0.125 * x)\n" \
+    "  return s + (x % 4 == 0 and -3.4e38 or x % 4 == 1 and -huge or 0.125 * x)\n" \
     "end\n"
 #define HEADS "t = f32 'hq'\nfunction score(s, b, h, i, j) return s * t[h] end\n"
 #define ROWS "t = f32 'sq'\nfunction score(s, b, h, i, j) return s * (1 + 0.25 * t[i]) - i end\n"

@@ -469,9 +469,11 @@ $(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.uni
 //|     if has_sink then return ("log_sum_exp(%s, %s, %s, %s, %s)"):format(state, l, scale, z, scale_log2) end
 //|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
 //|   end
-//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
+//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts. Of a program's scores themselves, not of exponents of 2:
+//|   -- a mask that is added has the least number of fp32.
 //|   function pr.beyond(m)
-//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2)
+//|     local unit = has_score and pr.unit or pr.unit_log2
+//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, unit)
 //|     return finite .. pr.and_seen(m)
 //|   end
 //|   -- LSE of a row that sees no key.
