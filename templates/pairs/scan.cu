@@ -1,19 +1,22 @@
+//| needs "l.published?"
 //| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the
 //| -- lanes of a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
 //|
 //| local edges = include "pairs/edges.lua"
 //|
-//| return function(pr, p)
+//| return function(pr, p, l)
 //|   pr.scans = edges.scans(p)
 //|
 //|   -- After the ranges, pairs/mask.cu.
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
 
-// What the program's mask is on a block of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe some.
-__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
+// What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
+// some.
+__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block,
+                                             int blocks = 1) {
   const ScoreTile t = score_tile(p, sequence, head);
-  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + blocks * BC, t.sk) - 1;
   return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
@@ -42,6 +45,7 @@ struct MaskBlocks {
     some &= some - 1;
     return 2 * (top + 31 - n) + (int)(cut >> n & 1);
   }
+//|     if l.published and not pr.masks then pr.least("32") end
 };
 //|   end
 //|   -- Of tiles that hold their rows and their range.
@@ -138,9 +142,25 @@ auto look_of = [&](int block, int wg, int of_tile) {
 };
 //|   end
 //|
+//|   -- Of a scheduler: where blocks end. looked: at so many at a time.
+//|   function pr.least(looked)
+  // After the first: no block before this one is left. look(block, blocks): the class of so many; a lane asks for some 512 keys.
+  template <class Look>
+  __device__ __forceinline__ int least(int first, const Look &look) const {
+    constexpr int BLOCKS = BC < 512 ? 512 / BC : 1;
+    int least = some != 0 ? top$(looked == "32" and "" or " + " .. looked .. " - 32") + __clz(some) : first;
+#pragma unroll 1
+    for (int end = top; end > lo; end -= 32 * BLOCKS) {  // from `end` on they have been looked at
+      const int upto = end - BLOCKS * ((int)threadIdx.x % 32), from = max(upto - BLOCKS, lo);
+      const u32 found = __ballot_sync(~0u, from < upto && look(from, upto - from) != 0);
+      if (found != 0) least = max(end - BLOCKS * (32 - __clz(found)), lo);
+    }
+    return least;
+  }
+//|   end
 //|   function pr.are_few()
-  // Whether no more than one is left: the search for a tile takes as long as some blocks of keys.
-  __device__ __forceinline__ bool are_few() const { return top <= lo && (some & (some - 1)) == 0; }
+  // Whether few are left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return top <= lo && __popc(some) <= 3; }
 //|   end
 //|
 //|   -- A producer leaves a number beside each K, which the warpgroups read: below CODE_LAST a bit for each that may not see all of the
