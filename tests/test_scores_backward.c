@@ -6,6 +6,7 @@
 #include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include <stdlib.h>
 
 TestSuite(scores_backward, .timeout = 900);
 
@@ -111,6 +112,18 @@ static const struct row {
       1, false },
     { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=8,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false },
     { "documents", "fp32,d=40,mask=causal,features=lengths+dropout", "flash_bwd_ffma:br=32,bc=32", 0, false },
+    { "relative", "bf16,d=64,mask=causal",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      true },
+    { "t5", "fp16,d=64,mask=none",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=2,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
+      true },
+    { "relative_bf16", "bf16,d=64,mask=window,features=lengths",
+      "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      false },
+    { "t5_decoder", "bf16,d=64,mask=causal,features=lengths",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=persistent,q_br=128,q_stages=4",
+      1, false },
 };
 
 /* The seed's case of a row. */
@@ -199,13 +212,22 @@ static const struct {
     { "the head before", P, "$(head or \"scored.h + 1\")", "$(head or \"scored.h\")", 19 },
     { "the head before, of two warpgroups", "grad_hopper_warpgroup_pair.cu", "//|   indented(6, pr.next_scores, \"block == blocks.lo\")\n",
       "", 20 },
-    { "LSE in other units", "delta.cu", "return finite_lse(lse * LOG2E);", "return finite_lse(lse);", 19 },
+    { "LSE in other units", "delta.cu", "fminf(fmaxf(lse * LOG2E,", "fminf(fmaxf(lse,", 19 },
     { "the unit of the product for that of the score", "flash_bwd_ffma.cu", "pr.probability(score, pr.unit,",
       "pr.probability(score, \"p.scale\",", 2 },
     { "no mask of the program", P,
       "return has_mask and (\"%s && !score_sees<true>(%s) ? 0.f : %s\"):format(masked, place, probability) or probability",
       "return probability", 11 },
     { "no mask of the program, by element", "flash_bwd_ffma.cu", "$(pr.and_sees(\"head\", \"row\", \"key\", \"cut\"))", "", 7 },
+    { "the number of the key eight above", P, "h == 0 ? here[e] : before[e]", "here[e]", 30 },
+    { "the number of the query beside", P, "apart - (%s))\"", "apart - (%s) / 2 * 2)\"", 31 },
+    { "numbers from another key on", P, "p, scored, scored.h, 0) + apart;", "p, scored, scored.h, 0) + apart + 1;", 32 },
+    { "numbers apart that are read as if side by side", P, "and (\" && p.score%d_stride[%d] == 1\")", "and (\" && p.score%d_stride[%d] >= 0\")",
+      30 },
+    { "far blocks of the other side", P, "const float far = below ? scored.below : scored.above;",
+      "const float far = below ? scored.above : scored.below;", 31 },
+    { "blocks as far as their last pair is", P, "key + 63 - row <= score_far_below", "key - row <= score_far_below", 33 },
+    { "blocks as far as their first pair is", P, "key - (row + BR - 1) >= score_far_above", "key - row >= score_far_above", 31 },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
@@ -230,7 +252,10 @@ static void plant(size_t n)
 
 Test(scores_backward, faults_are_noticed)
 {
-    for (size_t n = 0; n < FAULTS; n += full() ? 1 : EVERY) {
+    const char *only = getenv("FAGEN_SCORE_FAULT");
+    for (size_t n = 0; n < FAULTS; n += only || full() ? 1 : EVERY) {
+        if (only && n != (size_t)atoi(only))
+            continue;
         const struct row *r = &rows[faults[n].row];
         fa_gen *g;
         fa_config config;

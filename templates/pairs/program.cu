@@ -42,6 +42,9 @@ $(line)
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
+//|   -- Gradients: one number of key - query is all that a pair looks up. array: what it is read from.
+//|   pr.line = p.op == "backward" and has_score and l.tma and not pr.bends and edges.line(program)
+//|   pr.far = pr.line and not pr.line.array and (program.has_far_below or program.has_far_above)
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -74,12 +77,25 @@ struct ScoreTile {
 //|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
   $(member);
 //|     end
+//|     if pr.far then
+  float below, above;  // what pairs that far apart have
+//|     end
 };
+//|     if pr.far then
+__device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance);
+//|       for _, side in ipairs({ program.has_far_below and "below", program.has_far_above and "above" }) do
+__device__ __forceinline__ int score_far_$(side)(const Params &p, const ScoreTile &t);
+//|       end
+//|     end
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
 //|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
 //|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
+//|     if pr.far then
+  t.below = $(program.has_far_below and "score_distance(p, t, score_far_below(p, t))" or "0.f");
+  t.above = $(program.has_far_above and "score_distance(p, t, score_far_above(p, t))" or "0.f");
+//|     end
   return t;
 }
 //|     if has_mask then
@@ -148,7 +164,7 @@ __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *sco
 __device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
 //|       print_lines(program.distance())
 }
-//|       local far = l.staged and l.staged.far or {}
+//|       local far = pr.far and { below = program.has_far_below, above = program.has_far_above } or l.staged and l.staged.far or {}
 //|       if far.below then
 // Up to this key - query, that is one number.
 __device__ __forceinline__ int score_far_below(const Params &p, const ScoreTile &t) {
@@ -430,6 +446,46 @@ if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
 //|       pr.own_row(along and along.row or of.row)
 $(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked));
 //|     end)
+//|   end
+//|   -- The same of a tile in the layout wgmma_keys that is whole, has no query past the last, and of which pr.line() is. Two of a thread's
+//|   -- keys are as far apart as eight queries are, so that a number is of two pairs.
+//|   function pr.probabilities_by_line(x)
+//|     local of, line = layouts.wgmma_keys.score, pr.line
+//|     local function probability(value)
+//|       local score = ("score_pair_ahead<false>(p, scored, scored.h, %s, %s, %s, %s%s, %s)"):format(of.row, of.key, of.column, x, of.at, value)
+//|       return pr.probability(score, pr.unit_log2, of.lse)
+//|     end
+const int apart = key + warp_key + g - (row + 2 * t);
+//|     if pr.far then
+//|       local below = program.has_far_below and "key + 63 - row <= score_far_below(p, scored)" or "false"
+//|       local above = program.has_far_above and "key - (row + BR - 1) >= score_far_above(p, scored)" or "false"
+const bool below = $(below), above = $(above);
+if (below || above) {  // one number for all pairs
+  const float far = below ? scored.below : scored.above;
+//|       indented(2, loops, of.loops, true, function()
+$(x)$(of.at) = $(probability("far"));
+//|       end)
+  return;
+}
+//|     end
+//|     local value = "score_distance(p, scored, apart - (%s))"
+//|     if line.array then
+const auto *const line = score_ahead$(line.node)(p, scored, scored.h, 0) + apart;
+//|       value = line.array.wide and "line[-(%s)]" or line.array.bf16 and "__uint_as_float((u32)line[-(%s)] << 16)" or "score_half(line[-(%s)])"
+//|     end
+float before[2] = {$(value:format("-8")), $(value:format("-7"))};
+//|     loops({ of.loops[1] }, true, function()
+const float here[2] = {$(value:format("8 * n")), $(value:format("8 * n + 1"))};
+//|       loops({ of.loops[2], of.loops[3] }, true, function()
+$(x)$(of.at) = $(probability("h == 0 ? here[e] : before[e]"));
+//|       end)
+before[0] = here[0], before[1] = here[1];
+//|     end)
+//|   end
+//|   -- Where it may be asked for, beside that.
+//|   function pr.line_lies()
+//|     local array = pr.line.array
+//|     return array and (" && p.score%d_stride[%d] == 1"):format(array.operand, array.rank - 1) or ""
 //|   end
 //|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
 //|   function pr.bent_operand(layout, x, operand, cut, masked)

@@ -116,7 +116,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   -- The ends of what is loaded: the first block that the program's mask leaves, or none, and one before which it leaves none. Then all
 //|   -- blocks are looked at beside the tile before, and those who load find few that hide all.
-//|   local function ends_of_blocks()
+//|   local function ends_of_blocks(waits)
 //|     if not pr.scans then return end
       int loaded_hi = keys.loaded_hi, loaded_lo = keys.loaded_lo;
       {
@@ -136,6 +136,9 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end
         if (code >= 0) loaded_lo = blocks.least(loaded_hi, look);
       }
+//|     if waits then
+      $(waits)
+//|     end
 //|   end
 //|   local loaded_hi = pr.scans and "loaded_hi" or "keys.loaded_hi"
 //|   local loaded_lo = pr.scans and "loaded_lo" or "keys.loaded_lo"
@@ -145,8 +148,10 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
   auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
-    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
 //|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
+//|   local late = pr.scans and not early  -- blocks are looked at before the wait
+//|   local wait = "mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);"
+    $(late and "if (where.row < 0) " or "")$(wait)
 //|   if early then
     if (lane == 0) {
 //|     publish_tile()
@@ -164,7 +169,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       }
 //|     end
       const KeyRange keys = key_range_of(p, sequence, where, $(wg));
-//|     ends_of_blocks()
+//|     ends_of_blocks(late and wait)
       if (lane == 0) {
 //|     if not early then publish_sequence() end
         store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
@@ -178,7 +183,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if pr.scans then
       const Sequence sequence = sequence_of(p, where.batch);
 //|     end
-//|     ends_of_blocks()
+//|     ends_of_blocks(late and wait)
       if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
