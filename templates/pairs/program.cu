@@ -291,23 +291,23 @@ $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
-//|   -- beside: what all have in common is told there.
+//|   -- beside: what all have in common is told there, where `far` says so.
 //|   function pr.apply_staged(x, stage, row, beside)
 //|     local of, arguments = layouts.wgmma.score, {}
-//|     if l.staged.far then
+//|     if l.staged.far and beside then
+if (__float_as_int(far.x) != 0) {  // one number for all pairs
+  $(beside) = far.y * 1.44269504088896341f;
+  return true;
+}
+//|     elseif l.staged.far then
 const u32 far = $(stage) + $(l.staged.far.at);
 if (load_shared(far) != 0) {  // one number for all pairs
-//|       if beside then
-  $(beside) = load_shared_float(far + 4) * 1.44269504088896341f;
-  return true;
-//|       else
   const float value = load_shared_float(far + 4);
-//|         indented(2, loops, of.loops, true, function()
-//|           pr.own_row(of.row)
+//|       indented(2, loops, of.loops, true, function()
+//|         pr.own_row(of.row)
 $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
-//|         end)
+//|       end)
   return;
-//|       end
 }
 //|     end
 //|     for _, tile in ipairs(l.staged.tiles) do

@@ -260,11 +260,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| if l.besides then
-    // Of a later block: what all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
-    auto mask_beside = [&](int block, float &unit_log2, float &beside) {
+    // Of a later block, while its products are on their way: whether all scores have one number besides, and it.
+    auto far_of_next = [&] {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return load_shared_float2(smem + SMEM_SCORE + stages.at * SCORE_STAGE + $(l.staged.far.at));
+    };
+    // What all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
+    auto mask_beside = [&](int block, float2 far, float &unit_log2, float &beside) {
       unit_log2 = $(pr.unit_log2);
-      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, beside))
+      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, far, beside))
         unit_log2 = p.scale_log2;
       release_stage();
       if ($(whole)) return;

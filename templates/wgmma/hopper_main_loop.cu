@@ -32,12 +32,18 @@
         pingpong_pass(wg);
 //| end
 //| indented(8, pr.reading, "read(" .. next .. ");")
+//| if l.besides then
+        const float2 far = far_of_next();
+//| elseif l.begins then
+        const bool more = block - 1 > keys.last;
+        const u32 next = begin(more, q_tile);
+//| end
         wgmma_wait<1>(s);
         release_k();
 //| if l.besides then
         float unit_log2, beside;
 //| end
-        $(l.besides and "mask_beside" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", unit_log2, beside" or ""));
+        $(l.besides and "mask_beside" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or ""));
 //| if l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
@@ -46,10 +52,6 @@
 //| end
         wgmma_wait<0>(o);
         release_v();
-//| if l.begins then
-        const bool more = block - 1 > keys.last;
-        const u32 next = begin(more, q_tile);
-//| end
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| if l.begins then
         if (more) release_stage();

@@ -36,7 +36,7 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|   if l.besides then
 // Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
 __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
-                                                   u32 stage, int wg, float &beside) {
+                                                   u32 stage, int wg, float2 far, float &beside) {
   constexpr bool CUT = false;  // nothing is looked up by the key
   const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
   beside = 0.f;
