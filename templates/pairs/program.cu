@@ -355,6 +355,17 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 //|     end)
 }
 //|   end
+//|   -- The same of words that the thread has of the program's only array.
+//|   function pr.apply_held(x, held)
+//|     local of, array = layouts.wgmma.score, program.arrays[1]
+//|     local value = array.bf16 and "__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
+//|       or "score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
+//|     local word = held .. "[2 * n + h]"
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), $(value:format(word, word)));
+//|     end)
+//|   end
 //|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
 //|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
@@ -363,15 +374,16 @@ $(statement)
 //|   end
 //|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
 //|   -- mask hides no pair. beside: arrays were read ahead.
-//|   function pr.scoring_by(whole, arguments, beside)
+//|   function pr.scoring_by(whole, arguments, beside, name)
 //|     if not pr.of_pairs then return end
+//|     name = name or "apply_score"
 //|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
-  apply_score<false>($(arguments));
+  $(name)<false>($(arguments));
 else
-  apply_score<true>($(arguments));
+  $(name)<true>($(arguments));
 //|     else
-apply_score<false>($(arguments));
+$(name)<false>($(arguments));
 //|     end
 //|   end
 //|   -- The same where arrays are read ahead.

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.held? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -271,6 +271,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, far, beside))
         unit_log2 = p.scale_log2;
       release_stage();
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| if l.held then
+    // Of a later block, while its products are on their way: the elements that are added to them.
+    auto hold_next = [&](u32 (&held)[NS / 2]) {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      release_stage();
+    };
+    auto mask_held = [&](int block, const u32 (&held)[NS / 2]) {
+//|   indented(6, pr.scoring_by, whole, "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };

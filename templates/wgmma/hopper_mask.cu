@@ -1,4 +1,4 @@
-//| needs "l.besides? l.relative"
+//| needs "l.besides? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -33,6 +33,14 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
 //|   end
 }
+//|   if l.held then
+// The same with the elements of a tile that this thread holds.
+template <bool CUT>
+__device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
+                                           const u32 (&held)[NS / 2]) {
+//|     indented(2, pr.apply_held, "s", "held")
+}
+//|   end
 //|   if l.besides then
 // Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
 __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
