@@ -73,7 +73,6 @@ struct TileBlocks {
     }
     return code;
   }
-//|     pr.least("LOOK")
 //|     pr.are_few()
 };
 //|   end
@@ -105,6 +104,18 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|
 //|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
 //|   -- the tile.
+//|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, and its declaration.
+//|   pr.rows_type, pr.rows_argument = "", ""
+//|   for _, row in ipairs(l.masks and l.masks.rows or {}) do
+//|     pr.rows_type = pr.rows_type .. (", const %s (&r%d)[2]"):format(row.type, row.node)
+//|     pr.rows_argument = pr.rows_argument .. (", r%d"):format(row.node)
+//|   end
+//|   function pr.mask_rows(row)
+//|     for _, of in ipairs(l.masks.rows) do
+//|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
+const $(of.type) r$(of.node)[2] = {$(value(row)), $(value(row .. " + 8"))};
+//|     end
+//|   end
 //|   function pr.hide_staged(x, stage, tile_row)
 //|     local of, arguments = layouts.wgmma.score, ""
 //|     for _, column in ipairs(l.masks.columns) do
@@ -116,7 +127,6 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|     end
 //|     for _, row in ipairs(l.masks.rows) do
 //|       local n = row.node
-const $(row.type) r$(n)[2] = {mask_row$(n)(p, scored, scored.h, row), mask_row$(n)(p, scored, scored.h, row + 8)};
 //|       arguments = arguments .. (", r%d[h]"):format(n)
 //|     end
 //|     local bits, whole = l.masks.words, c.bc % 32 == 0

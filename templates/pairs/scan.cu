@@ -10,6 +10,7 @@
 //|   -- After the ranges, pairs/mask.cu.
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
+//|     local keys = 1024
 
 // What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
 // some.
@@ -45,8 +46,35 @@ struct MaskBlocks {
     some &= some - 1;
     return 2 * (top + 31 - n) + (int)(cut >> n & 1);
   }
-//|     if l.published and not pr.masks then pr.least("32") end
 };
+//|     if l.published then
+
+// Of a scheduler: among blocks lo to hi the first that is left, and one before which none is; hi < lo where none is left.
+struct BlockEnds {
+  int lo, hi;
+};
+// look(block, blocks): the class of so many; first(hi, lo): the first of these that is left, below 0 where none is. Lanes ask for groups of
+// blocks, of up to $(keys) keys, and only of the first that are left for blocks.
+template <class Look, class First>
+__device__ __forceinline__ BlockEnds ends_of_blocks(int lo, int hi, const Look &look, const First &first) {
+  const int lane = threadIdx.x % 32, each = min((hi - lo) / 32 + 1, BC < $(keys) ? $(keys) / BC : 1);
+  BlockEnds ends = {lo, lo - 1};
+#pragma unroll 1
+  for (int end = hi + 1; end > lo; end -= 32 * each) {
+    const int upto = end - each * lane, from = max(upto - each, lo);
+    u32 found = __ballot_sync(~0u, from < upto && look(from, upto - from) != 0);
+#pragma unroll 1
+    while (found != 0 && ends.hi < lo) {
+      const int n = __ffs(found) - 1;
+      ends.lo = max(end - each * (n + 1), lo);
+      ends.hi = max(first(end - each * n - 1, ends.lo), lo - 1);
+      found &= found - 1;
+    }
+    if (found != 0) ends.lo = max(end - each * (32 - __clz(found)), lo);
+  }
+  return ends;
+}
+//|     end
 //|   end
 //|   -- Of tiles that hold their rows and their range.
 //|   function pr.class_of()
@@ -142,22 +170,6 @@ auto look_of = [&](int block, int wg, int of_tile) {
 };
 //|   end
 //|
-//|   -- Of a scheduler: where blocks end. looked: at so many at a time.
-//|   function pr.least(looked)
-  // After the first: no block before this one is left. look(block, blocks): the class of so many; a lane asks for some 512 keys.
-  template <class Look>
-  __device__ __forceinline__ int least(int first, const Look &look) const {
-    constexpr int BLOCKS = BC < 512 ? 512 / BC : 1;
-    int least = some != 0 ? top$(looked == "32" and "" or " + " .. looked .. " - 32") + __clz(some) : first;
-#pragma unroll 1
-    for (int end = top; end > lo; end -= 32 * BLOCKS) {  // from `end` on they have been looked at
-      const int upto = end - BLOCKS * ((int)threadIdx.x % 32), from = max(upto - BLOCKS, lo);
-      const u32 found = __ballot_sync(~0u, from < upto && look(from, upto - from) != 0);
-      if (found != 0) least = max(end - BLOCKS * (32 - __clz(found)), lo);
-    }
-    return least;
-  }
-//|   end
 //|   function pr.are_few()
   // Whether few are left: the search for a tile takes as long as some blocks of keys.
   __device__ __forceinline__ bool are_few() const { return top <= lo && __popc(some) <= 3; }

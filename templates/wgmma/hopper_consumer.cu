@@ -153,6 +153,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
+//| if pr.brings_mask then
+//|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
+//| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
     keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
@@ -235,7 +238,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
       if (code_has(code, CODE_CUT)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
+        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
         release_mask();
       }
 //|   else

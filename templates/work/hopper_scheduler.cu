@@ -116,33 +116,34 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   -- The ends of what is loaded: the first block that the program's mask leaves, or none, and one before which it leaves none. Then all
 //|   -- blocks are looked at beside the tile before, and those who load find few that hide all.
-//|   local function ends_of_blocks(waits)
+//|   local function find_ends(waits)
 //|     if not pr.scans then return end
-      int loaded_hi = keys.loaded_hi, loaded_lo = keys.loaded_lo;
-      {
-        const int end = min(where.row + BR, row_count(p, sequence)) - 1;
-        auto look = [&](int block, int blocks) { return class_of_rows(p, sequence, where.head, where.row, end, block, blocks); };
+      const int end = min(where.row + BR, row_count(p, sequence)) - 1;
+      const BlockEnds ends = ends_of_blocks(
+          keys.loaded_lo, keys.loaded_hi,
+          [&](int block, int blocks) { return class_of_rows(p, sequence, where.head, where.row, end, block, blocks); },
+          [&](int hi, int lo) {
 //|     if pr.masks then
-        TileBlocks blocks(loaded_hi, loaded_lo);
-        const int code = blocks.next([&](int block, int wg) {
-          const int row = where.row + row_in_tile(wg);
-          return row > end ? 0 : class_of_rows(p, sequence, where.head, row, min(row + 63, end), block);
-        }, [](int, int) { return false; });
-        loaded_hi = code < 0 ? loaded_lo - 1 : code >> CODE_BLOCK;
+            const int code = TileBlocks(hi, lo).next(
+                [&](int block, int wg) {
+                  const int row = where.row + row_in_tile(wg);
+                  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, min(row + 63, end), block);
+                },
+                [](int, int) { return false; });
+            return code < 0 ? -1 : code >> CODE_BLOCK;
 //|     else
-        MaskBlocks blocks(loaded_hi, loaded_lo);
-        const int code = blocks.next([&](int block) { return look(block, 1); });
-        loaded_hi = code < 0 ? loaded_lo - 1 : code >> 1;
+            const int code = MaskBlocks(hi, lo).next(
+                [&](int block) { return class_of_rows(p, sequence, where.head, where.row, end, block); });
+            return code < 0 ? -1 : code >> 1;
 //|     end
-        if (code >= 0) loaded_lo = blocks.least(loaded_hi, look);
-      }
+          });
 //|     if waits then
       $(waits)
 //|     end
 //|   end
-//|   local loaded_hi = pr.scans and "loaded_hi" or "keys.loaded_hi"
-//|   local loaded_lo = pr.scans and "loaded_lo" or "keys.loaded_lo"
-//|   local first = pr.scans and "loaded_hi < loaded_lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
+//|   local loaded_hi = pr.scans and "ends.hi" or "keys.loaded_hi"
+//|   local loaded_lo = pr.scans and "ends.lo" or "keys.loaded_lo"
+//|   local first = pr.scans and "ends.hi < ends.lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
 //|   -- With a scan all lanes are needed.
 //|   local some, own, wg = " && lane < WGS", "", "lane"
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
@@ -169,7 +170,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       }
 //|     end
       const KeyRange keys = key_range_of(p, sequence, where, $(wg));
-//|     ends_of_blocks(late and wait)
+//|     find_ends(late and wait)
       if (lane == 0) {
 //|     if not early then publish_sequence() end
         store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
@@ -183,7 +184,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if pr.scans then
       const Sequence sequence = sequence_of(p, where.batch);
 //|     end
-//|     ends_of_blocks(late and wait)
+//|     find_ends(late and wait)
       if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
