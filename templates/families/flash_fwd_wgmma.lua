@@ -457,8 +457,9 @@ return masked {
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(p, c)
-    -- Of 16 configs compiled none spilled that leaves 16 registers for all else.
-    l.held = tile and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
+    -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
+    -- of a stage would have to be there sooner.
+    l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
     return l
   end,
 
