@@ -4,12 +4,13 @@
     python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--backward] [--flex] [--rounds 9]
                             [-o scores.json]
 
-The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense
-bias has a matrix for each head, in bf16. Calls are CUDA graphs, sampled in turns, forward and back, each program with the plain call
-alone: at the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call has the clock of its
-neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of the same round. Rows
-of the result are held against fp64 before anything is timed. --flex: the same function by torch.compile(flex_attention), with a causal
-block mask. --backward: the gradients alone, beside those of plain causal attention; FlexAttention's run outside of graphs.
+The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
+has a matrix for each head, in bf16, the same for each sequence. Calls are CUDA graphs, sampled in turns, forward and back, each program
+with the plain call alone: at the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call
+has the clock of its neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of
+the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same function by
+torch.compile(flex_attention), with a causal block mask. --backward: the gradients alone, beside those of plain causal attention;
+FlexAttention's run outside of graphs.
 """
 import argparse
 import json
@@ -168,7 +169,7 @@ def cell(fa, fagen, d, s, names, o):
         return out
     ours("plain")
     for name in names:
-        values = PROGRAMS[name][0](h, s)
+        values = [x.expand(b, *x.shape[1:]) if hasattr(x, "dim") and x.dim() == 4 else x for x in PROGRAMS[name][0](h, s)]
         rows[name] = {"d": d, "s": s, "program": name}
         try:
             out = ours(name, score=fa.score(text_of(name)), values=values)

@@ -37,7 +37,7 @@
 #define ENDS /* numbers of key - query at fp32's ends, and beyond */               \
     "function score(s, b, h, i, j)\n"                                              \
     "  local x = floor(log(1.0 + abs(j - i)) * 5)\n"                               \
-    "  return s + (x % 4 == 0 and -2.2e38 or x % 4 == 1 and -huge or 0.125 * x)\n" \
+    "  return s + (x % 4 == 0 and -3.4e38 or x % 4 == 1 and -huge or 0.125 * x)\n" \
     "end\n"
 #define HEADS "t = f32 'hq'\nfunction score(s, b, h, i, j) return s * t[h] end\n"
 #define ROWS "t = f32 'sq'\nfunction score(s, b, h, i, j) return s * (1 + 0.25 * t[i]) - i end\n"
@@ -123,6 +123,9 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 200, 250, 0, 0 },
     { "wgmma_staged_wide", T5_BIAS, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_staged_held", BIAS, "bf16,d=128" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_staged_far", T5_DECODER, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),

@@ -6,6 +6,7 @@
 #include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include <stdlib.h>
 
 TestSuite(scores_backward, .timeout = 900);
 
@@ -41,76 +42,90 @@ static const struct row {
     const char *program, *class, *config;
     int device; /* of TEST_CHIPS */
     bool often;
+    int n; /* queries and keys of a case with one head; 0: as they are drawn */
 } rows[] = {
-    { "softcap", "fp32,d=24,mask=causal", "naive_bwd:tile=64", 0, true },
-    { "softcap_alibi", "fp32,d=40,dv=24,mask=window,features=lengths+lse-strides", "naive_bwd:tile=64", 0, false },
-    { "relative", "fp32,d=20,mask=causal", "flash_bwd_ffma:br=16,bc=32", 0, true },
-    { "temperature", "fp32,d=33,mask=none,features=dropout", "flash_bwd_ffma:br=32,bc=32", 0, false },
+    { "softcap", "fp32,d=24,mask=causal", "naive_bwd:tile=64", 0, true, 0 },
+    { "softcap_alibi", "fp32,d=40,dv=24,mask=window,features=lengths+lse-strides", "naive_bwd:tile=64", 0, false, 0 },
+    { "relative", "fp32,d=20,mask=causal", "flash_bwd_ffma:br=16,bc=32", 0, true, 0 },
+    { "temperature", "fp32,d=33,mask=none,features=dropout", "flash_bwd_ffma:br=32,bc=32", 0, false, 0 },
     { "softcap_sink", "bf16,d=64,mask=causal,features=lengths",
-      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, true },
-    { "edges", "bf16,d=40,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0,
-      true },
-    { "documents", "fp16,d=24,mask=none", "naive_bwd:tile=64", 0, false },
-    { "prefix", "fp32,d=40,mask=none,features=lengths", "flash_bwd_ffma:br=16,bc=16", 0, false },
+      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, true, 0 },
+    { "edges", "bf16,d=40,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=recompute,q_br=32,q_bc=16", 0, true,
+      0 },
+    { "documents", "fp16,d=24,mask=none", "naive_bwd:tile=64", 0, false, 0 },
+    { "prefix", "fp32,d=40,mask=none,features=lengths", "flash_bwd_ffma:br=16,bc=16", 0, false, 0 },
     { "matrix", "bf16,d=64,mask=none,features=lengths",
-      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, false },
-    { "blocks", "fp16,d=64,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=spill,q_br=64,q_bc=32", 0,
-      true },
+      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=recompute,q_br=32,q_bc=32", 0, false, 0 },
+    { "blocks", "fp16,d=64,mask=causal", "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=spill,q_br=64,q_bc=32", 0, true,
+      0 },
     { "softcap_window", "bf16,d=64,mask=none",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
-      true },
+      true, 0 },
     { "chunked", "fp16,d=64,mask=none,features=dropout",
       "flash_bwd_wgmma:br=64,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
-      false },
-    { "edges", "fp32,d=40,mask=none", "flash_bwd_ffma:br=16,bc=16", 0, false },
+      false, 0 },
+    { "edges", "fp32,d=40,mask=none", "flash_bwd_ffma:br=16,bc=16", 0, false, 0 },
     { "edges", "fp16,d=64,mask=none",
       "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
-      true },
+      true, 0 },
     { "edges", "bf16,d=64,mask=window,features=lengths",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
-      false },
+      false, 0 },
     { "alibi", "fp16,d=40,mask=window,features=dropout",
-      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=recompute,q_br=64,q_bc=32", 0, false },
-    { "softcap", "fp16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=16,bc=64,warps=4,twins=0,stages=2,dq=spill,q_br=64,q_bc=32", 0,
-      false },
+      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=recompute,q_br=64,q_bc=32", 0, false, 0 },
+    { "softcap", "fp16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=16,bc=64,warps=4,twins=0,stages=2,dq=spill,q_br=64,q_bc=32", 0, false,
+      0 },
     { "softcap_alibi", "bf16,d=48,mask=causal,features=lengths+deterministic",
-      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=spill,q_br=64,q_bc=32", 0, true },
+      "flash_bwd_mma:br=32,br_part=32,bc=32,warps=4,twins=1,stages=1,dq=spill,q_br=64,q_bc=32", 0, true, 0 },
     { "softcap", "bf16,d=64,mask=causal",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
-      true },
+      true, 0 },
     { "softcap_alibi", "fp16,d=64,mask=window",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=2,schedule=turns,box=64,stages=2,dq=add,ds_bufs=2,grid=persistent,q_br=128,q_stages=4", 1,
-      true },
+      true, 0 },
     { "alibi", "bf16,d=64,mask=causal,features=lengths",
       "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
-      false },
+      false, 0 },
     { "softcap", "fp16,d=80,mask=none,features=lengths",
       "flash_bwd_wgmma:br=64,bc=64,twins=1,held=0,schedule=plain,box=16,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
       "spread=1",
-      1, true },
+      1, true, 0 },
     { "bias", "bf16,d=64,mask=causal",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
       "spread=2",
-      1, false },
+      1, false, 0 },
     { "temperature_rows", "fp16,d=64,mask=causal,features=dropout",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
-      false },
+      false, 0 },
     { "documents", "bf16,d=64,mask=causal,features=lengths",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=persistent,q_br=192,q_stages=3",
-      1, true },
+      1, true, 0 },
     { "blocks", "fp16,d=64,mask=window,features=lengths+dropout",
       "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
       "spread=1",
-      1, false },
+      1, false, 0 },
     { "softcap_window", "bf16,d=64,mask=none,features=lengths+dropout",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
-      false },
+      false, 0 },
     { "matrix", "fp16,d=64,mask=none,features=dropout",
       "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4,"
       "spread=2",
-      1, false },
-    { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=8,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false },
-    { "documents", "fp32,d=40,mask=causal,features=lengths+dropout", "flash_bwd_ffma:br=32,bc=32", 0, false },
+      1, false, 0 },
+    { "tree", "bf16,d=64,mask=none", "flash_bwd_mma:br=32,br_part=32,bc=128,warps=8,twins=0,stages=2,dq=spill,q_br=128,q_bc=64", 0, false,
+      0 },
+    { "documents", "fp32,d=40,mask=causal,features=lengths+dropout", "flash_bwd_ffma:br=32,bc=32", 0, false, 0 },
+    { "relative", "bf16,d=64,mask=causal",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      true, 330 },
+    { "t5", "fp16,d=64,mask=none",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=2,schedule=plain,box=64,stages=2,dq=add,ds_bufs=2,grid=per_tile,q_br=128,q_stages=4", 1,
+      true, 330 },
+    { "relative_bf16", "bf16,d=64,mask=window",
+      "flash_bwd_wgmma:br=128,bc=64,twins=1,held=0,schedule=plain,box=64,stages=2,dq=spill,ds_bufs=0,grid=per_tile,q_br=128,q_stages=4", 1,
+      false, 330 },
+    { "t5_decoder", "bf16,d=64,mask=causal",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,held=0,schedule=turns,box=64,stages=2,dq=spill,ds_bufs=0,grid=persistent,q_br=128,q_stages=4",
+      1, false, 0 },
 };
 
 /* The seed's case of a row. */
@@ -126,6 +141,10 @@ static fa_case case_of(const struct row *r, uint64_t seed)
     for (int k = 0; r->device && k < FA_OPERANDS_MAX; k++) /* what TMA cannot address */
         if (c.layout[k] == FA_LAYOUT_REVERSED || c.layout[k] >= FA_LAYOUT_SAME_BATCH)
             c.layout[k] = FA_LAYOUT_PADDED;
+    if (r->n) {
+        c.problem.sq = c.problem.sk = r->n;
+        c.problem.b = c.problem.hq = c.problem.hkv = 1;
+    }
     fa_case_set_score(&c, program_of(r->program), true);
     return c;
 }
@@ -199,13 +218,20 @@ static const struct {
     { "the head before", P, "$(head or \"scored.h + 1\")", "$(head or \"scored.h\")", 19 },
     { "the head before, of two warpgroups", "grad_hopper_warpgroup_pair.cu", "//|   indented(6, pr.next_scores, \"block == blocks.lo\")\n",
       "", 20 },
-    { "LSE in other units", "delta.cu", "return finite_lse(lse * LOG2E);", "return finite_lse(lse);", 19 },
+    { "LSE in other units", "delta.cu", "fminf(fmaxf(lse * LOG2E,", "fminf(fmaxf(lse,", 19 },
     { "the unit of the product for that of the score", "flash_bwd_ffma.cu", "pr.probability(score, pr.unit,",
       "pr.probability(score, \"p.scale\",", 2 },
     { "no mask of the program", P,
       "return has_mask and (\"%s && !score_sees<true>(%s) ? 0.f : %s\"):format(masked, place, probability) or probability",
       "return probability", 11 },
     { "no mask of the program, by element", "flash_bwd_ffma.cu", "$(pr.and_sees(\"head\", \"row\", \"key\", \"cut\"))", "", 7 },
+    { "the number of the key eight above", P, "h == 0 ? here[e] : before[e]", "here[e]", 30 },
+    { "the number of the query beside", P, "apart - (%s))\"", "apart - (%s) / 2 * 2)\"", 31 },
+    { "numbers from another key on", P, "p, scored, scored.h, 0) + apart;", "p, scored, scored.h, 0) + apart + 1;", 32 },
+    { "far blocks of the other side", P, "const float far = below ? scored.below : scored.above;",
+      "const float far = below ? scored.above : scored.below;", 31 },
+    { "blocks as far as their last pair is", P, "key + 63 - row <= score_far_below", "key - row <= score_far_below", 31 },
+    { "blocks as far as their first pair is", P, "key - (row + BR - 1) >= score_far_above", "key - row >= score_far_above", 31 },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
@@ -230,7 +256,10 @@ static void plant(size_t n)
 
 Test(scores_backward, faults_are_noticed)
 {
-    for (size_t n = 0; n < FAULTS; n += full() ? 1 : EVERY) {
+    const char *only = getenv("FAGEN_SCORE_FAULT");
+    for (size_t n = 0; n < FAULTS; n += only || full() ? 1 : EVERY) {
+        if (only && n != (size_t)atoi(only))
+            continue;
         const struct row *r = &rows[faults[n].row];
         fa_gen *g;
         fa_config config;

@@ -60,6 +60,13 @@ local function places_q(l, p, c)
   return l
 end
 
+-- What a score program takes. Of blocks that are whole one number for each distance is read, where S of them has its place; other blocks
+-- may spill.
+local function regs_of_program(p)
+  local regs = program_cost(p).regs_back
+  return p.score and p.score.has_score and not p.score.bends and edges.line(p.score) and math.min(regs, 4) or regs
+end
+
 -- What the gradients, S and dP, and P and dS as operands take, per thread.
 local function matrices(p, c)
   local d, dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
@@ -71,7 +78,7 @@ end
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
 local function feeder_of(p, c)
-  local tight = matrices(p, c) + 36 + program_cost(p).regs_back > 232
+  local tight = matrices(p, c) + 36 + regs_of_program(p) > 232
   return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and not tight and 40 or FEEDER
 end
 
@@ -163,7 +170,7 @@ return backward.family({
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
-      local others = 28 + program_cost(p).regs_back
+      local others = 28 + regs_of_program(p)
       local need = matrices(p, c) + others
       if need <= most then return true end
       return false, "gradients, S and dP with " .. others .. " others take " .. need .. " > " .. most .. " registers"
@@ -231,7 +238,7 @@ return backward.family({
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
     -- Whether there are registers for dQ beside dP.
-    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + program_cost(p).regs_back
+    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + regs_of_program(p)
     return backward.delta(l, p)
   end,
 

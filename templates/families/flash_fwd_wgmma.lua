@@ -437,6 +437,8 @@ return masked {
       and p.score.adds == l.staged.lines[1].node
     l.besides = adds and l.staged.far
     l.begins = adds and not l.staged.far and l.interleaved
+    -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
+    local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -455,6 +457,9 @@ return masked {
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(p, c)
+    -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
+    -- of a stage would have to be there sooner.
+    l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
     return l
   end,
 

@@ -35,4 +35,11 @@ function edges.of(pr, p)
   pr.right, pr.left, pr.grow = edges.right(p), edges.left(p), edges.grow(p)
 end
 
+-- Of a program whose pairs look up one number of key - query and nothing else: { node =, array = }, where it comes from an array.
+function edges.line(program)
+  local array = program.arrays[1]
+  if #program.arrays == 1 and array.diagonal and not program.of_distance then return { node = array.node, array = array } end
+  return #program.arrays == 0 and program.of_distance and { node = program.of_distance } or nil
+end
+
 return edges

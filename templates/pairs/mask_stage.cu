@@ -20,13 +20,13 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
-//|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows, or for the tile's where
-//|   -- wg is -1; edge(block, wg): whether the launch's mask may hide pairs of a warpgroup's rows.
+//|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows; edge(block, wg): whether
+//|   -- the launch's mask may hide pairs of them.
 //|   function pr.begin_staged()
 auto look = [&](int block, int wg) {
   const Tile where = tiles.again(p, smem);
   const Sequence sequence = sequence_of(p, where.batch);
-  const int row = where.row + (wg < 0 ? 0 : row_in_tile(wg)), end = min(row + (wg < 0 ? BR : 64), row_count(p, sequence)) - 1;
+  const int row = where.row + row_in_tile(wg), end = min(row + 64, row_count(p, sequence)) - 1;
   return row > end ? 0 : class_of_rows(p, sequence, where.head, row, end, block);
 };
 auto edge = [&](int block, int wg) {
@@ -44,41 +44,34 @@ __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM
 // By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
 __device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
 
-// A tile's blocks from right to left; -1 ends them.
+// A tile's blocks from right to left, as the rows of each warpgroup see them: lanes ask for LOOK blocks and each warpgroup. -1 ends them.
 struct TileBlocks {
-  int lo, top;  // the last; blocks from `top` on have been looked at
-  u32 some, edges, cut[WGS], hidden[WGS];
-  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), edges(0), cut{}, hidden{} {}
+  static constexpr int LOOK = 32 / WGS;
+  int lo, top;              // the last; blocks from `top` on have been looked at
+  u32 some;                 // of those: block top + LOOK - 1 - n, bit n
+  u32 maybe, seen, edges;  // of warpgroup wg and that block: bit wg * LOOK + n
+  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), maybe(0), seen(0), edges(0) {}
   // To be used by a whole warp.
   template <class Look, class Edge>
   __device__ __forceinline__ int next(const Look &look, const Edge &edge) {
     while (some == 0) {
       if (top <= lo) return -1;
-      top -= 32;
-      const int block = top + 31 - (int)threadIdx.x % 32;
-      int is = 0, of_tile = 1;
-      edges = 0;
-#pragma unroll 1
-      for (int wg = -1; wg < WGS; wg++) {
-        // Where all of the tile's rows are alike so are those of a warpgroup.
-        is = block < lo ? 0 : of_tile != 1 ? of_tile : look(block, wg);
-        const u32 maybe = __ballot_sync(~0u, is == 1), none = __ballot_sync(~0u, is == 0);
-        if (wg < 0) {
-          of_tile = is, some = ~none;
-          if (some == 0) break;
-          continue;
-        }
-        edges |= __ballot_sync(~0u, edge(block, wg));
+      top -= LOOK;
+      const int lane = threadIdx.x % 32, wg = min(lane / LOOK, WGS - 1), block = top + LOOK - 1 - lane % LOOK;
+      const int is = lane >= LOOK * WGS || block < lo ? 0 : look(block, wg);
+      maybe = __ballot_sync(~0u, is == 1), seen = __ballot_sync(~0u, is != 0), edges = __ballot_sync(~0u, edge(block, wg));
 #pragma unroll
-        for (int i = 0; i < WGS; i++) cut[i] = i == wg ? maybe : cut[i], hidden[i] = i == wg ? none : hidden[i];
-      }
+      for (int i = 0; i < WGS; i++) some |= seen >> i * LOOK & (u32)((1ull << LOOK) - 1);
     }
     const int n = __ffs(some) - 1;
     some &= some - 1;
-    int code = (top + 31 - n) << CODE_BLOCK;
+    int code = (top + LOOK - 1 - n) << CODE_BLOCK;
 #pragma unroll
-    for (int i = 0; i < WGS; i++) code |= (int)(cut[i] >> n & 1) << i | (int)(hidden[i] >> n & 1) << (CODE_HIDDEN + i);
-    return edges >> n & 1 ? code | CODE_EDGE : code;
+    for (int i = 0; i < WGS; i++) {
+      const int at = i * LOOK + n;
+      code |= (int)(maybe >> at & 1) << i | (int)(~seen >> at & 1) << (CODE_HIDDEN + i) | (edges >> at & 1 ? CODE_EDGE : 0);
+    }
+    return code;
   }
 //|     pr.are_few()
 };
@@ -111,6 +104,18 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|
 //|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
 //|   -- the tile.
+//|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, and its declaration.
+//|   pr.rows_type, pr.rows_argument = "", ""
+//|   for _, row in ipairs(l.masks and l.masks.rows or {}) do
+//|     pr.rows_type = pr.rows_type .. (", const %s (&r%d)[2]"):format(row.type, row.node)
+//|     pr.rows_argument = pr.rows_argument .. (", r%d"):format(row.node)
+//|   end
+//|   function pr.mask_rows(row)
+//|     for _, of in ipairs(l.masks.rows) do
+//|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
+const $(of.type) r$(of.node)[2] = {$(value(row)), $(value(row .. " + 8"))};
+//|     end
+//|   end
 //|   function pr.hide_staged(x, stage, tile_row)
 //|     local of, arguments = layouts.wgmma.score, ""
 //|     for _, column in ipairs(l.masks.columns) do
@@ -122,7 +127,6 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|     end
 //|     for _, row in ipairs(l.masks.rows) do
 //|       local n = row.node
-const $(row.type) r$(n)[2] = {mask_row$(n)(p, scored, scored.h, row), mask_row$(n)(p, scored, scored.h, row + 8)};
 //|       arguments = arguments .. (", r%d[h]"):format(n)
 //|     end
 //|     local bits, whole = l.masks.words, c.bc % 32 == 0

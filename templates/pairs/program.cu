@@ -42,6 +42,9 @@ $(line)
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
+//|   -- Gradients: one number of key - query is all that a pair looks up. array: what it is read from.
+//|   pr.line = p.op == "backward" and has_score and l.tma and not pr.bends and edges.line(program)
+//|   pr.far = pr.line and not pr.line.array and (program.has_far_below or program.has_far_above)
 //|   pr.sum_type = has_sink and "float" or "const float"
 //|
 //|   -- The functions: of a pair, after pairs/mask.cu; of the sink, after those of the softmax.
@@ -74,12 +77,25 @@ struct ScoreTile {
 //|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
   $(member);
 //|     end
+//|     if pr.far then
+  float below, above;  // what pairs that far apart have
+//|     end
 };
+//|     if pr.far then
+__device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance);
+//|       for _, side in ipairs({ program.has_far_below and "below", program.has_far_above and "above" }) do
+__device__ __forceinline__ int score_far_$(side)(const Params &p, const ScoreTile &t);
+//|       end
+//|     end
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
 //|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
 //|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
+//|     if pr.far then
+  t.below = $(program.has_far_below and "score_distance(p, t, score_far_below(p, t))" or "0.f");
+  t.above = $(program.has_far_above and "score_distance(p, t, score_far_above(p, t))" or "0.f");
+//|     end
   return t;
 }
 //|     if has_mask then
@@ -148,7 +164,7 @@ __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *sco
 __device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
 //|       print_lines(program.distance())
 }
-//|       local far = l.staged and l.staged.far or {}
+//|       local far = pr.far and { below = program.has_far_below, above = program.has_far_above } or l.staged and l.staged.far or {}
 //|       if far.below then
 // Up to this key - query, that is one number.
 __device__ __forceinline__ int score_far_below(const Params &p, const ScoreTile &t) {
@@ -275,23 +291,23 @@ $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
-//|   -- beside: what all have in common is told there.
+//|   -- beside: what all have in common is told there, where `far` says so.
 //|   function pr.apply_staged(x, stage, row, beside)
 //|     local of, arguments = layouts.wgmma.score, {}
-//|     if l.staged.far then
+//|     if l.staged.far and beside then
+if (__float_as_int(far.x) != 0) {  // one number for all pairs
+  $(beside) = far.y * 1.44269504088896341f;
+  return true;
+}
+//|     elseif l.staged.far then
 const u32 far = $(stage) + $(l.staged.far.at);
 if (load_shared(far) != 0) {  // one number for all pairs
-//|       if beside then
-  $(beside) = load_shared_float(far + 4) * 1.44269504088896341f;
-  return true;
-//|       else
   const float value = load_shared_float(far + 4);
-//|         indented(2, loops, of.loops, true, function()
-//|           pr.own_row(of.row)
+//|       indented(2, loops, of.loops, true, function()
+//|         pr.own_row(of.row)
 $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
-//|         end)
+//|       end)
   return;
-//|       end
 }
 //|     end
 //|     for _, tile in ipairs(l.staged.tiles) do
@@ -339,6 +355,17 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 //|     end)
 }
 //|   end
+//|   -- The same of words that the thread has of the program's only array.
+//|   function pr.apply_held(x, held)
+//|     local of, array = layouts.wgmma.score, program.arrays[1]
+//|     local value = array.bf16 and "__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
+//|       or "score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
+//|     local word = held .. "[2 * n + h]"
+//|     loops(of.loops, true, function()
+//|       pr.own_row(of.row)
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), $(value:format(word, word)));
+//|     end)
+//|   end
 //|   -- Statements of a kernel's own where something is computed of each pair.
 //|   function pr.scoring(...)
 //|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
@@ -347,15 +374,16 @@ $(statement)
 //|   end
 //|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
 //|   -- mask hides no pair. beside: arrays were read ahead.
-//|   function pr.scoring_by(whole, arguments, beside)
+//|   function pr.scoring_by(whole, arguments, beside, name)
 //|     if not pr.of_pairs then return end
+//|     name = name or "apply_score"
 //|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
 if ($(whole))
-  apply_score<false>($(arguments));
+  $(name)<false>($(arguments));
 else
-  apply_score<true>($(arguments));
+  $(name)<true>($(arguments));
 //|     else
-apply_score<false>($(arguments));
+$(name)<false>($(arguments));
 //|     end
 //|   end
 //|   -- The same where arrays are read ahead.
@@ -431,6 +459,46 @@ if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
 $(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked));
 //|     end)
 //|   end
+//|   -- The same of a tile in the layout wgmma_keys that is whole, has no query past the last, and of which pr.line() is. Two of a thread's
+//|   -- keys are as far apart as eight queries are, so that a number is of two pairs.
+//|   function pr.probabilities_by_line(x)
+//|     local of, line = layouts.wgmma_keys.score, pr.line
+//|     local function probability(value)
+//|       local score = ("score_pair_ahead<false>(p, scored, scored.h, %s, %s, %s, %s%s, %s)"):format(of.row, of.key, of.column, x, of.at, value)
+//|       return pr.probability(score, pr.unit_log2, of.lse)
+//|     end
+const int apart = key + warp_key + g - (row + 2 * t);
+//|     if pr.far then
+//|       local below = program.has_far_below and "key + 63 - row <= score_far_below(p, scored)" or "false"
+//|       local above = program.has_far_above and "key - (row + BR - 1) >= score_far_above(p, scored)" or "false"
+const bool below = $(below), above = $(above);
+if (below || above) {  // one number for all pairs
+  const float far = below ? scored.below : scored.above;
+//|       indented(2, loops, of.loops, true, function()
+$(x)$(of.at) = $(probability("far"));
+//|       end)
+  return;
+}
+//|     end
+//|     local value = "score_distance(p, scored, apart - (%s))"
+//|     if line.array then
+const auto *const line = score_ahead$(line.node)(p, scored, scored.h, 0) + apart;
+//|       value = line.array.wide and "line[-(%s)]" or line.array.bf16 and "__uint_as_float((u32)line[-(%s)] << 16)" or "score_half(line[-(%s)])"
+//|     end
+float before[2] = {$(value:format("-8")), $(value:format("-7"))};
+//|     loops({ of.loops[1] }, true, function()
+const float here[2] = {$(value:format("8 * n")), $(value:format("8 * n + 1"))};
+//|       loops({ of.loops[2], of.loops[3] }, true, function()
+$(x)$(of.at) = $(probability("h == 0 ? here[e] : before[e]"));
+//|       end)
+before[0] = here[0], before[1] = here[1];
+//|     end)
+//|   end
+//|   -- Where it may be asked for, beside that.
+//|   function pr.line_lies()
+//|     local array = pr.line.array
+//|     return array and (" && p.score%d_stride[%d] == 1"):format(array.operand, array.rank - 1) or ""
+//|   end
 //|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
 //|   function pr.bent_operand(layout, x, operand, cut, masked)
 //|     local of = layouts[layout].score
@@ -469,9 +537,11 @@ $(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.uni
 //|     if has_sink then return ("log_sum_exp(%s, %s, %s, %s, %s)"):format(state, l, scale, z, scale_log2) end
 //|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
 //|   end
-//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts.
+//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts. Of a program's scores themselves, not of exponents of 2:
+//|   -- a mask that is added has the least number of fp32.
 //|   function pr.beyond(m)
-//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, pr.unit_log2)
+//|     local unit = has_score and pr.unit or pr.unit_log2
+//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, unit)
 //|     return finite .. pr.and_seen(m)
 //|   end
 //|   -- LSE of a row that sees no key.

@@ -1,19 +1,23 @@
+//| needs "l.published?"
 //| -- scan: the blocks of keys of a tile that hold a pair which a score program's mask leaves, where no bounds of keys tell them: the
 //| -- lanes of a warp ask of 32 blocks at a time what the mask is on them. All warps that walk a tile find the same blocks.
 //|
 //| local edges = include "pairs/edges.lua"
 //|
-//| return function(pr, p)
+//| return function(pr, p, l)
 //|   pr.scans = edges.scans(p)
 //|
 //|   -- After the ranges, pairs/mask.cu.
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
+//|     local keys = 1024
 
-// What the program's mask is on a block of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe some.
-__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
+// What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
+// some.
+__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block,
+                                             int blocks = 1) {
   const ScoreTile t = score_tile(p, sequence, head);
-  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + blocks * BC, t.sk) - 1;
   return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
@@ -43,6 +47,34 @@ struct MaskBlocks {
     return 2 * (top + 31 - n) + (int)(cut >> n & 1);
   }
 };
+//|     if l.published then
+
+// Of a scheduler: among blocks lo to hi the first that is left, and one before which none is; hi < lo where none is left.
+struct BlockEnds {
+  int lo, hi;
+};
+// look(block, blocks): the class of so many; first(hi, lo): the first of these that is left, below 0 where none is. Lanes ask for groups of
+// blocks, of up to $(keys) keys, and only of the first that are left for blocks.
+template <class Look, class First>
+__device__ __forceinline__ BlockEnds ends_of_blocks(int lo, int hi, const Look &look, const First &first) {
+  const int lane = threadIdx.x % 32, each = min((hi - lo) / 32 + 1, BC < $(keys) ? $(keys) / BC : 1);
+  BlockEnds ends = {lo, lo - 1};
+#pragma unroll 1
+  for (int end = hi + 1; end > lo; end -= 32 * each) {
+    const int upto = end - each * lane, from = max(upto - each, lo);
+    u32 found = __ballot_sync(~0u, from < upto && look(from, upto - from) != 0);
+#pragma unroll 1
+    while (found != 0 && ends.hi < lo) {
+      const int n = __ffs(found) - 1;
+      ends.lo = max(end - each * (n + 1), lo);
+      ends.hi = max(first(end - each * n - 1, ends.lo), lo - 1);
+      found &= found - 1;
+    }
+    if (found != 0) ends.lo = max(end - each * (32 - __clz(found)), lo);
+  }
+  return ends;
+}
+//|     end
 //|   end
 //|   -- Of tiles that hold their rows and their range.
 //|   function pr.class_of()
@@ -139,8 +171,8 @@ auto look_of = [&](int block, int wg, int of_tile) {
 //|   end
 //|
 //|   function pr.are_few()
-  // Whether no more than one is left: the search for a tile takes as long as some blocks of keys.
-  __device__ __forceinline__ bool are_few() const { return top <= lo && (some & (some - 1)) == 0; }
+  // Whether few are left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return top <= lo && __popc(some) <= 3; }
 //|   end
 //|
 //|   -- A producer leaves a number beside each K, which the warpgroups read: below CODE_LAST a bit for each that may not see all of the

@@ -230,6 +230,14 @@ __device__ __forceinline__ void score_probabilities(float (&s)[NS], u32 (&a)[NS 
   pack_rows(a, s);
 //|   end
 }
+//|   if pr.line then
+// S^T becomes P^T, of 64 keys and BR queries that are all there and all seen.
+__device__ __forceinline__ void line_probabilities(float (&s)[NS], const float (&lse)[BR / 4], const Params &p, const ScoreTile &scored,
+                                                   int key, int row) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
+//|     indented(2, pr.probabilities_by_line, "s")
+}
+//|   end
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row, $(scored)) {
 //|   if not pr.marked then
@@ -243,6 +251,12 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
     const ScoreTile scored = score_tile(p, sequence, head);
     score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
   }
+//|   elseif pr.line then
+  if (whole$(pr.marked and " && row + BR <= scored.sq" or "")$(pr.line_lies())) {
+    line_probabilities(s, lse, p, scored, key, row);
+    pack_rows(a, s);
+  } else
+    score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
 //|   else
   if (whole)
     score_probabilities<false>(s, a, lse, p, scored, sequence, key, row);

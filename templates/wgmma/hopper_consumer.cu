@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.held? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -153,6 +153,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
+//| if pr.brings_mask then
+//|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
+//| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
     keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
@@ -235,7 +238,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
       if (code_has(code, CODE_CUT)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg);
+        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
         release_mask();
       }
 //|   else
@@ -260,13 +263,30 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| if l.besides then
-    // Of a later block: what all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
-    auto mask_beside = [&](int block, float &unit_log2, float &beside) {
+    // Of a later block, while its products are on their way: whether all scores have one number besides, and it.
+    auto far_of_next = [&] {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return load_shared_float2(smem + SMEM_SCORE + stages.at * SCORE_STAGE + $(l.staged.far.at));
+    };
+    // What all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
+    auto mask_beside = [&](int block, float2 far, float &unit_log2, float &beside) {
       unit_log2 = $(pr.unit_log2);
-      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, beside))
+      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, far, beside))
         unit_log2 = p.scale_log2;
       release_stage();
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| if l.held then
+    // Of a later block, while its products are on their way: the elements that are added to them.
+    auto hold_next = [&](u32 (&held)[NS / 2]) {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      release_stage();
+    };
+    auto mask_held = [&](int block, const u32 (&held)[NS / 2]) {
+//|   indented(6, pr.scoring_by, whole, "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };

@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -32,12 +32,21 @@
         pingpong_pass(wg);
 //| end
 //| indented(8, pr.reading, "read(" .. next .. ");")
+//| if l.besides then
+        const float2 far = far_of_next();
+//| elseif l.held then
+        u32 held[NS / 2];
+        hold_next(held);
+//| elseif l.begins then
+        const bool more = block - 1 > keys.last;
+        const u32 next = begin(more, q_tile);
+//| end
         wgmma_wait<1>(s);
         release_k();
 //| if l.besides then
         float unit_log2, beside;
 //| end
-        $(l.besides and "mask_beside" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", unit_log2, beside" or ""));
+        $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
 //| if l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
@@ -46,10 +55,6 @@
 //| end
         wgmma_wait<0>(o);
         release_v();
-//| if l.begins then
-        const bool more = block - 1 > keys.last;
-        const u32 next = begin(more, q_tile);
-//| end
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| if l.begins then
         if (more) release_stage();

@@ -1,4 +1,4 @@
-//| needs "l.besides? l.relative"
+//| needs "l.besides? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -33,10 +33,18 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
 //|   end
 }
+//|   if l.held then
+// The same with the elements of a tile that this thread holds.
+template <bool CUT>
+__device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
+                                           const u32 (&held)[NS / 2]) {
+//|     indented(2, pr.apply_held, "s", "held")
+}
+//|   end
 //|   if l.besides then
 // Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
 __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
-                                                   u32 stage, int wg, float &beside) {
+                                                   u32 stage, int wg, float2 far, float &beside) {
   constexpr bool CUT = false;  // nothing is looked up by the key
   const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
   beside = 0.f;

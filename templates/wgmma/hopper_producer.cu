@@ -26,6 +26,7 @@ __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full
 //| end
 }
 //| if pr.scans then
+constexpr int SHORT = 32;  // blocks of a tile: beside fewer all of the search for the next one finds its time
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
@@ -40,11 +41,12 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
     // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
     int before = -1, code = -1, after;
-    bool first = true, told = false;  // told: the search for the next tile has begun
+    bool first = true, told = keys.loaded_hi - keys.loaded_lo < SHORT;  // told: the search for the next tile has begun
+    if (told && lane == 0) mbarrier_arrive(tile_loaded(smem));
 #pragma unroll 1
     do {
       after = first || code >= 0 ? blocks.next(look, $(pr.masks and "edge" or "look_of")) : -1;
-      if (first && after < 0 && lane == 0) mbarrier_arrive(tile_loaded(smem));
+      if (first && after < 0 && !told && lane == 0) mbarrier_arrive(tile_loaded(smem));
       first = false;
       if (code >= 0) {
         const bool tells = !told && (after < 0 || blocks.are_few());

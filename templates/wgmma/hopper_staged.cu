@@ -1,4 +1,4 @@
-//| needs "c.bc l.begins? l.persistent l.staged"
+//| needs "c.bc l.begins? l.held? l.persistent l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -44,6 +44,21 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 }
 //| end
 
+//| if l.held then
+//|   local tile = l.staged.tiles[1]
+// What a thread adds to its products of a block, two keys to a word.
+__device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg) {
+  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+  const u32 from = stage + $(tile.at) + (tile_row + lane % 16) * $(tile.pitch) + lane / 16 * 16;
+#pragma unroll
+  for (int m = 0; m < NS / 8; m++) {
+    u32 v[4];
+    ldmatrix_x4(v, from + m * 32);
+#pragma unroll
+    for (int i = 0; i < 4; i++) held[4 * m + i] = v[i];
+  }
+}
+//| end
 //| if l.begins then
 // A number in units of the product. Rows whose maximum is none there, or far, are computed again: all where there are no such units.
 __device__ __forceinline__ float in_products(const Params &p, float x) {

@@ -114,28 +114,45 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
         store_shared(to + 32, make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0));
 //|     end
 //|   end
-//|   -- The right end of what is loaded: the first block that the program's mask leaves, or none.
-//|   local function first_block()
+//|   -- The ends of what is loaded: the first block that the program's mask leaves, or none, and one before which it leaves none. Then all
+//|   -- blocks are looked at beside the tile before, and those who load find few that hide all.
+//|   local function find_ends(waits)
 //|     if not pr.scans then return end
-      int loaded_hi = keys.loaded_hi;
-      {
-        const int end = min(where.row + BR, row_count(p, sequence)) - 1;
-        MaskBlocks blocks(keys.loaded_hi, keys.loaded_lo);
-        const int code = blocks.next([&](int block) {
-          return class_of_rows(p, sequence, where.head, where.row, end, block);
-        });
-        loaded_hi = code < 0 ? keys.loaded_lo - 1 : code >> 1;
-      }
+      const int end = min(where.row + BR, row_count(p, sequence)) - 1;
+      const BlockEnds ends = ends_of_blocks(
+          keys.loaded_lo, keys.loaded_hi,
+          [&](int block, int blocks) { return class_of_rows(p, sequence, where.head, where.row, end, block, blocks); },
+          [&](int hi, int lo) {
+//|     if pr.masks then
+            const int code = TileBlocks(hi, lo).next(
+                [&](int block, int wg) {
+                  const int row = where.row + row_in_tile(wg);
+                  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, min(row + 63, end), block);
+                },
+                [](int, int) { return false; });
+            return code < 0 ? -1 : code >> CODE_BLOCK;
+//|     else
+            const int code = MaskBlocks(hi, lo).next(
+                [&](int block) { return class_of_rows(p, sequence, where.head, where.row, end, block); });
+            return code < 0 ? -1 : code >> 1;
+//|     end
+          });
+//|     if waits then
+      $(waits)
+//|     end
 //|   end
-//|   local loaded_hi = pr.scans and "loaded_hi" or "keys.loaded_hi"
-//|   local first = pr.scans and "loaded_hi < keys.loaded_lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
+//|   local loaded_hi = pr.scans and "ends.hi" or "keys.loaded_hi"
+//|   local loaded_lo = pr.scans and "ends.lo" or "keys.loaded_lo"
+//|   local first = pr.scans and "ends.hi < ends.lo ? 0 : keys.first" or "keys.first"  -- nothing passes where nothing is loaded
 //|   -- With a scan all lanes are needed.
 //|   local some, own, wg = " && lane < WGS", "", "lane"
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
   auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
-    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
 //|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
+//|   local late = pr.scans and not early  -- blocks are looked at before the wait
+//|   local wait = "mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);"
+    $(late and "if (where.row < 0) " or "")$(wait)
 //|   if early then
     if (lane == 0) {
 //|     publish_tile()
@@ -153,10 +170,10 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       }
 //|     end
       const KeyRange keys = key_range_of(p, sequence, where, $(wg));
-//|     first_block()
+//|     find_ends(late and wait)
       if (lane == 0) {
 //|     if not early then publish_sequence() end
-        store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
+        store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
       }
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
@@ -167,8 +184,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if pr.scans then
       const Sequence sequence = sequence_of(p, where.batch);
 //|     end
-//|     first_block()
-      if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), keys.loaded_lo, 0, 0));
+//|     find_ends(late and wait)
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
