@@ -13,6 +13,8 @@ namespace widening {
 //| include "machine/unpack.cu"
 
 //| include "pairs/sequence.cu"
+
+//| include "pairs/seen_by_some.cu"
 //| for _, x in ipairs(sides) do
 //|   unpack(x[2])
 //|   if x[2].scale_is_e4m3 then unpack_scales(a.cc) end
@@ -120,16 +122,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant
   for ($(wk.steps("long long", "tile", "tiles"))) {
     const int index = (int)(tile / parts), part = (int)(tile - (long long)index * parts);
     const Sequence sequence = sequence_of(p, index);
-    // Keys that some row sees: of others nothing is read.
-    int first = 0, end = sequence.sq() > 0 ? sequence.sk() : 0;
-//| if p.mask ~= "none" then
-    end = min(end, sequence.sq() + sequence.diag_hi());
-//| end
-//| if p.mask == "window" then
-    first = max(0, sequence.diag_lo());
-//| end
-    first += part * KEYS;
-    const int keys = min(KEYS, end - first);
+    const int first = first_seen(sequence) + part * KEYS, keys = min(KEYS, end_seen(sequence) - first);
 //| if p.has_lengths then
     const int before = sequence.first_k;
     const long long row0 = p.cu_seqlens_k != nullptr ? before + first : (long long)index * p.sk + first;  // in the workspace
