@@ -22,6 +22,7 @@ typedef struct fa_family {
     bool is_reference; /* the others are held against it */
     bool few_rows;     /* not listed, unless it is named, for dense problems of many query rows */
     bool splits;       /* not listed, unless it is named, but for problems that fa_problem_splits() */
+    int32_t head_dim;  /* the largest d and dv that it computes */
     int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
     fa_tunable tunable[FA_CONFIG_MAX];

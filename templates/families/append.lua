@@ -28,6 +28,7 @@ local function cost_of(format) return format and (format.has_scale and 12 or 14)
 
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",
+  head_dim = 576,
   operation = "append",
   formats = "e4m3 e5m2 s8 q8_0 q4_0",
   features = "lengths+pages+slots+positions+positions64+rotary+rotary-pairs+hadamard-k+hadamard-v",

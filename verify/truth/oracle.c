@@ -116,6 +116,11 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
     return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
 }
 
+static const float *v_row(const fa_attention *a, const operands *at, int64_t key)
+{
+    return key_row(a, at, a->v, a->v_row ? a->v_row : a->dv, key);
+}
+
 /* What the key's row is multiplied by. */
 static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
 {
@@ -147,7 +152,7 @@ static void exact_row(job *j, const operands *at, double *s)
     for (int64_t key = at->first; key <= at->last && keys; key++) {
         if (s[key] == HIDDEN)
             continue;
-        const float *v = key_row(a, at, a->v, a->dv, key);
+        const float *v = v_row(a, at, key);
         double p = exp(s[key] - m);
         l += p;
         p *= fa_pairs_kept(a->dropout, at->head, at->query, key) * key_scale(a, at, a->v_scale, a->v_tokens, key);
@@ -251,13 +256,13 @@ static void bounds_row(job *j, const operands *at, double *x)
     for (int32_t i = 0; i < a->dv; i++) {
         double mean = 0, off = 0, sum = 0, far = 0, seen = all;
         for (int64_t key = at->first; key <= at->last; key++) {
-            float v = key_row(a, at, a->v, a->dv, key)[i];
+            float v = v_row(a, at, key)[i];
             seen = isfinite(v) ? seen : NAN;
             if (seen == 0)
                 mean += exp(x[key]) * fa_pairs_kept(a->dropout, at->head, at->query, key) * v;
         }
         for (int64_t key = at->first; key <= at->last && seen == 0; key++) {
-            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
+            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * v_row(a, at, key)[i];
             double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
             off += more * fabs(v - mean);
             far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;
@@ -297,7 +302,7 @@ static void naive_row(job *j, const operands *at, float *s)
     for (int64_t key = at->first; key <= at->last; key++) {
         if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
             continue;
-        const float *v = key_row(a, at, a->v, a->dv, key);
+        const float *v = v_row(a, at, key);
         float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);
