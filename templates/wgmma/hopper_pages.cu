@@ -1,4 +1,4 @@
-//| needs "l.joined l.joined_k l.joined_v l.run"
+//| needs "l.joined l.joined_k l.joined_v l.run l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -61,11 +61,15 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 }
 //| end
 
+//| local k_full = l.v_in_k and "full" or "k_full(smem, k.at)"
 //| local function load_k()
+//|   if l.v_in_k then
+        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
+//|   end
 //|   if l.joined_k then
-        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
+        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, $(k_full), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
-        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
+        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, $(k_full), K_TILE, k_run, where.kv_head, lane);
 //|   end
 //| end
 //| local function load_v()
@@ -77,7 +81,9 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 //| end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
+//| if not l.v_in_k then
   Ring<STAGES_V> v;
+//| end
   TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
@@ -140,12 +146,14 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         k.next();
         if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
       }
+//| if not l.v_in_k then
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
 //|   load_v()
         v.next();
       }
+//| end
     }
 //| end
   }
