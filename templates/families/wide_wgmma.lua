@@ -70,7 +70,9 @@ local rows = {
 
   constraints = {
     { "stages", function(p, c)
-      if not p.has_v_in_k or c.stages_v == c.stages_k then return true end
+      if not p.has_v_in_k then return true end
+      if c.stages_k == 1 then return false, "V lies in K's rows: a block's K is awaited while the one before is still V" end
+      if c.stages_v == c.stages_k then return true end
       return false, "V lies in K's rows: " .. c.stages_v .. " buffers of V are not " .. c.stages_k
     end, upto = "stages_v" },
     { "page", function(p, c)
@@ -161,7 +163,7 @@ end, upto = "combine" }
 made.start = function(p, a)
   local list = {}
   for _, bc in ipairs({ 64, 48, 32 }) do
-    for _, stages in ipairs({ { 2, 2 }, { 2, 1 }, { 1, 1 }, { 3, 3 } }) do
+    for _, stages in ipairs({ { 2, 2 }, { 2, 1 }, { 1, 1 }, { 3, 3 }, { 4, 4 } }) do
       list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
         q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
         combine = "second_kernel" }
