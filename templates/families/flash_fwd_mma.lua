@@ -24,7 +24,7 @@ end
 return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score+v-in-k",
   tile = { "br", "bc" },
 
   tunables = {

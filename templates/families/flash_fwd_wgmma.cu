@@ -73,11 +73,7 @@ constexpr int SMEM_CODES = $(l.codes);
 // box: bytes from a group to the next, and from a box to the next.
 constexpr int GROUP = 8 * ROW;
 constexpr int K_GROUP = $(l.joined_k and "BOXES * GROUP" or "GROUP"), K_BOX = $(l.joined_k and "GROUP" or "BC * ROW");
-//|   if l.v_in_k then
-constexpr int V_GROUP = K_GROUP, V_BOX = K_BOX;
-//|   else
 constexpr int V_GROUP = $(l.joined_v and "BOXES_V * GROUP" or "GROUP"), V_BOX = $(l.joined_v and "GROUP" or "BC * ROW");
-//|   end
 //| end
 //| if c.o_path > 0 then
 constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
@@ -89,6 +85,9 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 //| if l.parts then
 //|   if l.shared then
 constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
+//|     if l.v_in_k then
+constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
+//|     end
 //|   else
 constexpr int COLS = NO * 2;                      // of O, rounded up
 //|   end
@@ -160,11 +159,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| local all = c.cluster > 1 and " * CLUSTER" or ""
   if (threadIdx.x == 0) {
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
-//| local of_k = l.shared and (l.v_in_k and "4 * CONSUMERS" or "4") or "4 * WGS"
+//| local of_k = l.shared and "4" or "4 * WGS"
 #pragma unroll
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
-//| if not l.v_in_k then
 #pragma unroll
+//| if l.v_in_k then
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+//| else
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
 //| end
 #pragma unroll

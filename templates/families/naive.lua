@@ -9,7 +9,7 @@ local program_cost = include "pairs/program_cost.lua"
 return masked {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
   head_dim = 576,
-  features = "dropout+score",
+  features = "dropout+score+v-in-k",
   default = false,
   reference = true,
 

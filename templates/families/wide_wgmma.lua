@@ -108,8 +108,7 @@ local rows = {
     l.v_in_k = p.has_v_in_k
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k = p.d == l.boxes * BOX
-      l.joined_v = (not l.v_in_k or l.joined_k) and p.dv == l.boxes_v * BOX
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, not l.v_in_k
       l.joined = l.joined_k or l.joined_v
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1

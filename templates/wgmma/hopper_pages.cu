@@ -51,25 +51,31 @@ __device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 fu
 }
 //| end
 //| if not (l.joined_k and l.joined_v) then
+//|   if l.v_in_k then
+// The boxes [FROM, N) of the runs of a block. bytes: that are to come, of all boxes, or 0.
+template <int FROM, int N>
+//|   else
 // The boxes of the runs of a block of K or V.
 template <int N>
+//|   end
 __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full, int bytes, const Run &run, int head, int lane) {
-  if (lane == 0) mbarrier_expect(full, bytes);
+  if (lane == 0$(l.v_in_k and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
-    for (int box = 0; box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+    for (int box = $(l.v_in_k and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 }
 //| end
 
-//| local k_full = l.v_in_k and "full" or "k_full(smem, k.at)"
 //| local function load_k()
 //|   if l.v_in_k then
         const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
-//|   end
-//|   if l.joined_k then
-        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, $(k_full), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
+        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, full, K_TILE, k_run, where.kv_head, lane);
+        mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
+        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, full, 0, k_run, where.kv_head, lane);
+//|   elseif l.joined_k then
+        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
-        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, $(k_full), K_TILE, k_run, where.kv_head, lane);
+        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
 //|   end
 //| end
 //| local function load_v()

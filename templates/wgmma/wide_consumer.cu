@@ -39,7 +39,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 
 //| if l.v_in_k then
-    auto values = [&] { return smem + SMEM_K + k.at * K_TILE + column / BOX * $(l.joined and "K_BOX" or "BC * ROW"); };
+    auto values = [&] { return smem + SMEM_K + k.at * K_TILE + column / BOX * BC * ROW; };
 //| else
     auto values = [&] { return smem + SMEM_V + v.at * V_TILE + column / BOX * $(l.joined and "V_BOX" or "BC * ROW"); };
 //| end
@@ -56,7 +56,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     auto multiplied = [&] {
       wgmma_wait<0>(o);
 //| if l.v_in_k then
-      release(k_empty(smem, k.at));
+      if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
+      if (wg == 0) release(k_empty(smem, k.at));
 //| else
       release(v_empty(smem, v.at));
       v.next();
