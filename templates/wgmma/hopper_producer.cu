@@ -108,12 +108,14 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| if l.v_in_k and p.has_lengths then
         const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
 //| end
+//| if not l.v_in_k then
         mbarrier_expect($(k_full), K_TILE);
-//| if l.v_in_k then
+//| else
 #pragma unroll
         for (int box = 0; box < LEFT; box++)
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key, where.kv_head, sequence.$(batch_k)());
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect($(k_full), K_TILE);  // of all boxes: whoever sees them knows that all of the buffer was empty
 //| end
 #pragma unroll
         for (int box = $(l.v_in_k and "LEFT" or "0"); box < BOXES; box++)

@@ -101,7 +101,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
 //|   end
-    store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
+    $(l.shared and "if (column == 0) " or "")store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
 //|   if l.pack == 1 then
     const bool real = i < row_count(p, sequence);
     const Row at = row_of(p, where, i);

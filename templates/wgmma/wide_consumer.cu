@@ -19,7 +19,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
   float s[NS], o[NO];
   u32 a[NS / 2];  // P
-  bool mine = wg == 0;  // owns the next block: over all tiles the warpgroups take turns
 
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
@@ -99,7 +98,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       const u32 q_tile = smem + q.at * Q_TILE;
       int block = keys.loaded_hi;
       mbarrier_wait(q_full(smem, q.at, 0), q.parity);
-      if (mine) {  // the first block: there is no P before
+      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's, or it still held that tile's Q
         mbarrier_wait(k_full(smem, k.at), k.parity);
         wgmma_fence();
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
@@ -148,7 +147,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       }
       release(q_empty(smem, q.at, 0));
       q.next();
-      mine = mine != ((keys.loaded_hi - keys.loaded_lo) % 2 == 0);
     }
     state[0].l += others[0], state[1].l += others[1];
     where = tiles.again(p, smem);
