@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define RANK_USUAL 1
-#define HEAD_DIM_USUAL 256
 
 const char *fa_limit_name(fa_limit l)
 {
@@ -175,7 +174,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->splits = lua_toboolean(L, -1);
     lua_pop(L, 5);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
-    f->head_dim = fa_family_integer(L, f, "the family", "head_dim", HEAD_DIM_USUAL);
+    f->head_dim = fa_family_integer(L, f, "the family", "head_dim", FA_HEAD_DIM_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
     fa_tile_read(L, f);
     fa_moves_read(L, f);

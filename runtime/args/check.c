@@ -508,8 +508,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
-           (fa_problem_few_rows(p) || fa_problem_splits(p));
+    bool wide = (p->d > FA_HEAD_DIM_USUAL || p->dv > FA_HEAD_DIM_USUAL) && p->dtype != FA_F32; /* whose fp32 has one family */
+    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K)) &&
+           (wide || (p->d <= FA_HEAD_DIM_USUAL && p->dv <= FA_HEAD_DIM_USUAL && (fa_problem_few_rows(p) || fa_problem_splits(p))));
 }
 
 void fa_check_lacks(fa_call *c, bool workspace)

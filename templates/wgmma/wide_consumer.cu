@@ -12,7 +12,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   const int warp_row = warp * 16;
   const int column = wg * (COLUMNS - 2 * NO);  // the first of this warpgroup's
   const u32 exchange = smem + SMEM_EXCHANGE + threadIdx.x % 128 * 16;
-  Ring<Q_BUFS> q;
   Ring<STAGES_K> k;  // of the block whose P is next to be multiplied
 //| if not l.v_in_k then
   Ring<STAGES_V> v;
@@ -30,7 +29,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
-    const int first_row = where.row;
+    const int first_row = where.row;  // of the tile
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float others[2] = {0.f, 0.f};  // l of the other warpgroup's blocks
     float keep[2];
@@ -95,10 +94,15 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     };
 
     if (keys.loaded_hi >= keys.loaded_lo) {
-      const u32 q_tile = smem + q.at * Q_TILE;
+      const u32 q_tile = smem;
       int block = keys.loaded_hi;
-      mbarrier_wait(q_full(smem, q.at, 0), q.parity);
-      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's, or it still held that tile's Q
+      named_wait(9, 128 * CONSUMERS);  // both warpgroups are through with the Q before
+      copy_queries(p, sequence, where, q_tile, (wg * 4 + warp) * 8, lane);
+      cp_async_commit();
+      cp_async_wait<0>();
+      fence_async();
+      named_wait(9, 128 * CONSUMERS);
+      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's by now
         mbarrier_wait(k_full(smem, k.at), k.parity);
         wgmma_fence();
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
@@ -145,8 +149,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         multiply();
         multiplied();
       }
-      release(q_empty(smem, q.at, 0));
-      q.next();
     }
     state[0].l += others[0], state[1].l += others[1];
     where = tiles.again(p, smem);
