@@ -55,7 +55,7 @@ local rows = {
     { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
     { "box", { BOX }, "columns of a TMA box" },
-    { "stages_k", { 2, 1, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
+    { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
@@ -71,7 +71,6 @@ local rows = {
   constraints = {
     { "stages", function(p, c)
       if not p.has_v_in_k then return true end
-      if c.stages_k == 1 then return false, "V lies in K's rows: a block's K is awaited while the one before is still V" end
       if c.stages_v == c.stages_k then return true end
       return false, "V lies in K's rows: " .. c.stages_v .. " buffers of V are not " .. c.stages_k
     end, upto = "stages_v" },
@@ -127,7 +126,7 @@ local rows = {
   work = function(p, c, a, l)
     -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late.
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
-    local wait = l.v_in_k and ({ [2] = 1500, [3] = 400 })[c.stages_k] or keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 900
+    local wait = l.v_in_k and ({ [2] = 1500, [3] = 400 })[c.stages_k] or keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400
     local columns = columns_of(p) * CONSUMERS
     local elements = c.br * c.bc // 32
     return {
@@ -167,7 +166,7 @@ end, upto = "combine" }
 made.start = function(p, a)
   local list = {}
   for _, bc in ipairs({ 64, 48, 32 }) do
-    for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 1, 1 }, { 3, 3 } }) do
+    for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
       list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
         q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
         combine = "second_kernel" }

@@ -5,6 +5,8 @@
 // P, and hands P, m and l to the other warpgroup, whose threads hold the same rows and columns of S. Both multiply each P, in the order of
 // the blocks, by their own columns of V. A warp has written the last P, or has read it: one buffer is enough.
 constexpr int P_BYTES = 128 * (NS / 2) * 4;
+// S of a warpgroup's next block is issued beside P V of its last: its K must not be waiting for that.
+constexpr bool EARLY = $(not l.v_in_k and "true" or "STAGES_K > 2");
 constexpr int OVERLAP = 2 * NO * CONSUMERS - COLUMNS;  // columns that both warpgroups sum up, and the first stores
 
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -51,8 +53,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       wgmma_commit();
     };
     // It is done: to the next block.
-    auto multiplied = [&] {
-      wgmma_wait<0>(o);
+    auto next_block = [&] {
 //| if l.v_in_k then
       if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
       if (wg == 0) release(k_empty(smem, k.at));
@@ -102,52 +103,80 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       cp_async_wait<0>();
       fence_async();
       named_wait(9, 128 * CONSUMERS);
-      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's by now
-        mbarrier_wait(k_full(smem, k.at), k.parity);
-        wgmma_fence();
-        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-        wgmma_commit();
-        wgmma_wait<0>(s);
-//| if not l.v_in_k then
-        release(k_empty(smem, k.at));
-//| end
-        mask(block);
-        first_softmax(s, state, $(pr.unit_log2));
-        hand_over();
-        to_operand(a, s);
-        multiply();
-        multiplied();
-        block--;
-      }
-      // P of the other's block is multiplied beside S of the next.
-#pragma unroll 1
-      for (; block > keys.loaded_lo; block -= 2) {
+      // S of a block of this warpgroup's, so many after the one at hand, is under way.
+      auto begin = [&](int after) {
         Ring<STAGES_K> own = k;
-        own.next();
+        for (int i = 0; i < after; i++) own.next();
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE);
         wgmma_commit();
+      };
+//| if not l.v_in_k then
+      auto release_k = [&](int after) {
+        Ring<STAGES_K> own = k;
+        for (int i = 0; i < after; i++) own.next();
+        release(k_empty(smem, own.at));
+      };
+//| end
+      // P of the other's block at hand is multiplied beside S of this warpgroup's next one, of which P is made.
+      auto pass = [&] {
         take();
         multiply();
         wgmma_wait<1>(s);
 //| if not l.v_in_k then
-        release(k_empty(smem, own.at));
+        release_k(1);
 //| end
         mask(block - 1);
         const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
         if (moved) others[0] *= keep[0], others[1] *= keep[1];
         hand_over();
-        multiplied();
+        wgmma_wait<0>(o);
+        next_block();
         if (moved) rescale(o, keep);
+        block--;
+      };
+      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's by now
+        begin(0);
+        wgmma_wait<0>(s);
+//| if not l.v_in_k then
+        release_k(0);
+//| end
+        mask(block);
+        first_softmax(s, state, $(pr.unit_log2));
+        hand_over();
+      } else if (block > keys.loaded_lo) {
+        begin(1);
+        pass();
+      }
+      if (wg == 0 || block < keys.loaded_hi) {  // P of this warpgroup's block at hand is there
+#pragma unroll 1
+        while (block - 2 >= keys.loaded_lo) {
+          to_operand(a, s);
+          multiply();
+          if constexpr (EARLY) {
+            begin(2);
+            wgmma_wait<1>(o);
+            next_block();
+          } else {
+            wgmma_wait<0>(o);
+            next_block();
+            begin(1);
+          }
+          block--;
+          pass();
+        }
         to_operand(a, s);
         multiply();
-        multiplied();
+        wgmma_wait<0>(o);
+        next_block();
+        block--;
       }
       if (block == keys.loaded_lo) {
         take();
         multiply();
-        multiplied();
+        wgmma_wait<0>(o);
+        next_block();
       }
     }
     state[0].l += others[0], state[1].l += others[1];
