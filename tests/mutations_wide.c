@@ -52,7 +52,6 @@ static const mutation mutations[] = {
       "true ? k_full(smem, k.at)", 0, "mla_packed" },
     { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + r)", "row_of(p, where, r)", 0,
       "apart" },
-    { "Q of the next tile is copied too early", C, "named_wait(9, 128 * CONSUMERS);  // both", "// both", 0, "apart" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "parts begin with the first column", "parts.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla_parts" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },

@@ -97,7 +97,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     if (keys.loaded_hi >= keys.loaded_lo) {
       const u32 q_tile = smem;
       int block = keys.loaded_hi;
-      named_wait(9, 128 * CONSUMERS);  // both warpgroups are through with the Q before
+      // The Q before is read: each warpgroup has had a P of the other's last block, which follows its last S.
       copy_queries(p, sequence, where, q_tile, (wg * 4 + warp) * 8, lane);
       cp_async_commit();
       cp_async_wait<0>();
