@@ -413,7 +413,7 @@ typedef struct fa_args {
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
     /* From here to key_begins no operation of this version reads a field but v_dtype, k_scale and v_scale, which FA_FORWARD and FA_APPEND
-     * do: other than 0 is FA_UNSUPPORTED with its name. */
+     * do, and FA_V_IN_K of layout_flags, which FA_FORWARD does: other than 0 is FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* K and V are their numbers times these; O is divided by o_scale when it is written */
