@@ -176,6 +176,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->widens = lua_toboolean(L, -1);
     lua_pop(L, 6);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
+    f->head_dim = fa_family_integer(L, f, "the family", "head_dim", FA_HEAD_DIM_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
     fa_tile_read(L, f);
     fa_moves_read(L, f);
@@ -380,6 +381,11 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
     int32_t computes = f->features | (f->workspace == LUA_NOREF ? FA_FEATURE_NO_WORKSPACE : 0), beyond = fr->problem->features & ~computes;
     if (beyond) {
         snprintf(why, n, "it computes without %s", fa_feature_name(beyond & -beyond));
+        return false;
+    }
+    int32_t d = fr->problem->d, dv = fr->problem->dv;
+    if (d > f->head_dim || dv > f->head_dim) {
+        snprintf(why, n, "%s = %d is above its %d", d > f->head_dim ? "d" : "dv", d > f->head_dim ? d : dv, f->head_dim);
         return false;
     }
     const fa_format *of[] = { fa_format_k(fr->problem), fa_format_v(fr->problem) };

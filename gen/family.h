@@ -23,6 +23,7 @@ typedef struct fa_family {
     bool few_rows;     /* not listed, unless it is named, for dense problems of many query rows */
     bool widens;       /* a kernel before its own makes 16 bits of K and V of few bits that it does not read */
     bool splits;       /* not listed, unless it is named, but for problems that fa_problem_splits() */
+    int32_t head_dim;  /* the largest d and dv that it computes */
     int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
     fa_tunable tunable[FA_CONFIG_MAX];

@@ -62,7 +62,9 @@ typedef struct fa_operand {
     /* in fa_problem: an int32_t that is 0 in classes without it; 0: there is no such field. Its address is that of a fa_scale, whose
        strides of batch, sequence and head are as they are: 0 leads nowhere */
     size_t class_at;
-    bool asks;      /* a call that has its address is of that feature; else another field says so */
+    int32_t
+        within; /* fa_feature of calls in which it lies in K's rows: they have no such operand, and kernels get K's address and strides */
+    bool asks;  /* a call that has its address is of that feature; else another field says so */
     bool broadcast; /* of a call with FA_BROADCAST a stride of 0 is meant */
     fa_drawn drawn;
     fa_operand_id id;
@@ -101,7 +103,7 @@ static inline bool fa_operand_present(const fa_operand *o, const fa_problem *p)
 {
     if (o->class_at && !*(const int32_t *)(const void *)((const char *)p + o->class_at))
         return false;
-    return !o->feature || (p->features & o->feature);
+    return (!o->feature || (p->features & o->feature)) && !(p->features & o->within);
 }
 /* The rows that the class has, a bit each. */
 static inline uint64_t fa_operands_of(const fa_operation *op, const fa_problem *p)

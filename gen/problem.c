@@ -404,6 +404,18 @@ static fa_status check_built(const fa_problem *p)
     return st == FA_OK ? check_score(p) : st;
 }
 
+static fa_status check_v_in_k(const fa_problem *p)
+{
+    if (!(p->features & FA_FEATURE_V_IN_K))
+        return FA_OK;
+    if (p->dv > p->d)
+        return fa_fail(FA_INVALID, "problem: dv is %d and features has v-in-k; accepted with d=%d: 1 to %d", p->dv, p->d, p->d);
+    if (p->kv_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d (%s) and features has v-in-k; accepted with it: 0", p->kv_dtype,
+                       fa_dtype_name(p->kv_dtype));
+    return FA_OK;
+}
+
 static fa_status check_shape(const fa_problem *p)
 {
     const struct {
@@ -437,6 +449,8 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
         st = check_rotary(&p);
     if (st == FA_OK)
         st = check_built(&p);
+    if (st == FA_OK)
+        st = check_v_in_k(&p);
     if (st == FA_OK)
         st = check_shape(&p);
     if (st == FA_OK)
@@ -536,7 +550,7 @@ void fa_problem_fill_shape(fa_problem *p)
 int64_t fa_problem_key_bytes(const fa_problem *p)
 {
     if (!p->kv_dtype)
-        return (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+        return (int64_t)(p->d + (p->features & FA_FEATURE_V_IN_K ? 0 : p->dv)) * fa_dtype_bytes(p->dtype);
     int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);
     return cache_bytes(p->kv_dtype, p->d) + cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv) + scales;
 }

@@ -4,7 +4,8 @@
 #include "problem_fields.h"
 
 #define FA_PROBLEM_TEXT 384 /* bytes of a problem as it is printed, with a NUL */
-#define FA_MAX_HEAD_DIM 256
+#define FA_MAX_HEAD_DIM 576
+#define FA_HEAD_DIM_USUAL 256   /* the most of families that do not name theirs */
 #define FA_PAGE_MAX 128         /* of fa_problem.page */
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
 

@@ -180,7 +180,7 @@ bool fa_value_present(const fa_operation *op, const fa_problem *p, const char *n
         present = present || (brings && fa_operand_present(o, p));
     }
     int i = fa_value_operand(op, name);
-    return listed ? present : i < 0 || fa_operand_present(&op->operand[i], p);
+    return listed ? present : i < 0 || fa_operand_present(&op->operand[i], p) || (p->features & op->operand[i].within);
 }
 
 static void add_name(char *out, const char *name, const char *suffix)

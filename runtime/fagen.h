@@ -168,10 +168,10 @@ typedef enum fa_feature {
                                        a one where the fastest needs a workspace and args.workspace is NULL, and fa_prepare() of a problem
                                        without the bit prepares both. Without the option no launch is of that class */
     FA_FEATURE_SCORE = 128,         /* FA_FORWARD: a score program, of score_id */
+    FA_FEATURE_V_IN_K = 1024,       /* FA_FORWARD: V is the first dv columns of K; see FA_V_IN_K */
     /* Named here, and refused by this version (FA_UNSUPPORTED): */
     FA_FEATURE_ORIGINS = 256,    /* positions in a whole that other launches have parts of */
     FA_FEATURE_ACCUMULATE = 512, /* FA_FORWARD: O and LSE are joined with what is there */
-    FA_FEATURE_V_IN_K = 1024,    /* V lies in K's rows */
     FA_FEATURE_V_COLUMNS = 2048, /* V is column-major */
     /* FA_APPEND, beside FA_FEATURE_LENGTHS and FA_FEATURE_PAGES: */
     FA_FEATURE_SLOTS = 4096,         /* rows go to slots, and page is set */
@@ -209,8 +209,8 @@ typedef enum fa_flag {                   /* fa_args.flags: any that the operatio
 typedef struct fa_problem {
     uint32_t size;      /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
     int32_t dtype;      /* fa_dtype of Q, K, V, of a backward no TF32; of a merge, which has no TF32: of the parts */
-    int32_t d;          /* head_dim of Q and K, 1..256; of a merge: as dv */
-    int32_t dv;         /* head_dim of V and O, 1..256; 0 = d */
+    int32_t d;          /* head_dim of Q and K, 1..576; of a merge: as dv */
+    int32_t dv;         /* head_dim of V and O, 1..576; 0 = d */
     int32_t mask;       /* fa_mask */
     int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
@@ -330,8 +330,10 @@ typedef struct fa_scale {
 
 /* fa_args.layout_flags, or-ed together. */
 typedef enum fa_layout_flag {
-    FA_V_COLUMNS = 1, /* V is [b, hkv, dv, s] by its strides: the sequence has unit stride, ss is that of dv */
-    FA_V_IN_K = 2     /* V is the first dv elements of K's rows: v.ptr = k.ptr, with K's strides */
+    FA_V_COLUMNS = 1, /* V is [b, hkv, dv, s] by its strides: the sequence has unit stride, ss is that of dv. FA_UNSUPPORTED */
+    FA_V_IN_K = 2     /* FA_FORWARD: V is the first dv elements of K's rows, dv <= d: one read serves both, as in decoding with a
+                         compressed cache (MLA: d = 576, dv = 512, hkv = 1). v is k, address and strides, or all 0; of K and V in
+                         Q's type. What a hidden key's row holds does not reach O, as ever */
 } fa_layout_flag;
 
 /* FA_APPEND: which elements of a row are rotated together. */
@@ -416,7 +418,7 @@ typedef struct fa_args {
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
     /* From here to key_begins no operation of this version reads a field but v_dtype, k_scale and v_scale, which FA_FORWARD and FA_APPEND
-     * do: other than 0 is FA_UNSUPPORTED with its name. */
+     * do, and FA_V_IN_K of layout_flags, which FA_FORWARD does: other than 0 is FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* K and V are their numbers times these; O is divided by o_scale when it is written */

@@ -118,15 +118,16 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
-    { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) - 4)", 0, "pingpong" },
-    { "V is free when a warp still reads it", F, "mbarrier_init(v_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(v_empty(smem, i), 4 * WGS$(all) - 1)", 0, "one pingpong" },
+    { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, i), $(of_k)$(all))",
+      "mbarrier_init(k_empty(smem, i), $(of_k)$(all) - 4)", 0, "pingpong" },
+    { "V is free when a warp still reads it", F, "mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all))",
+      "mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all) - 1)", 0, "one pingpong" },
     { "Q is free when a warp still reads it", F, "mbarrier_init(q_empty(smem, 0, i), 4)", "mbarrier_init(q_empty(smem, 0, i), 3)", 0,
       "scheduled" },
-    { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) + 1)", 0, "one" },
-    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2))", "1)", 0, "scheduled" },
+    { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), $(of_k)$(all))",
+      "mbarrier_init(k_empty(smem, i), $(of_k)$(all) + 1)", 0, "one" },
+    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2) - (l.shared and 1 or 0))", "1)",
+      0, "scheduled" },
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },
@@ -163,7 +164,7 @@ const mutation hopper_mutations[] = {
     { "K into the first buffer", E, "SMEM_K + k.at * K_TILE + box * BC * ROW, k_map", "SMEM_K + box * BC * ROW, k_map", 0, "one" },
     { "boxes of V on top of each other", E, "SMEM_V + v.at * V_TILE + box * BC * ROW, v_map", "SMEM_V + v.at * V_TILE, v_map", 0, "boxes" },
     { "boxes of Q by the height of K's", E, "Q_TILE + box * 64 * ROW, q_map", "Q_TILE + box * BC * ROW, q_map", 0, "boxes" },
-    { "all boxes of K from the first column", E, "k_full(smem, k.at), box * BOX, key,", "k_full(smem, k.at), 0, key,", 0, "boxes" },
+    { "all boxes of K from the first column", E, "$(k_full), box * BOX, key,", "$(k_full), 0, key,", 1, "boxes" },
     { "keys counted from the first, not from key_base", Q, "return key - p.key_base;", "return key;", 0, "away" },
     { "V of the block after", E, "$(v_full), box * BOX, key + BC,", "$(v_full), box * BOX, key,", 0, "one" },
     { "K of the query head", E, "where.kv_head, sequence.$(batch_k)());", "where.head, sequence.$(batch_k)());", 0, "one" },
@@ -172,7 +173,7 @@ const mutation hopper_mutations[] = {
     { "Q of tiles that see no key is loaded", E, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "blind" },
     { "the scheduler hears nothing of tiles that see no key", E,
       "    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));\n", "", 0, "blind" },
-    { "V overlaps K", F, "SMEM_V = $(l.v)", "SMEM_V = $(l.v) - K_TILE", 0, "one" },
+    { "V overlaps K", F, "or l.v), SMEM_BARRIERS", "or l.v) - K_TILE, SMEM_BARRIERS", 0, "one" },
 
     /* which tiles */
     { "a slot is written while it is read", T, "    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\n", "", 0, "scheduled" },

@@ -272,10 +272,10 @@ Test(family, what_is_declared_is_told)
 Test(family, order)
 {
     static const char *const want[] = {
-        "decode_ffma", "decode_mma",  "decode_wgmma", "flash_bwd_mma",  "flash_fwd_mma",   "mixed_mma",      "split_mma",
-        "toy",         "aaa",         "append",       "flash_bwd_ffma", "flash_bwd_wgmma", "flash_fwd_ffma", "flash_fwd_wgmma",
-        "merge",       "mixed_wgmma", "split_wgmma",  "first",          "flash1_fwd",      "naive",          "naive_bwd",
-        "tiled"
+        "decode_ffma", "decode_mma",  "decode_wgmma", "flash_bwd_mma",  "flash_fwd_mma",   "mixed_mma",      "split_mma",       "toy",
+        "wide_mma",    "aaa",         "append",       "flash_bwd_ffma", "flash_bwd_wgmma", "flash_fwd_ffma", "flash_fwd_wgmma", "merge",
+        "mixed_wgmma", "split_wgmma", "wide_bwd",     "wide_naive",     "wide_wgmma",      "first",          "flash1_fwd",      "naive",
+        "naive_bwd",   "tiled"
     };
     char dir[64];
     fa_gen *g;

@@ -53,11 +53,20 @@ static int bad_args(row *rows)
     ROW(a.d = 0, FA_INVALID, "d is");
     ROW(a.d = -8, FA_INVALID, "d is");
     ROW(a.d = INT_MIN, FA_INVALID, "d is");
-    ROW(a.d = 257, FA_UNSUPPORTED, "d is");
+    ROW(a.d = 577, FA_UNSUPPORTED, "d is");
     ROW(a.d = INT_MAX, FA_UNSUPPORTED, "d is");
     ROW(a.dv = -1, FA_INVALID, "dv");
-    ROW(a.dv = 257, FA_UNSUPPORTED, "dv");
+    ROW(a.dv = 577, FA_UNSUPPORTED, "dv");
     ROW(a.dv = INT_MIN, FA_INVALID, "dv");
+    ROW(a.layout_flags = 4, FA_INVALID, "layout_flags is 0x4; accepted: FA_V_IN_K (0x2), or 0");
+    ROW(a.layout_flags = FA_V_COLUMNS, FA_UNSUPPORTED, "layout_flags is 0x1");
+    ROW(a.layout_flags = FA_V_COLUMNS | FA_V_IN_K, FA_UNSUPPORTED, "layout_flags is 0x3");
+    ROW(a.layout_flags = FA_V_IN_K, FA_INVALID, "v.ptr is");
+    ROW((a.layout_flags = FA_V_IN_K, a.v = a.k, a.v.ss += 8), FA_INVALID, "v.ss is");
+    ROW((a.layout_flags = FA_V_IN_K, a.v.ptr = NULL, a.v.sh = 8), FA_INVALID,
+        "v.sh is 8; accepted with layout_flags=FA_V_IN_K: that of k, ");
+    ROW((a.layout_flags = FA_V_IN_K, a.v = a.k, a.dv = a.d + 8), FA_INVALID, "dv is");
+    ROW((a.layout_flags = FA_V_IN_K, a.v = a.k, a.op = FA_BACKWARD), FA_INVALID, "layout_flags");
     ROW(a.b = -1, FA_INVALID, "b is");
     ROW(a.b = INT_MIN, FA_INVALID, "b is");
     ROW(a.hq = 0, FA_INVALID, "hq");
@@ -275,7 +284,7 @@ Test(runtime_check, bad_problems)
         { { .size = 0 }, FA_INVALID, "size" },
         { { .size = sizeof(fa_problem) }, FA_INVALID, "dtype" },
         { { .size = sizeof(fa_problem), .dtype = FA_F16 }, FA_INVALID, "d is" },
-        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 300 }, FA_UNSUPPORTED, "d is" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 600 }, FA_UNSUPPORTED, "d is" },
         { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .dv = -2 }, FA_INVALID, "dv" },
         { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .mask = 9 }, FA_INVALID, "mask" },
         { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .o_dtype = FA_BF16 }, FA_UNSUPPORTED, "o_dtype" },

@@ -5,6 +5,7 @@
 #include "test_maps_toy.h"
 #include "verify/operands/random.h"
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -226,6 +227,34 @@ static void same_calls(const fa_repeat *got, const fa_call *want, int i)
 #define X(c_type, cuda, name, who, comment) cr_assert(c->values.name == want->values.name || c->empty, "launch %d: %s", i, #name);
     FA_SCALARS(X)
 #undef X
+}
+
+/* V inside K: kernels get K's address and strides, of repeats too, and another address of V is seen. */
+Test(runtime_repeat, v_inside_k_goes_where_k_goes)
+{
+    for (int given = 0; given < 2; given++) {
+        fa_args a = good();
+        fa_repeat *r;
+        a.layout_flags = FA_V_IN_K;
+        a.dv = 48;
+        a.k = (fa_tensor){ AT(2), 65536, 256, 64 };
+        a.v = given ? a.k : (fa_tensor)FA_TENSOR_INIT;
+        for (int i = 0; i < 3; i++) {
+            a.k.ptr = AT(20 + i);
+            a.v.ptr = given ? a.k.ptr : NULL;
+            cr_assert_eq(fa_repeat_check(&r, &a), FA_OK, "%s", fa_last_error());
+            cr_expect(i == 0 || r->kernel == 1, "call %d is a repeat", i);
+            r->kernel = 1;
+            const fa_call *c = &r->call;
+            int k = fa_operand_slot(c->op, FA_ID_k), v = fa_operand_slot(c->op, FA_ID_v);
+            cr_expect_eq(c->values.operand[v].address, (uint64_t)(uintptr_t)a.k.ptr);
+            cr_expect(!memcmp(&c->values.operand[v], &c->values.operand[k], sizeof c->values.operand[v]));
+            cr_expect(c->problem.features & FA_FEATURE_V_IN_K);
+        }
+        a.v.ptr = AT(3);
+        cr_expect_eq(fa_repeat_check(&r, &a), FA_INVALID);
+        cr_expect(strstr(fa_last_error(), "v.ptr"), "%s", fa_last_error());
+    }
 }
 
 /* One struct changed in place, all operations, in this thread, against a first look. */

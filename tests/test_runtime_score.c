@@ -189,10 +189,7 @@ Test(runtime_score, every_later_class_is_refused_by_name)
     static const struct {
         int32_t feature;
         const char *word;
-    } rows[] = { { FA_FEATURE_ORIGINS, "origins" },
-                 { FA_FEATURE_ACCUMULATE, "accumulate" },
-                 { FA_FEATURE_V_IN_K, "v-in-k" },
-                 { FA_FEATURE_V_COLUMNS, "v-columns" } };
+    } rows[] = { { FA_FEATURE_ORIGINS, "origins" }, { FA_FEATURE_ACCUMULATE, "accumulate" }, { FA_FEATURE_V_COLUMNS, "v-columns" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int op = FA_FORWARD; op <= FA_BACKWARD; op++) {
             fa_problem p = FA_PROBLEM_INIT;

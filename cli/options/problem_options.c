@@ -32,6 +32,7 @@ const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "no-workspace", FA_FEATURE_NO_WORKSPACE },
                                   { "deterministic", FA_FEATURE_DETERMINISTIC },
                                   { "dropout", FA_FEATURE_DROPOUT },
+                                  { "v-in-k", FA_FEATURE_V_IN_K },
                                   { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },

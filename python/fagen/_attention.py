@@ -25,7 +25,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
     q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]: PyTorch, JAX, numpy, or anything with DLPack or __cuda_array_interface__.
-        float16, bfloat16 or float32, the same for all; d and dv from 1 to 256; hq a multiple of hkv: query head h reads key head
+        float16, bfloat16 or float32, the same for all; d and dv from 1 to 576; hq a multiple of hkv: query head h reads key head
         h // (hq // hkv). Any strides, unit stride on the last dimension; expanded dimensions (stride 0) are fine.
     causal: query i sees the keys j with j <= i + off.
     window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. An integer is

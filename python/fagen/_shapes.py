@@ -11,7 +11,7 @@ from .errors import InvalidArgument, Unsupported, invalid
 FLOATS = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "float32": _abi.FA_F32}
 SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}  # as the command and the C library print them
 NAMES = ", ".join(f"{name} ({short})" for name, short in SHORT.items())
-D_MAX = 256
+D_MAX = 576
 
 
 def dtype_of(name: str, dtype: str) -> int:

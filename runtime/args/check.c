@@ -161,6 +161,35 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     return st == FA_OK ? check_unread(a, *op) : st;
 }
 
+bool fa_check_within(const fa_args *a)
+{
+    return !(a->layout_flags & FA_V_IN_K) || !a->v.ptr || a->v.ptr == a->k.ptr;
+}
+
+/* V is a tensor of its own, or the first columns of K's rows. */
+static fa_status check_layout(const fa_args *a, const fa_operation *op)
+{
+    if (!a->layout_flags || !(op->features & FA_FEATURE_V_IN_K))
+        return FA_OK;
+    if (a->layout_flags & ~(FA_V_IN_K | FA_V_COLUMNS))
+        return fa_fail(FA_INVALID, "args: layout_flags is %#x; accepted: FA_V_IN_K (0x2), or 0", (unsigned)a->layout_flags);
+    if (a->layout_flags & FA_V_COLUMNS)
+        return fa_fail(FA_UNSUPPORTED,
+                       "args: layout_flags is %#x: V is column-major, which this version does not compute; accepted: FA_V_IN_K (0x2), or 0",
+                       (unsigned)a->layout_flags);
+    const struct {
+        const char *name;
+        int64_t v, k;
+    } strides[] = { { "sb", a->v.sb, a->k.sb }, { "ss", a->v.ss, a->k.ss }, { "sh", a->v.sh, a->k.sh } };
+    if (!fa_check_within(a))
+        return fa_fail(FA_INVALID, "args: v.ptr is %p; accepted with layout_flags=FA_V_IN_K: k.ptr, %p, or NULL", a->v.ptr, a->k.ptr);
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+        if (strides[i].v != strides[i].k && (a->v.ptr || strides[i].v))
+            return fa_fail(FA_INVALID, "args: v.%s is %lld; accepted with layout_flags=FA_V_IN_K: that of k, %lld", strides[i].name,
+                           (long long)strides[i].v, (long long)strides[i].k);
+    return FA_OK;
+}
+
 /* Keys that a row sees beside its own: what tells windows apart where configs are chosen. */
 static int32_t window_of(const fa_args *a)
 {
@@ -209,6 +238,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->flags & FA_BATCH_INVARIANT ? FA_FEATURE_BATCH_INVARIANT : 0;
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
+    q.features |= op->features & FA_FEATURE_V_IN_K && a->layout_flags & FA_V_IN_K ? FA_FEATURE_V_IN_K : 0;
     q.grad_dtype = a->grad_dtype;
     q.kv_dtype = a->kv_dtype;
     q.v_dtype = a->v_dtype;
@@ -251,6 +281,14 @@ static void fill_mask(fa_values *v, const fa_args *a)
     v->off = fa_offset_of(a->diagonal, a->offset);
 }
 
+void fa_check_place_within(fa_call *c)
+{
+    int k = c->problem.features & FA_FEATURE_V_IN_K ? fa_operand_slot(c->op, FA_ID_k) : -1;
+    for (int i = 0; i < c->op->n && k >= 0; i++)
+        if (c->problem.features & c->op->operand[i].within)
+            c->values.operand[i] = c->values.operand[k];
+}
+
 static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 {
     fa_values *v = &c->values;
@@ -260,6 +298,7 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
         v->operand[i].address = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], a);
         memcpy(v->operand[i].stride, s->stride, sizeof s->stride);
     }
+    fa_check_place_within(c);
     v->workspace = (uint64_t)(uintptr_t)a->workspace;
     v->scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)c->problem.d));
     v->scale_log2 = (float)(v->scale * LOG2E);
@@ -373,6 +412,8 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     if (st == FA_OK)
         st = fa_score_values_count(args, score);
     if (st == FA_OK)
+        st = check_layout(args, out->op);
+    if (st == FA_OK)
         st = fa_lengths_check(args);
     if (st == FA_OK && args->op == FA_APPEND)
         st = fa_append_check(args);
@@ -467,8 +508,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 
 bool fa_check_may_lack(const fa_problem *p)
 {
-    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE)) &&
-           (fa_problem_few_rows(p) || fa_problem_splits(p));
+    bool wide = (p->d > FA_HEAD_DIM_USUAL || p->dv > FA_HEAD_DIM_USUAL) && p->dtype != FA_F32; /* whose fp32 has one family */
+    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K)) &&
+           (wide || (p->d <= FA_HEAD_DIM_USUAL && p->dv <= FA_HEAD_DIM_USUAL && (fa_problem_few_rows(p) || fa_problem_splits(p))));
 }
 
 void fa_check_lacks(fa_call *c, bool workspace)

@@ -26,6 +26,12 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
  * workspace, then arrays of the score program. */
 fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_SPANS_MAX]);
 
+/* False: layout_flags say that V lies in K's rows, and v.ptr is another address. */
+bool fa_check_within(const fa_args *a);
+
+/* Operands that lie in K's rows get K's address and strides, which c->values has. */
+void fa_check_place_within(fa_call *c);
+
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */
 int32_t fa_check_align(const fa_call *c, const fa_span *s);
 

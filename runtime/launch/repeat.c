@@ -77,7 +77,8 @@ static bool differs(const last *l, const fa_args *args)
     uint64_t any = 0;
     for (size_t i = 0; i < WORDS; i++)
         any |= (word[i] ^ l->args[i]) & l->mask[i];
-    return any != 0 || given(op, args) != l->given || score_number(args) != l->score || (op->lists && lists_differ(l, op, args));
+    return any != 0 || given(op, args) != l->given || !fa_check_within(args) || score_number(args) != l->score ||
+           (op->lists && lists_differ(l, op, args));
 }
 
 /* False: they lead to more than there is room for. */
@@ -120,6 +121,7 @@ static fa_status place(last *l, const fa_args *args)
         c->values.operand[i].address = at;
         st = fa_span_place(&l->span[k], at);
     }
+    fa_check_place_within(c);
     c->values.workspace = (uint64_t)(uintptr_t)args->workspace;
     if (st == FA_OK)
         st = fa_span_place(&l->span[c->operands], c->values.workspace);

@@ -35,6 +35,7 @@ local function cost_of(format) return format and (format.has_scale and 11 or 6) 
 
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",
+  head_dim = 576,
   operation = "append",
   formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   features = "lengths+pages+slots+positions+positions64+rotary+rotary-pairs+hadamard-k+hadamard-v",

@@ -289,7 +289,7 @@ function decode.family(t)
     for _, x in ipairs(from) do to[#to + 1] = x end
     return to
   end
-  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides+score", { "br", "bk" }
+  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides+score+v-in-k", { "br", "bk" }
   t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work

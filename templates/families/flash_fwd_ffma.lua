@@ -7,7 +7,7 @@ local program_cost = include "pairs/program_cost.lua"
 
 return masked {
   doc = "flash attention forward in exact fp32 on the FMA units",
-  features = "batch-invariant+dropout+score",
+  features = "batch-invariant+dropout+score+v-in-k",
   tile = { "br", "bc" },
 
   tunables = {

@@ -1,6 +1,6 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
-//| if not l.few_layout and not l.split then
+//| if not l.few_layout and not l.split and not l.passes then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -9,7 +9,13 @@
 //| end
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
+//| if l.passes then
+constexpr int COLUMNS = $(p.dv);     // head_dim of V and O
+constexpr int PASSES = $(l.passes);  // over a tile's keys, each for as many columns of V and O
+constexpr int DV = $(l.width);         // of a pass: the last one has some of the columns before it, too, where all are no multiple
+//| else
 constexpr int DV = $(p.dv);  // head_dim of V and O
+//| end
 //| if p.bytes == 2 then
 typedef unsigned short element;  // $(p.dtype)
 //| else
@@ -82,7 +88,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //|   include "tiles/paged_tile.cu"
 //| end
 
-//| if p.has_lengths or l.split then
+//| if p.has_lengths or l.split or l.passes then
 __device__ __forceinline__ void attend(const Params &p, const Tile &where, unsigned char *smem) {
 //| else
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
@@ -90,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
-//| if not p.has_lengths and not l.split then
+//| if not p.has_lengths and not l.split and not l.passes then
   const Tile where = tile_of(p, $(wk.block));
 //| end
   const Sequence sequence = sequence_of(p, where.batch);
@@ -286,6 +292,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
   store_output(p, sequence, where, o, state, shared_address(smem), at.g, at.t);
 }
+//| if l.passes then
+
+// All columns of a tile's O, in passes: to each, V and O begin at its own first column.
+__device__ __forceinline__ void attend_in_passes(const Params &p, const Tile &where, unsigned char *smem) {
+#pragma unroll 1
+  for (int pass = 0; pass < PASSES; pass++) {
+    const int column = min(pass * DV, COLUMNS - DV);
+    Params at = p;
+    at.v = (element *)p.v + column;
+    at.o = (output *)p.o + column;
+    if (pass > 0) __syncthreads();  // everyone is through with the pass before
+    attend(at, where, smem);
+  }
+}
+//| end
+//| if l.passes and not p.has_lengths then
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+  attend_in_passes(p, tile_of(p, $(wk.block)), smem);
+}
+//| end
 //| if p.has_lengths then
 
 // The grid stays the same whatever the lengths. Its blocks take tiles back and forth, so that one with a long tile gets a short one next.
@@ -297,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     const Tile where = order.tile($(number));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
-    attend(p, where, smem);
+    $(l.passes and "attend_in_passes" or "attend")(p, where, smem);
 //| end)
 }
 //| end

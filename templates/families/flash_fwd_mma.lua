@@ -29,7 +29,7 @@ local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes %
 return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score+v-in-k",
   tile = { "br", "bc" },
 
   tunables = {

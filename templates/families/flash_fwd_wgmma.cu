@@ -21,14 +21,18 @@ typedef unsigned short output;  // $(p.o)
 //| if c.cluster == 1 then
 constexpr int BR = $(c.br);   // rows of Q per block
 constexpr int BC = $(c.bc);   // keys per iteration
+//|   if l.shared then
+constexpr int WGS = 1, CONSUMERS = 2;  // 64 rows, and the consumer warpgroups that share them
+//|   else
 constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
+//|   end
 //| else
 constexpr int CLUSTER = $(c.cluster);           // blocks that share K and V: each loads a part and sends it to all
 constexpr int BR = $(c.br) * CLUSTER;     // rows of Q per cluster
 constexpr int BC = $(c.bc);               // keys per iteration
 constexpr int WGS = BR / 64 / CLUSTER;  // consumer warpgroups of a block, 64 rows each
 //| end
-constexpr int THREADS = 128 * (WGS + 1);
+constexpr int THREADS = 128 * ($(l.shared and "CONSUMERS" or "WGS") + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
@@ -48,9 +52,16 @@ constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomi
 constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in shared memory, bytes of its rows
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
+//| if l.v_in_k then
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = K_TILE;  // V is the first boxes of K's rows
+//| else
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
+//| end
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
-constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v_in_k and "SMEM_K" or l.v), SMEM_BARRIERS = $(l.barriers);
+//| if l.shared then
+constexpr int SMEM_EXCHANGE = $(l.exchange);
+//| end
 //| if pr.keeps_ends then
 constexpr int SMEM_ENDS = $(l.row_ends);
 //| end
@@ -72,7 +83,14 @@ constexpr int SMEM_O = $(l.o);
 //| end
 constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thread
 //| if l.parts then
+//|   if l.shared then
+constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
+//|     if l.v_in_k then
+constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
+//|     end
+//|   else
 constexpr int COLS = NO * 2;                      // of O, rounded up
+//|   end
 constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread block has room for in the workspace
 //| end
 
@@ -125,7 +143,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //|   include "work/part_rows.cu"
 //| end
 
-//| include "wgmma/hopper_consumer.cu"
+//| include(l.shared and "wgmma/wide_consumer.cu" or "wgmma/hopper_consumer.cu")
 //| if l.merges then
 
 //|   include "work/split_merge.cu"
@@ -140,14 +158,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local all = c.cluster > 1 and " * CLUSTER" or ""
   if (threadIdx.x == 0) {
+//| local consumers = l.shared and "CONSUMERS" or "WGS"
+//| local of_k = l.shared and "4" or "4 * WGS"
 #pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS$(all));
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS$(all));
+//| if l.v_in_k then
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+//| else
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
+//| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * WGS + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2))
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2) - (l.shared and 1 or 0))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -182,7 +206,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
 //| end
-//| if l.split then
+//| if l.shared then
+//| elseif l.split then
     if (warp == 1) produce_queries(p, smem, lane);
 //| else
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);

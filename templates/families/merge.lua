@@ -11,6 +11,7 @@ end
 
 return {
   doc = "partial results of disjoint keys into one, a team of lane groups per row",
+  head_dim = 576,
   operation = "merge",
 
   tunables = {

@@ -8,7 +8,8 @@ local program_cost = include "pairs/program_cost.lua"
 
 return masked {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
-  features = "dropout+score",
+  head_dim = 576,
+  features = "dropout+score+v-in-k",
   default = false,
   reference = true,
 

@@ -5,6 +5,7 @@ local backward = include "families/backward_family.lua"
 
 return backward.family({
   doc = "gradients of attention in passes, P and dS through memory, fp32 arithmetic",
+  head_dim = 576,
   operation = "backward",
   features = backward.features,
   default = false,

@@ -1,3 +1,4 @@
+//| needs "l.shared?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again, key by key ----
 // A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
@@ -84,10 +85,14 @@ __device__ __forceinline__ void store_again(const Params &p, const Sequence &seq
   if (p.lse != nullptr && threadIdx.x % 32 == 0)
     p.lse[sequence.lse(head, query)] = $(pr.log_sum_exp("row", "row.l", "sink_of(p, sequence, head, query)"));
 }
-// To global memory.
-__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {
+//| local columns = l.shared and ", int first, int end" or ""
+// To global memory$(l.shared and ": the columns from `first` to `end`, another warpgroup the others" or "").
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far$(columns)) {
   const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
   store_again(p, sequence, at, far, [&](int col, float x) {
+//| if l.shared then
+    if (col < first || col >= end) return;
+//| end
 //| if p.o_bytes == 4 then
     ((float *)p.o)[to + col] = x;
 //| else

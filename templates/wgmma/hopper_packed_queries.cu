@@ -1,5 +1,24 @@
+//| needs "l.shared?"
 // The rows of a tile are queries of all heads of a group, which lie in no one box: a warp copies them, 16 bytes a lane, to where a box of
 // BOX columns would have them. Rows and columns past the last are zeros.
+//| if l.shared then
+// Rows first to first + 7 of the tile, by a warp of the consumers.
+__device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane) {
+  constexpr int CHUNKS = BOXES * BOX / 8;  // 16-byte chunks of a row
+#pragma unroll 2
+  for (int r = first; r < first + 8; r++) {
+    const bool real = where.row + r < row_count(p, sequence);
+    const Row at = row_of(p, where, where.row + r);
+    const element *const from = (const element *)p.q + sequence.q() + at.query * p.q_ss + at.head * p.q_sh;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c += 32) {
+      const int chunk = c + lane;
+      if (chunk < CHUNKS)
+        cp_async<16>(to + chunk / 8 * 64 * ROW + r * ROW + (chunk ^ r) % 8 * 16, from + chunk * 8, real && chunk * 8 < D);
+    }
+  }
+}
+//| else
 __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane) {
   constexpr int CHUNKS = BOXES * BOX / 8, STEP = 32 / CHUNKS;  // 16-byte chunks of a row; rows of one pass
   const int chunk = lane % CHUNKS, box = chunk / (BOX / 8), piece = chunk % (BOX / 8);
@@ -52,3 +71,4 @@ __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int l
     q.next();
   }
 }
+//| end

@@ -1,4 +1,4 @@
-//| needs "l.joined l.joined_k l.joined_v l.run"
+//| needs "l.joined l.joined_k l.joined_v l.run l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -51,18 +51,29 @@ __device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 fu
 }
 //| end
 //| if not (l.joined_k and l.joined_v) then
+//|   if l.v_in_k then
+// The boxes [FROM, N) of the runs of a block. bytes: that are to come, of all boxes, or 0.
+template <int FROM, int N>
+//|   else
 // The boxes of the runs of a block of K or V.
 template <int N>
+//|   end
 __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full, int bytes, const Run &run, int head, int lane) {
-  if (lane == 0) mbarrier_expect(full, bytes);
+  if (lane == 0$(l.v_in_k and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
-    for (int box = 0; box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+    for (int box = $(l.v_in_k and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 }
 //| end
 
 //| local function load_k()
-//|   if l.joined_k then
+//|   if l.v_in_k then
+        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
+        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, full, 0, k_run, where.kv_head, lane);
+        mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
+        // Of all boxes: whoever sees them knows that all of the buffer was empty.
+        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, full, K_TILE, k_run, where.kv_head, lane);
+//|   elseif l.joined_k then
         load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
         load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
@@ -77,7 +88,9 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 //| end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
+//| if not l.v_in_k then
   Ring<STAGES_V> v;
+//| end
   TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
@@ -140,12 +153,14 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         k.next();
         if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
       }
+//| if not l.v_in_k then
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
 //|   load_v()
         v.next();
       }
+//| end
     }
 //| end
   }

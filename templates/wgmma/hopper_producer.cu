@@ -1,4 +1,4 @@
-//| needs "c.cluster l.persistent l.pingpong_softmax l.split?"
+//| needs "c.cluster l.persistent l.pingpong_softmax l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -87,7 +87,9 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| else
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
+//| if not l.v_in_k then
   Ring<STAGES_V> v;
+//| end
   TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
@@ -104,10 +106,22 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       const int key = sequence.map_key(block * BC);
       if (block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-        mbarrier_expect(k_full(smem, k.at), K_TILE);
+//| local k_full = l.v_in_k and p.has_lengths and "full" or "k_full(smem, k.at)"
+//| if l.v_in_k and p.has_lengths then
+        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
+//| end
+//| if not l.v_in_k then
+        mbarrier_expect($(k_full), K_TILE);
+//| else
 #pragma unroll
-        for (int box = 0; box < BOXES; box++)
-          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
+        for (int box = 0; box < LEFT; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key, where.kv_head, sequence.$(batch_k)());
+        mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect($(k_full), K_TILE);  // of all boxes: whoever sees them knows that all of the buffer was empty
+//| end
+#pragma unroll
+        for (int box = $(l.v_in_k and "LEFT" or "0"); box < BOXES; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key,
                     where.kv_head, sequence.$(batch_k)());
         k.next();
 //| if l.persistent and (p.has_lengths or pr.walks) then
@@ -116,6 +130,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
       }
+//| if not l.v_in_k then
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
 //| if p.has_lengths then
@@ -128,6 +143,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
                     where.kv_head, sequence.$(batch_k)());
         v.next();
       }
+//| end
     }
   }
 }

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.pack?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.pack? l.shared?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type, z_of = pr.has_sink and ", float z" or "", pr.has_sink and ", z" or ""
@@ -73,15 +73,20 @@ __device__ __forceinline__ void store_rows_again(u32 again, Store store) {
 //| end
 //| if from_registers then
 // Straight from the registers. row: this thread's first. KEYS: the tile has some.
+//|   local shared = l.shared and ", int column, int from" or ""
+//|   if l.shared then
+// column: the warpgroup's first, of which those before the `from`th are another one's to store.
+//|   end
 template <bool KEYS>
 //|   if p.has_lengths then
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
-                                           const RowState (&state)[2], int row, int t) {
+                                           const RowState (&state)[2], int row, int t$(shared)) {
 //|   else
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row,
-                                           int t) {
+                                           int t$(shared)) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+//|   local mine = l.shared and " && n * 8 >= from" or ""
 //|   if l.even_rows then
   u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
   if (row >= $(end_of_rows)) again &= ~5u;
@@ -103,11 +108,11 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
 //|   end
-    store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
+    $(l.shared and "if (column == 0) " or "")store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
 //|   if l.pack == 1 then
     const bool real = i < $(end_of_rows);
     const Row at = row_of(p, where, i);
-    output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+    output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh$(l.shared and " + column" or "");
 //|   else
     const bool real = i < sequence.sq();
     output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
@@ -115,7 +120,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   if p.o_bytes == 4 then
 #pragma unroll
     for (int n = 0; n < NO / 4; n++)
-      if (real) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+      if (real$(mine)) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
 //|   else
     u32 x[NO / 4];
 #pragma unroll
@@ -123,16 +128,16 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
     for (int n = 0; n + 4 <= NO / 4; n += 4) {
       const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
-      if (real) *(uint4 *)(to + (n + t) * 8) = block;
+      if (real$(mine)) *(uint4 *)(to + (n + t) * 8) = block;
     }
 #pragma unroll
     for (int n = NO / 16 * 4; n < NO / 4; n++)
-      if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
+      if (real$(mine)) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
   if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
 //|   if l.pack == 1 then
-    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far);
+    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far$(l.shared and ", column + from, column + 2 * NO" or ""));
 //|   else
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
     store_again(p, sequence, {query, where.head}, far);

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.even_rows? l.tma? l.walks?"
+//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -17,7 +17,7 @@ constexpr int ROWS_WARP = $(holds.rows);
 
 // row: $(l.tma and "the warpgroup's first, of the sequence" or "the warp's first, of the tile").
 __device__ __forceinline__ void store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)$(holds.o),
-                                           const RowState (&state)$(holds.states), int row) {
+                                           const RowState (&state)$(holds.states), int row$(l.shared and ", int column, int from" or "")) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 //| local rows = "row_count(p, sequence) - where.row"
 //| if l.even_rows then rows = "min(rows_of_tile(p), " .. rows .. ")" end

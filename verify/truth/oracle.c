@@ -116,6 +116,11 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
     return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
 }
 
+static const float *v_row(const fa_attention *a, const operands *at, int64_t key)
+{
+    return key_row(a, at, a->v, a->v_row ? a->v_row : a->dv, key);
+}
+
 /* What the key's row is multiplied by. */
 static double scale_of_row(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
 {
@@ -135,7 +140,7 @@ static double key_scale(const fa_attention *a, const operands *at, const float *
 static const float *taken_row(const fa_attention *a, const operands *at, int64_t key, bool v, float room[FA_MAX_HEAD_DIM])
 {
     int32_t n = v ? a->dv : a->d;
-    const float *row = key_row(a, at, v ? a->v : a->k, n, key);
+    const float *row = v ? v_row(a, at, key) : key_row(a, at, a->k, n, key);
     if (!a->widened)
         return row;
     double scale = v ? scale_of_row(a, at, a->v_scale, a->v_tokens, key) : scale_of_row(a, at, a->k_scale, a->k_tokens, key);
@@ -272,13 +277,13 @@ static void bounds_row(job *j, const operands *at, double *x)
     for (int32_t i = 0; i < a->dv; i++) {
         double mean = 0, off = 0, sum = 0, far = 0, seen = all;
         for (int64_t key = at->first; key <= at->last; key++) {
-            float v = key_row(a, at, a->v, a->dv, key)[i];
+            float v = v_row(a, at, key)[i];
             seen = isfinite(v) ? seen : NAN;
             if (seen == 0)
                 mean += exp(x[key]) * fa_pairs_kept(a->dropout, at->head, at->query, key) * v;
         }
         for (int64_t key = at->first; key <= at->last && seen == 0; key++) {
-            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * key_row(a, at, a->v, a->dv, key)[i];
+            double v = fa_pairs_kept(a->dropout, at->head, at->query, key) * v_row(a, at, key)[i];
             double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
             off += more * fabs(v - mean);
             far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;

@@ -32,6 +32,7 @@ struct fa_attention {
     fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
     const struct fa_operation *op; /* what `score` reads: the rows, */
     const float *const *in;        /* and their values, dense in packed order */
+    int32_t v_row;                 /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
 };
 
 /* An input by its name, for `score`. NULL: the call does not have it. */

@@ -1,0 +1,1 @@
+//| include "families/naive.cu"

@@ -1,0 +1,177 @@
+-- wide_wgmma: wide heads on wgmma and TMA, for sm_90a. Two consumer warpgroups share 64 rows: each makes P of every second block of keys, and
+-- sums up half of O's columns over all blocks (as FlashMLA does for d = 576 beside dv = 512). Rows are those of all heads of a group, and
+-- the keys of a tile are cut into parts. Where V lies in K's rows one buffer serves both products.
+
+local round_up = include "families/round_up.lua"
+local split = include "families/split_family.lua"
+local family = include "families/parts_family.lua"
+local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
+local whole = include "families/flash_fwd_wgmma.lua"
+whole = whole.bare or whole
+
+local BOX, ROW, CONSUMERS = 64, 128, 2 -- columns and bytes of a box's rows; warpgroups that share rows
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+-- Columns of O of each warpgroup, whole boxes: of an odd number of boxes both sum up the middle one.
+local function columns_of(p) return ((p.dv + BOX - 1) // BOX + 1) // CONSUMERS * BOX end
+
+-- Registers per thread: at the launch, and of consumers when the producer has given its own back.
+local function registers(a, c)
+  local launch = math.min(a.regs_thread, a.regs_sm // (128 * (CONSUMERS + 1)) // 8 * 8)
+  return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
+end
+
+-- Where what lies in shared memory.
+local function places(p, c)
+  local l = { row = ROW, boxes = (p.d + BOX - 1) // BOX, boxes_v = (p.dv + BOX - 1) // BOX, wgs = 1 }
+  l.k = c.br * l.boxes * ROW
+  l.v = l.k + c.stages_k * c.bc * l.boxes * ROW
+  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * ROW)
+  -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
+  l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
+  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
+  l.slots = round_up(l.barriers + 8 * barriers, 16)
+  l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
+  l.bytes = l.slots + 2 * l.slot
+  if p.has_lengths then -- what the scheduler searches tiles with
+    l.order = l.bytes
+    l.bytes = l.order + (p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
+  end
+  return l
+end
+
+local rows = {
+  doc = "wide heads",
+  rank = whole.rank,
+  tile = whole.tile,
+
+  tunables = {
+    { "br", { 64 }, "B_r: rows of Q per block, which its consumer warpgroups share" },
+    { "ctas", { 1 }, "blocks per SM" },
+    { "feeder", { 40 }, "registers per thread that the producer warpgroup keeps" },
+    { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
+    { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
+    { "box", { BOX }, "columns of a TMA box" },
+    { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
+    { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
+    { "q_bufs", { 1 }, "buffers of Q" },
+    { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
+    { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
+    { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
+    { "cluster", { 1 }, "blocks of a cluster" },
+    { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
+    { "exp", { 0 }, "exponentials on the special-function unit" },
+    { "convert", { { 0, "late" } }, "P becomes 16-bit after all its exponentials" },
+    { "o_path", { { 0, "direct" } }, "O goes back from registers" },
+  },
+
+  constraints = {
+    { "stages", function(p, c)
+      if not p.has_v_in_k then return true end
+      if c.stages_v == c.stages_k then return true end
+      return false, "V lies in K's rows: " .. c.stages_v .. " buffers of V are not " .. c.stages_k
+    end, upto = "stages_v" },
+    { "page", function(p, c)
+      if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
+      return false, "bc = " .. c.bc .. " keys lie in more runs than a warp has lanes"
+    end, upto = "bc" },
+    { "accumulators", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36
+      if need <= consumer then return true end
+      return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "bc", about = "registers" },
+    { "buffers", function(p, c, a)
+      local need = places(p, c).bytes
+      if need <= a.smem_block then return true end
+      return false, "Q, K, V and P take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "stages_v", about = "shared memory" },
+  },
+
+  supports = function(p, a)
+    if p.d <= 256 and p.dv <= 256 then return false, "heads of at most 256 find room in one warpgroup: flash_fwd_wgmma" end
+    if p.dv % BOX ~= 0 or p.dv < 2 * BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 128 to 512 in boxes of 64, not " .. p.dv end
+    return whole.supports(p, a)
+  end,
+
+  layout = function(p, c, a)
+    local l = places(p, c)
+    l.tma, l.persistent, l.shared = true, true, true
+    l.masked = edges.cuts_right(p)
+    l.published = edges.cuts_right(p) or p.has_lengths
+    l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
+    l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
+    l.v_in_k = p.has_v_in_k
+    if p.has_pages then
+      l.run = gcd(c.bc, p.page)
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, not l.v_in_k
+      l.joined = l.joined_k or l.joined_v
+    end
+    l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
+    l.o_regs = columns_of(p) // 2
+    l.all_columns = l.boxes_v * BOX
+    l.regs, l.consumer = registers(a, c)
+    l.feeder = c.feeder
+    return l
+  end,
+
+  steps = whole.steps,
+  params = whole.params,
+
+  start = function(p, a) return {} end,
+
+  work = function(p, c, a, l)
+    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late.
+    local keys = c.bc * math.min(c.stages_k, c.stages_v)
+    local wait = l.v_in_k and ({ [2] = 1500, [3] = 400 })[c.stages_k] or keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400
+    local columns = columns_of(p) * CONSUMERS
+    local elements = c.br * c.bc // 32
+    return {
+      rows = c.br, cols = c.bc, group = c.br,
+      matrix_flops = 2 * (round_up(p.d, 16) + columns),
+      unit = "wgmma16",
+      exps = 1,
+      issue = elements * 10 + 700,
+      -- K and V are read by products, Q once for each block of keys; and written by copies.
+      smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
+      latency = 300 + (wait or 0),
+      tile_latency = 4000 + c.br * p.d // 16,
+      l2_speed = 1.5,
+      bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
+      regs = l.regs,
+    }
+  end,
+}
+
+local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
+  function(p, c) return true end,
+  function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
+  "lengths+pages+batch-invariant+lse-strides+v-in-k")
+local layout = made.layout
+made.layout = function(p, c, a)
+  local l = layout(p, c, a)
+  l.columns = l.all_columns
+  l.parts_batch = 2 -- mostly there are two to four parts
+  return l
+end
+made.splits = nil
+made.head_dim = 576
+made.constraints[#made.constraints + 1] = { "second", function(p, c)
+  if c.combine == c.named.combine.second_kernel then return true end
+  return false, "two warpgroups have columns of a row: a second kernel adds up its parts"
+end, upto = "combine" }
+made.start = function(p, a)
+  local list = {}
+  for _, bc in ipairs({ 64, 48, 32 }) do
+    for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
+      list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
+        q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
+        combine = "second_kernel" }
+    end
+  end
+  return list
+end
+return made

@@ -1,0 +1,194 @@
+//| needs "l.v_in_k? l.joined?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+// ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
+// The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
+// P, and hands P, m and l to the other warpgroup, whose threads hold the same rows and columns of S. Both multiply each P, in the order of
+// the blocks, by their own columns of V. A warp has written the last P, or has read it: one buffer is enough.
+constexpr int P_BYTES = 128 * (NS / 2) * 4;
+// S of a warpgroup's next block is issued beside P V of its last: its K must not be waiting for that.
+constexpr bool EARLY = $(not l.v_in_k and "true" or "STAGES_K > 2");
+constexpr int OVERLAP = 2 * NO * CONSUMERS - COLUMNS;  // columns that both warpgroups sum up, and the first stores
+
+__device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32 % 4;
+  const int warp_row = warp * 16;
+  const int column = wg * (COLUMNS - 2 * NO);  // the first of this warpgroup's
+  const u32 exchange = smem + SMEM_EXCHANGE + threadIdx.x % 128 * 16;
+  Ring<STAGES_K> k;  // of the block whose P is next to be multiplied
+//| if not l.v_in_k then
+  Ring<STAGES_V> v;
+//| end
+  float s[NS], o[NO];
+  u32 a[NS / 2];  // P
+
+  // This warp has read a buffer.
+  auto release = [&](u32 empty) {
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(empty);
+  };
+  TileQueue tiles;
+  Tile where;
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
+    const int first_row = where.row;  // of the tile
+    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+    float others[2] = {0.f, 0.f};  // l of the other warpgroup's blocks
+    float keep[2];
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] = 0.f;
+
+//| if l.v_in_k then
+    auto values = [&] { return smem + SMEM_K + k.at * K_TILE + column / BOX * BC * ROW; };
+//| else
+    auto values = [&] { return smem + SMEM_V + v.at * V_TILE + column / BOX * $(l.joined and "V_BOX" or "BC * ROW"); };
+//| end
+    // O += P V of the block at hand is under way.
+    auto multiply = [&] {
+//| if not l.v_in_k then
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+//| end
+      wgmma_fence(o, a);
+      issue_output(o, a, values());
+      wgmma_commit();
+    };
+    // It is done: to the next block.
+    auto next_block = [&] {
+//| if l.v_in_k then
+      if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
+      if (wg == 0) release(k_empty(smem, k.at));
+//| else
+      release(v_empty(smem, v.at));
+      v.next();
+//| end
+      k.next();
+    };
+    // P of a block of the other warpgroup's, and its rows' state. The wait is for the warp with the same rows.
+    auto take = [&] {
+      named_wait(1 + (wg ^ 1) * 4 + warp, 64);
+      const uint4 rows = load_shared_x4(exchange + P_BYTES);
+#pragma unroll
+      for (int i = 0; i < NS / 8; i++) {
+        const uint4 x = load_shared_x4(exchange + i * 2048);
+        a[4 * i] = x.x, a[4 * i + 1] = x.y, a[4 * i + 2] = x.z, a[4 * i + 3] = x.w;
+      }
+      const float m[2] = {__uint_as_float(rows.x), __uint_as_float(rows.y)};
+      if (__any_sync(~0u, m[0] != state[0].m || m[1] != state[1].m)) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) keep[h] = raise(state[h], m[h], $(pr.unit_log2));
+        rescale(o, keep);
+      }
+      others[0] = __uint_as_float(rows.z), others[1] = __uint_as_float(rows.w);
+    };
+    auto hand_over = [&] {
+#pragma unroll
+      for (int i = 0; i < NS / 8; i++)
+        store_shared(exchange + i * 2048, make_uint4(pack2(s[8 * i], s[8 * i + 1]), pack2(s[8 * i + 2], s[8 * i + 3]),
+                                                     pack2(s[8 * i + 4], s[8 * i + 5]), pack2(s[8 * i + 6], s[8 * i + 7])));
+      store_shared(exchange + P_BYTES, make_uint4(__float_as_uint(state[0].m), __float_as_uint(state[1].m), __float_as_uint(state[0].l),
+                                                  __float_as_uint(state[1].l)));
+      named_arrive(1 + wg * 4 + warp, 64);
+    };
+    auto mask = [&](int block) {
+      if ($(pr.is_whole("keys"))) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), first_row + warp_row + g, block, t);
+    };
+
+    if (keys.loaded_hi >= keys.loaded_lo) {
+      const u32 q_tile = smem;
+      int block = keys.loaded_hi;
+      // The Q before is read: each warpgroup has had a P of the other's last block, which follows its last S.
+      copy_queries(p, sequence, where, q_tile, (wg * 4 + warp) * 8, lane);
+      cp_async_commit();
+      cp_async_wait<0>();
+      fence_async();
+      named_wait(9, 128 * CONSUMERS);
+      // S of a block of this warpgroup's, so many after the one at hand, is under way.
+      auto begin = [&](int after) {
+        Ring<STAGES_K> own = k;
+        for (int i = 0; i < after; i++) own.next();
+        mbarrier_wait(k_full(smem, own.at), own.parity);
+        wgmma_fence();
+        issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        wgmma_commit();
+      };
+//| if not l.v_in_k then
+      auto release_k = [&](int after) {
+        Ring<STAGES_K> own = k;
+        for (int i = 0; i < after; i++) own.next();
+        release(k_empty(smem, own.at));
+      };
+//| end
+      // P of the other's block at hand is multiplied beside S of this warpgroup's next one, of which P is made.
+      auto pass = [&] {
+        take();
+        multiply();
+        wgmma_wait<1>(s);
+//| if not l.v_in_k then
+        release_k(1);
+//| end
+        mask(block - 1);
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+        if (moved) others[0] *= keep[0], others[1] *= keep[1];
+        hand_over();
+        wgmma_wait<0>(o);
+        next_block();
+        if (moved) rescale(o, keep);
+        block--;
+      };
+      if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's by now
+        begin(0);
+        wgmma_wait<0>(s);
+//| if not l.v_in_k then
+        release_k(0);
+//| end
+        mask(block);
+        first_softmax(s, state, $(pr.unit_log2));
+        hand_over();
+      } else if (block > keys.loaded_lo) {
+        begin(1);
+        pass();
+      }
+      if (wg == 0 || block < keys.loaded_hi) {  // P of this warpgroup's block at hand is there
+#pragma unroll 1
+        while (block - 2 >= keys.loaded_lo) {
+          to_operand(a, s);
+          multiply();
+          if constexpr (EARLY) {
+            begin(2);
+            wgmma_wait<1>(o);
+            next_block();
+          } else {
+            wgmma_wait<0>(o);
+            next_block();
+            begin(1);
+          }
+          block--;
+          pass();
+        }
+        to_operand(a, s);
+        multiply();
+        wgmma_wait<0>(o);
+        next_block();
+        block--;
+      }
+      if (block == keys.loaded_lo) {
+        take();
+        multiply();
+        wgmma_wait<0>(o);
+        next_block();
+      }
+    }
+    state[0].l += others[0], state[1].l += others[1];
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+//| local sequence = p.has_lengths and " sequence," or ""
+//| if not p.has_lengths then
+    const Sequence stored = sequence_of(p, where.batch);
+//| end
+    if (where.parts > 1)
+      store_part(p, where, $(p.has_lengths and "sequence" or "stored"), o, state, where.row, column, wg * OVERLAP);
+    else
+      store_rows<true>(p, where,$(sequence) o, state, where.row + warp_row + g, t, column, wg * OVERLAP);
+  }
+}

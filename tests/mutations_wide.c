@@ -1,0 +1,64 @@
+/* mutations_wide: faults of what wide heads have of their own: passes over the keys, two warpgroups that share rows, and K that serves as
+ * V. */
+#include "mutations.h"
+#include "verify/cases/case.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
+#define PASSES "wide_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1,pass_cols=128"
+#define SHARED(keys, stages, parts)                                                                                               \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,grid=2," \
+    "ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=" #parts ",combine=1"
+
+/* clang-format off */
+static const fa_ragged_how
+    pages = { .seed = 3, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2, .wide = 1,
+              .foreign = 1 },
+    packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
+/* clang-format on */
+static const scene scenes[] = {
+    { "mla", "bf16,d=384,dv=320,mask=none,features=v-in-k,b=2,hq=16,hkv=1", SHARED(32, 2, 0), 2, 170, NONE, WITH(NULL) },
+    { "steep", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 0), 1, 250, NONE, FA_VALUES_NORMAL,
+      FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL, 0 },
+    { "mla_parts", "bf16,d=384,dv=256,mask=causal,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 2), 2, 200, NONE, WITH(NULL) },
+    { "mla_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE,
+      WITH(&pages) },
+    { "mla_packed", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE, WITH(&packed) },
+    { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
+    { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+
+#define C "wide_consumer.cu"
+
+static const mutation mutations[] = {
+    { "both warpgroups have the first columns", C, "wg * (COLUMNS - 2 * NO)", "0 * (COLUMNS - 2 * NO)", 0, "mla" },
+    { "P is awaited from nobody", C, "named_wait(1 + (wg ^ 1) * 4 + warp, 64);", "", 0, "mla" },
+    { "m of the other's block is not taken", C, "keep[h] = raise(state[h], m[h],", "keep[h] = raise(state[h], state[h].m,", 0, "mla" },
+    { "O stays when the other's maximum is larger", C, "rescale(o, keep);\n      }", "}", 0, "steep" },
+    { "the other's keys are no part of l", C, "state[0].l += others[0], state[1].l += others[1];", "", 0, "mla" },
+    { "l of the other's keys stays when m moves", C, "if (moved) others[0] *= keep[0], others[1] *= keep[1];", "", 0, "steep" },
+    { "O stays when m moves", C, "if (moved) rescale(o, keep);", "", 0, "steep" },
+    { "the mask is that of the block before", C, "mask(block - 1);", "mask(block);", 0, "apart mla" },
+    { "the last block of the other is left out", C, "if (block == keys.loaded_lo) {", "if (false) {", 0, "mla" },
+    { "the first half of a buffer is free too early", C, "if (wg == 0) release(k_empty", "if (wg == 1) release(k_empty", 0, "mla" },
+    { "the rest of a buffer is free too early", C, "if (wg == 1 || OVERLAP > 0) release", "if (wg == 0 || OVERLAP > 0) release", 0,
+      "mla_parts" },
+    { "the rest is loaded without a wait", "hopper_pages.cu", "mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);", "", 0, "mla_pages" },
+    { "the rest is loaded without a wait, dense", "hopper_producer.cu", "mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);", "", 0,
+      "mla_parts" },
+    { "rows of others are not cleared", "hopper_producer.cu", "own_rows(sequence, block).all() ? k_full(smem, k.at)",
+      "true ? k_full(smem, k.at)", 0, "mla_packed" },
+    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + r)", "row_of(p, where, r)", 0,
+      "apart" },
+    { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
+    { "parts begin with the first column", "parts.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla_parts" },
+    { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
+    { "a pass begins at the first column", "flash_fwd_mma.cu", "at.o = (output *)p.o + column;", "at.o = p.o;", 0, "passes" },
+    { "the last pass begins past the last columns", "flash_fwd_mma.cu", "min(pass * DV, COLUMNS - DV)", "pass * DV", 0, "passes" },
+    { "a pass begins before the one before has ended", "flash_fwd_mma.cu", "if (pass > 0) __syncthreads();", "", 0, "passes" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = { { scenes, mutations, 2, 9, false }, { NULL, NULL, 0, 0, false } };
