@@ -282,6 +282,10 @@ bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, 
                  FA_GGML_CAST / 2);
         return false;
     }
+    if (c->max_bias > 0 && c->hq > FA_GGML_HEADS) {
+        snprintf(why, n, "max_bias with %d heads; accepted: up to %d", c->hq, FA_GGML_HEADS);
+        return false;
+    }
     pthread_mutex_lock(&e->mutex);
     for (int32_t i = 0; i < e->classes && !row; i++)
         row = !memcmp(&e->class[i].is, &is, sizeof is) ? &e->class[i] : NULL;

@@ -127,18 +127,24 @@ static bool supports_op(fa_ggml_device *d, const fa_ggml_tensor *node)
 
 /* --- graphs --- */
 
-/* Nodes a to b of a graph, as a graph. */
-static fa_ggml_graph part(const ridden *b, const fa_ggml_graph *graph, int32_t first, int32_t past)
+/* Nodes of a graph, as a graph: for theirs. A ggml whose graphs have more fields finds zeros there. Its number is that of the whole: the
+ * parts are the same ones each time, until a failure; then they may be others than those that were kept under it. */
+static int32_t compute_part(ridden *b, const fa_ggml_graph *graph, int32_t first, int32_t past)
 {
-    fa_ggml_graph p = *graph;
-    p.size = 0;
-    p.n_nodes = past - first;
-    p.n_leafs = 0;
-    p.nodes = graph->nodes + first;
-    p.grads = p.grad_accs = p.leafs = NULL;
-    if (b->on->failed) /* the parts of this number may have been others before */
-        p.uid = 0;
-    return p;
+    struct {
+        fa_ggml_graph graph;
+        char more[128];
+    } p = { .graph = *graph };
+    p.graph.n_nodes = past - first;
+    p.graph.nodes = graph->nodes + first;
+    if (p.graph.n_nodes < graph->n_nodes) {
+        p.graph.size = p.graph.n_leafs = 0;
+        p.graph.grads = p.graph.grad_accs = p.graph.leafs = NULL;
+    }
+    if (b->on->failed)
+        p.graph.uid = 0;
+    COUNT(parts);
+    return b->compute(b->backend, &p.graph);
 }
 
 static int32_t theirs(ridden *b, const fa_ggml_graph *graph, int32_t first, int32_t past)
@@ -150,9 +156,7 @@ static int32_t theirs(ridden *b, const fa_ggml_graph *graph, int32_t first, int3
     }
     if (!works)
         return FA_GGML_SUCCESS;
-    fa_ggml_graph p = part(b, graph, first, past);
-    COUNT(parts);
-    return b->compute(b->backend, &p);
+    return compute_part(b, graph, first, past);
 }
 
 /* ggml-cuda's stream of the backend, or NULL. */
@@ -305,7 +309,7 @@ static int32_t graph_compute(fa_ggml_backend *backend, fa_ggml_graph *graph)
     if (b->on->failed || !find_items(b, graph, &items, &count, &routed) ||
         (!b->stream && fa_ggml_stream_open(&b->stream, b->on->engine) != FA_OK)) {
         free(items);
-        return b->compute(backend, graph);
+        return b->on->failed && graph->uid ? compute_part(b, graph, 0, graph->n_nodes) : b->compute(backend, graph);
     }
     COUNT(graphs);
     CUstream stream = r.settings.tier == 3 && !staged() && !routed ? cuda_stream(b) : NULL;

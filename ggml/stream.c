@@ -7,7 +7,6 @@
 #define SHAPES 64             /* whose portion is kept */
 #define MASKS 8               /* of a graph that are looked at */
 #define SLOPES 4              /* lists of slopes */
-#define HEADS 1024            /* of a list */
 #define KEPT 8                /* workspaces that were too small, of graphs that were captured */
 #define ROUND(n) (((n) + 255) / 256 * 256)
 
@@ -26,9 +25,9 @@ struct fa_ggml_stream {
     struct {
         float max_bias;
         int32_t hq;
-        float slope[HEADS]; /* read by a copy that may be captured */
+        float slope[FA_GGML_HEADS]; /* read by a copy that may be captured */
     } list[SLOPES];
-    int32_t lists;
+    int32_t lists, oldest;
     fa_ggml_looked mask[MASKS];
     int32_t masks;
     size_t mask_bytes;
@@ -94,7 +93,8 @@ static fa_status launch(fa_ggml_stream *s, int kernel, int64_t blocks, unsigned 
                  what);
 }
 
-/* The slopes of max_bias, put into the scratch when they are first asked for. */
+/* The slopes of max_bias, put into the scratch when they are first asked for. With more lists than there is room for, one takes the place of
+ * the oldest, on the same stream; not where graphs may read that. */
 static fa_status slopes(fa_ggml_stream *s, const fa_ggml_claim *c, CUstream at, const void **out)
 {
     int32_t i = 0;
@@ -103,16 +103,18 @@ static fa_status slopes(fa_ggml_stream *s, const fa_ggml_claim *c, CUstream at, 
         return FA_OK;
     while (i < s->lists && (s->list[i].max_bias != c->max_bias || s->list[i].hq != c->hq))
         i++;
+    if (i == SLOPES && s->captures)
+        return fa_fail(FA_UNSUPPORTED, "max_bias: graphs hold %d lists of slopes; accepted: no more", SLOPES);
+    const bool there = i < s->lists;
+    i = i < SLOPES ? i : s->oldest++ % SLOPES;
     *out = within(s, (size_t)i * sizeof s->list[0].slope);
-    if (i < s->lists)
+    if (there)
         return FA_OK;
-    if (i == SLOPES || c->hq > HEADS)
-        return fa_fail(FA_UNSUPPORTED, "max_bias: %d lists of slopes, %d heads; accepted: up to %d of %d", i + 1, c->hq, SLOPES, HEADS);
     s->list[i].max_bias = c->max_bias;
     s->list[i].hq = c->hq;
     for (int32_t h = 0; h < c->hq; h++)
         s->list[i].slope[h] = fa_ggml_slope(c->max_bias, c->hq, h);
-    s->lists++;
+    s->lists += i == s->lists;
     return check(s->e, s->e->d->cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)*out, s->list[i].slope, (size_t)c->hq * 4, at),
                  "cuMemcpyHtoDAsync");
 }

@@ -7,7 +7,7 @@
 #include <fagen.h>
 
 enum host_op { HOST_NONE, HOST_COPY, HOST_VIEW, HOST_ROUTED, HOST_ATTENTION, HOST_OPS };
-enum host_type { HOST_F32 = 0, HOST_F16 = 1, HOST_Q4_0 = 2, HOST_Q5_1 = 7, HOST_Q8_0 = 8, HOST_Q8_1 = 9, HOST_I32 = 26, HOST_BF16 = 30 };
+enum host_type { HOST_F32 = 0, HOST_F16 = 1, HOST_Q4_0 = 2, HOST_Q8_0 = 8, HOST_Q8_1 = 9, HOST_I32 = 26, HOST_BF16 = 30 };
 
 /* What is not as it should be. Names of functions that are missing, and so on: 0 = all is well. */
 typedef struct host_faults {

@@ -156,7 +156,8 @@ static void check_case(const kind *k, uint64_t seed)
     const int sq = k->rows ? draw(&r, 64, 90) : draw(&r, 1, 20), sk = draw(&r, 1, 5) * 32 + (k->mask == PLAIN ? draw(&r, 0, 9) : 0);
     fa_ggml_tensor *packed = filled(host_tensor(HOST_F32, k->d, hq, sq, b)), *q = host_permuted(packed, 1, 2);
     fill(packed, &r);
-    fa_ggml_tensor *kk = cache_of(k->k, k->d, sk, hkv, b, &r), *v = cache_of(k->v, k->dv, sk, hkv, b, &r);
+    const int own = draw(&r, 0, 2) ? b : 1; /* or one cache that all sequences read */
+    fa_ggml_tensor *kk = cache_of(k->k, k->d, sk, hkv, own, &r), *v = cache_of(k->v, k->dv, sk, hkv, own, &r);
     fa_ggml_tensor *m = mask_of(k->mask, sq, sk, hq, b, &r), *z = NULL;
     poison(v, m);
     if (k->sinks) {

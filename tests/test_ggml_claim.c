@@ -85,7 +85,7 @@ Test(ggml_claim, each_reason_to_decline)
     ROW(v->ne[3] = 1, "K.ne[3] and V.ne[3] are 2 and 1");
     ROW(o->ne[1] = 5, "the result is [32, 5, 5, 2]");
     ROW(q->type = HOST_F16, "Q is f16; accepted: f32");
-    ROW(k->type = HOST_Q5_1, "K is q5_1; accepted: f32, f16, bf16");
+    ROW(k->type = HOST_Q8_1, "K is q8_1; accepted: f32, f16, bf16");
     ROW(v->type = HOST_Q8_1, "V is q8_1; accepted: f32, f16, bf16");
     ROW(v->type = 99, "V is of another type");
     ROW(v->type = HOST_BF16, "K is f16 and V bf16; accepted: one type, or two with blocks");
