@@ -29,40 +29,31 @@ extern "C" __global__ void __launch_bounds__(128) fa_ggml_rows(const float *from
 }
 
 // What row i of a mask leaves: {first key, past the last, how many, 1 where one of them is not 0}, no key: {0, 0, 0, 0}. And of tiles of 64
-// rows and 64 keys: 1 where one pair is left. A block for 64 rows of one head and sequence: blockIdx.x = ((sequence heads) + head) tiles +
-// tile. -inf hides, and so does NaN.
+// rows and 64 keys, which are 0 before: 1 where one pair is left. A warp for each row, a block for 8 of one head and sequence: blockIdx.x =
+// ((sequence heads) + head) blocks + block. -inf hides, and so does NaN. Eight tiles of a row are under way at a time.
 extern "C" __global__ void __launch_bounds__(256) fa_ggml_mask(const u16 *mask, int4 *rows, unsigned char *tiles, i64 sb, i64 ss, i64 sh,
                                                                int sq, int sk, int heads) {
-  int n = (sq + 63) / 64, key_tiles = (sk + 63) / 64, tile = blockIdx.x % n;
-  i64 which = blockIdx.x / n;
-  const u16 *m = mask + which / heads * sb + which % heads * sh;
-  unsigned char *t = tiles + (which * n + tile) * key_tiles;
-  int lane = threadIdx.x % 32;
-  for (int k = threadIdx.x; k < key_tiles; k += 256) t[k] = 0;
-  __syncthreads();
-  for (int r = threadIdx.x / 32; r < 64; r += 8) {
-    int i = tile * 64 + r;
-    if (i >= sq) break;
-    int first = 0, past = 0, live = 0, other = 0;
-    for (int k = 0; k < key_tiles; k++) {
-      u32 any = 0;
-      for (int half = 0; half < 2; half++) {
-        int j = k * 64 + half * 32 + lane;
-        u32 x = j < sk ? m[i * ss + j] : 0xfc00u;
-        u32 seen = __ballot_sync(~0u, (x & 0x7fffu) < 0x7c00u);
-        u32 not_zero = __ballot_sync(~0u, (x & 0x7fffu) != 0) & seen;
-        if (seen) {
-          if (!live) first = k * 64 + half * 32 + __ffs(seen) - 1;
-          past = k * 64 + half * 32 + 32 - __clz(seen);
-          live += __popc(seen);
-          other |= not_zero != 0;
-        }
-        any |= seen;
-      }
-      if (any && lane == 0) t[k] = 1;
+  const int blocks = (sq + 7) / 8, i = blockIdx.x % blocks * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
+  const i64 which = blockIdx.x / blocks, key_tiles = (sk + 63) / 64;
+  if (i >= sq) return;
+  const u16 *m = mask + which / heads * sb + which % heads * sh + i * ss;
+  unsigned char *t = tiles + (which * ((sq + 63) / 64) + i / 64) * key_tiles;
+  int4 row;
+  row.x = row.y = row.z = row.w = 0;
+  for (int begin = 0; begin < sk; begin += 512) {
+    u16 x[16];
+#pragma unroll
+    for (int n = 0; n < 16; n++) x[n] = begin + n * 32 + lane < sk ? m[begin + n * 32 + lane] : (u16)0xfc00;
+#pragma unroll
+    for (int n = 0; n < 16; n++) {
+      const u32 seen = __ballot_sync(~0u, (x[n] & 0x7fffu) < 0x7c00u), other = __ballot_sync(~0u, (x[n] & 0x7fffu) != 0) & seen;
+      if (!seen) continue;
+      if (!row.z) row.x = begin + n * 32 + __ffs(seen) - 1;
+      row.y = begin + n * 32 + 32 - __clz(seen);
+      row.z += __popc(seen);
+      row.w |= other != 0;
+      if (lane == 0) t[(begin + n * 32) / 64] = 1;
     }
-    int4 row;
-    row.x = first, row.y = past, row.z = live, row.w = other;
-    if (lane == 0) rows[which * sq + i] = row;
   }
+  if (lane == 0) rows[which * sq + i] = row;
 }

@@ -143,7 +143,9 @@ static fa_status look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id,
     s->counts.looks++;
     void *params[] = { (void *)&c->mask, &row_at, &l->tiles, (void *)&c->mask_sb, (void *)&c->mask_ss, (void *)&c->mask_sh, (void *)&c->sq,
                        (void *)&c->sk, (void *)&c->m2 };
-    fa_status st = launch(s, FA_GGML_LOOKS, which * n, 256, at, params, "fa_ggml_mask");
+    fa_status st = check(e, e->d->cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->tiles, 0, tile_bytes, at), "cuMemsetD8Async");
+    if (st == FA_OK)
+        st = launch(s, FA_GGML_LOOKS, which * ((c->sq + 7) / 8), 256, at, params, "fa_ggml_mask");
     *out = l;
     if (st != FA_OK || captured)
         return st;
