@@ -50,4 +50,8 @@ void fa_ggml_leave(const fa_ggml_engine *e);
  * rows of Q lie in 16 bits. */
 fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_ggml_looked *l, int32_t first, int32_t n, void *q16,
                             const void *slopes, fa_score_value values[FA_GGML_PARTS], fa_args *a);
+
+/* Few rows under a mask, whose arguments are a: what was never measured is chosen as it would be without the mask, of which they see nearly
+ * all; a price under a mask takes part of the keys for hidden. Where that is another config, it is pinned for the class and bucket. */
+void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a);
 #endif

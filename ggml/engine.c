@@ -249,13 +249,54 @@ static fa_status fits(fa_ggml_engine *e, const fa_ggml_claim *c)
                : fa_fail(FA_UNSUPPORTED, "it needs %.1f MiB of device memory; accepted: %zu", (double)needs / (1 << 20), e->memory >> 20);
 }
 
+/* The config that runs a problem, and whether it is known to be good. */
+typedef struct first {
+    char config[512];
+    bool measured, told;
+} first;
+static int take_first(void *user, const fa_candidate_info *row)
+{
+    first *f = user;
+    f->told = row->runs && strlen(row->config) < sizeof f->config;
+    if (f->told)
+        memcpy(f->config, row->config, strlen(row->config) + 1);
+    f->measured = row->measured > 0 || row->source >= FA_FROM_SHIPPED;
+    return 1;
+}
+
+void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a)
+{
+    fa_score_value values[FA_GGML_PARTS];
+    fa_problem masked = FA_PROBLEM_INIT, bare = FA_PROBLEM_INIT;
+    fa_ggml_claim without = *c;
+    first now = { .told = false }, then = { .told = false };
+    fa_message before;
+    fa_args b;
+    if (!c->mask || (int64_t)a->sq * (a->hq / a->hkv) > FA_GGML_LOOK || !a->score)
+        return;
+    fa_message_keep(&before);
+    without.mask = NULL;
+    without.max_bias = 0;
+    if (fa_problem_of(a, &masked) == FA_OK && fa_candidates(e->ctx, &masked, take_first, &now) == FA_OK && now.told && !now.measured &&
+        ask(e, &without, a->sq, values, &b) == FA_OK && fa_problem_of(&b, &bare) == FA_OK &&
+        fa_candidates(e->ctx, &bare, take_first, &then) == FA_OK && then.told && strcmp(now.config, then.config) != 0)
+        fa_pin(e->ctx, &masked, then.config); /* refused: it stays as it was */
+    fa_message_settle(&before, FA_OK);
+}
+
 fa_status fa_ggml_engine_prepare(fa_ggml_engine *e, const fa_ggml_claim *c)
 {
-    fa_problem p;
+    fa_score_value values[FA_GGML_PARTS];
+    fa_problem p = FA_PROBLEM_INIT;
+    fa_args a;
     fa_status st = fa_ggml_enter(e);
     if (st != FA_OK)
         return st;
-    st = problem_of(e, c, &p);
+    st = ask(e, c, c->sq, values, &a);
+    if (st == FA_OK)
+        fa_ggml_choose(e, c, &a);
+    if (st == FA_OK)
+        st = fa_problem_of(&a, &p);
     if (st == FA_OK)
         st = fa_prepare(e->ctx, &p);
     fa_ggml_leave(e);

@@ -204,6 +204,8 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
     for (; n > 0; n = fewer(n)) {
         st = fa_ggml_arguments(s->e, c, usable(l, c, n, &copy), 0, (int32_t)n, within(s, FA_GGML_MASKS), slope, values, &a);
         if (st == FA_OK)
+            fa_ggml_choose(s->e, c, &a);
+        if (st == FA_OK)
             st = fa_workspace_size(s->e->ctx, &a, &needs);
         if (st != FA_OK || FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
             break;
