@@ -36,6 +36,10 @@ void fa_ggml_stream_close(fa_ggml_stream *s); /* NULL is fine; its work is waite
 /* A graph begins: what was known of masks is not true any more. */
 void fa_ggml_stream_begin(fa_ggml_stream *s);
 
+/* Whether a mask of FA_GGML_LOOK rows or more is a band: looks at it, on the stream, and waits. *known false: there are fewer rows, or no
+ * room. */
+fa_status fa_ggml_stream_look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id, void *at, bool *known, bool *band);
+
 /* Puts a claimed node on the driver's stream `at`. id: tells its mask from others of the graph. captured: nothing may be waited for. */
 fa_status fa_ggml_stream_run(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id, void *at, bool captured);
 

@@ -15,6 +15,8 @@ bool fa_ggml_settings_read(fa_ggml_settings *s, const char *text, char *why, siz
         snprintf(word, sizeof word, "%.*s", (int)size, at);
         if (!strcmp(word, "off"))
             s->off = true;
+        else if (!strcmp(word, "all"))
+            s->all = true;
         else if (!strcmp(word, "log"))
             s->tells = true;
         else if (!strncmp(word, "tier=", 5) && word[5] >= '1' && word[5] <= '3' && !word[6])
@@ -26,7 +28,7 @@ bool fa_ggml_settings_read(fa_ggml_settings *s, const char *text, char *why, siz
         else if (!strncmp(word, "hook=", 5) && word[5] && strlen(word + 5) < sizeof s->registry)
             memcpy(s->registry, word + 5, strlen(word + 5) + 1);
         else if (size)
-            return snprintf(why, n, "FAGEN_GGML: %s is none of its words; accepted: off, log, tier=1, tier=2, tier=3, memory=MIB, sim:ARCH, hook=NAME", word),
+            return snprintf(why, n, "FAGEN_GGML: %s is none of its words; accepted: off, all, log, tier=1, tier=2, tier=3, memory=MIB, sim:ARCH, hook=NAME", word),
                    false;
         at += size + (at[size] == ',');
     }

@@ -6,6 +6,7 @@
 
 typedef struct fa_ggml_settings {
     bool off;           /* "off": nothing is hooked */
+    bool all;           /* "all": what is slower than ggml's kernel is computed here, too */
     bool tells;         /* "log": claims are told, too */
     int tier;           /* "tier=1", 2, 3: how work is put on ggml's stream at most; 0 = 2 */
     int memory;         /* "memory=N": MiB of device memory of a backend at most; 0 = FA_GGML_MEMORY */

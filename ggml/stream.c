@@ -290,18 +290,39 @@ static fa_status provide(fa_ggml_stream *s, size_t needs, CUstream at, bool capt
     return st;
 }
 
+static fa_status make_scratch(fa_ggml_stream *s)
+{
+    if (s->scratch)
+        return FA_OK;
+    s->counts.bytes = FA_GGML_MASKS + FA_GGML_CAST;
+    return check(s->e, s->e->d->cuMemAlloc(&s->scratch, FA_GGML_MASKS + FA_GGML_CAST), "cuMemAlloc");
+}
+
+fa_status fa_ggml_stream_look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id, void *at, bool *known, bool *band)
+{
+    const fa_ggml_looked *l = NULL;
+    *known = *band = false;
+    fa_status st = fa_ggml_enter(s->e);
+    if (st != FA_OK)
+        return st;
+    st = fa_ggml_engine_ready(s->e);
+    if (st == FA_OK)
+        st = make_scratch(s);
+    if (st == FA_OK)
+        st = look(s, c, id, at, false, &l);
+    *known = l != NULL;
+    *band = l && l->is_band;
+    fa_ggml_leave(s->e);
+    return st;
+}
+
 static fa_status run(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id, CUstream at, bool captured)
 {
-    const fa_ggml_engine *e = s->e;
     const fa_ggml_looked *l = NULL;
     const void *slope = NULL;
     size_t needs = 0;
     int32_t n = 0;
-    fa_status st = FA_OK;
-    if (!s->scratch) {
-        st = check(e, e->d->cuMemAlloc(&s->scratch, FA_GGML_MASKS + FA_GGML_CAST), "cuMemAlloc");
-        s->counts.bytes = FA_GGML_MASKS + FA_GGML_CAST;
-    }
+    fa_status st = make_scratch(s);
     if (st == FA_OK)
         st = look(s, c, id, at, captured, &l);
     if (st == FA_OK)

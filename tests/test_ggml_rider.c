@@ -195,7 +195,7 @@ Test(ggml_rider, a_claimed_node_runs_between_its_neighbours)
     }
 }
 
-/* Two layers that follow each other share one fork, and one look at their mask; a graph that comes again looks again. */
+/* Two layers share one look at their mask; a graph that comes again looks again. */
 Test(ggml_rider, a_mask_is_looked_at_once_in_a_graph)
 {
     host_reset(1, &table, false);
@@ -213,7 +213,7 @@ Test(ggml_rider, a_mask_is_looked_at_once_in_a_graph)
         cr_expect(all.nodes == 2 * n && all.looks == n && all.bands == n, "%lld nodes, %lld looks, %lld bands", (long long)all.nodes,
                   (long long)all.looks, (long long)all.bands);
     }
-    cr_expect_str_eq(host_trace, "c|rwcc|c|rwcc|", "%s", host_trace);
+    cr_expect_str_eq(host_trace, "c|rwrwrwrwcc|c|rwrwrwrwcc|", "%s", host_trace);
     cr_expect_lt(error_of(&c), 2e-3);
     cr_expect_lt(error_of(&d), 2e-3);
     host_free(b);
@@ -278,6 +278,65 @@ Test(ggml_rider, what_is_not_claimed_stays_with_them)
     cr_expect_eq(compute(b, 1, copies, 0), 0);
     cr_expect_str_eq(host_trace, "c|", "%s", host_trace);
     host_free(b);
+}
+
+/* Nodes that follow each other share one fork. */
+Test(ggml_rider, neighbours_share_a_fork)
+{
+    host_reset(1, &table, false);
+    load(2);
+    fa_ggml_backend *b = host_backend(0);
+    chain c = make_chain(3, false), d = c;
+    d.o = host_attention(c.q, c.k, c.v, c.mask, NULL, 0.25f, 0, 0);
+    device_memory(d.o, false);
+    d.out = host_copy(d.o);
+    device_memory(d.out, false);
+    fa_ggml_tensor *nodes[] = { c.q, c.o, d.o, c.out, d.out };
+    cr_expect_eq(compute(b, 5, nodes, 0), 0);
+    cr_expect_str_eq(host_trace, "c|rwcc|", "%s", host_trace);
+    cr_expect_lt(error_of(&c), 2e-3);
+    cr_expect_lt(error_of(&d), 2e-3);
+    host_free(b);
+}
+
+/* Many rows of few bits, and under a mask that is no band, are theirs where they can, unless all is asked for. */
+Test(ggml_rider, what_is_slower_is_theirs)
+{
+    for (int all = 0; all < 2; all++) {
+        fa_ggml_rider_options o = { .find = host_find, .ctx = ctx, .settings = { .tier = 2, .all = all, .registry = "CUDA" } };
+        host_reset(1, &table, true);
+        fa_ggml_rider_load(&o);
+        fa_ggml_backend *b = host_backend(0);
+        chain c = make_chain(70, true);
+        const uint16_t hidden = 0xfc00;
+        fa_ggml_tensor *nodes[] = { c.q, c.o, c.out };
+        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_str_eq(host_trace, "c|c|", "a band: %s", host_trace);
+        OK(fa_copy(ctx, (char *)c.mask->data + 10, &hidden, 2, FA_TO_DEVICE));
+        host_trace[0] = 0;
+        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_str_eq(host_trace, all ? "c|c|" : "c|A|c|", "no band: %s", host_trace);
+        if (all)
+            cr_expect_lt(error_of(&c), 2e-3);
+        host_attends = false; /* they cannot */
+        host_trace[0] = 0;
+        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_str_eq(host_trace, "c|c|", "%s", host_trace);
+        cr_expect_lt(error_of(&c), 2e-3);
+        host_attends = true;
+        fa_ggml_tensor *kv[] = { c.k, c.v };
+        for (int i = 0; i < 2 && !all; i++) {
+            kv[i]->type = HOST_Q8_0;
+            kv[i]->nb[0] = kv[i]->nb[1] = 34;
+            kv[i]->nb[2] = kv[i]->nb[3] = 34 * 134;
+        }
+        host_trace[0] = 0;
+        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_str_eq(host_trace, all ? "c|c|" : "c|A|c|", "few bits: %s", host_trace);
+        cr_expect_eq(fa_ggml_rider_count().failures, 0);
+        host_free(b);
+        fa_ggml_rider_unload();
+    }
 }
 
 /* What they refuse is claimed only where a backend came through the hook. */
