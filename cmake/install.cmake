@@ -17,6 +17,10 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen_launch.pc.in ${fa_made}/fagen_lau
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fagen_archive fagen_shared fagen_launch fagen_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(FAGEN_GGML)
+  install(TARGETS fagen_ggml_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/ggml/seam.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} RENAME fagen_ggml_seam.h)
+endif()
 if(FAGEN_PRECOMPILED)
   install(FILES ${fa_precompiled} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

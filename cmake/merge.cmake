@@ -1,5 +1,5 @@
 # cmake -DOUT=fagen.o -DLD=ld -DOBJCOPY=objcopy -DHEADER=fagen.h -DOBJECTS=... -DARCHIVES=... -DSTREAMS=streams.o -P merge.cmake
-# One relocatable object of OBJECTS and of what they need of ARCHIVES; global are only the functions that the files HEADER mark FA_API.
+# One relocatable object of OBJECTS and of what they need of ARCHIVES; global are only the functions that the files HEADER mark FA_API or FAGEN_GGML_API.
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
   if(failed)
@@ -10,9 +10,9 @@ endfunction()
 
 set(keep "")
 foreach(header ${HEADER})
-  file(STRINGS ${header} lines REGEX "^FA_API ")
+  file(STRINGS ${header} lines REGEX "^(FA|FAGEN_GGML)_API ")
   foreach(line ${lines})
-    string(REGEX REPLACE "^[^(]*[ *](fa_[a-z_]+)\\(.*" "\\1\n" name "${line}")
+    string(REGEX REPLACE "^[^(]*[ *]([a-z_]+)\\(.*" "\\1\n" name "${line}")
     string(APPEND keep "${name}")
   endforeach()
 endforeach()

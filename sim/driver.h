@@ -69,6 +69,7 @@
     X(cuEventCreate)                               \
     X(cuEventDestroy)                              \
     X(cuEventRecord)                               \
+    X(cuStreamWaitEvent)                           \
     X(cuEventSynchronize)                          \
     X(cuEventElapsedTime)
 

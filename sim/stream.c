@@ -392,6 +392,17 @@ CUresult sim_cuEventRecord(CUevent event, CUstream stream)
     e->at = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec, e->recorded = true;
     return CUDA_SUCCESS;
 }
+/* Work runs at once, so that there is nothing to wait for; a captured stream would have to record it. */
+CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    SIM_LOCKED;
+    sim_stream *s;
+    CUresult r = stream_of(stream, &s);
+    SIM_NEED(!flags);
+    if (r || !sim_live(event, H_EVENT))
+        return r ? r : CUDA_ERROR_INVALID_HANDLE;
+    return s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
+}
 CUresult sim_cuEventSynchronize(CUevent event)
 {
     SIM_LOCKED;

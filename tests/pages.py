@@ -38,7 +38,7 @@ HEADERS = ("runtime/fagen.h",)  # held to the words of pages alone
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED = re.compile(r'docs/([\w-]+[.](?:md|png|svg))(?:[,:]?[\s*/#-]+"([^"\n]+)")?')
 SOURCES = (".c", ".h", ".cu", ".lua", ".py", ".sh", ".md", ".txt", ".cmake", ".inc", ".js", ".html")
-FOLDERS = ("autotune", "bench", "cache", "cli", "cmake", "docs", "examples", "fuzz", "gen", "python", "runtime", "scripts", "sim", "templates", "tests", "verify")
+FOLDERS = ("autotune", "bench", "cache", "cli", "cmake", "docs", "examples", "fuzz", "gen", "ggml", "python", "runtime", "scripts", "sim", "templates", "tests", "verify")
 FILE = re.compile(r"`((?:%s)/[\w./-]+[.]\w+)" % "|".join(FOLDERS))  # a name with NAME in it stands for any
 
 

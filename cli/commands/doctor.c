@@ -12,14 +12,17 @@
 #include "gen/problem.h"
 #include "runtime/context/environment.h"
 #include "verify/cases/trial.h"
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct doctor_args {
     cli_common common;
     cli_where where;
-    bool probe;
+    bool probe, ggml;
 } doctor_args;
 static const cli_option probe_options[] = {
     { .name = "probe",
@@ -28,7 +31,17 @@ static const cli_option probe_options[] = {
           "measure what the GPU sustains, some two seconds, and keep it: from then on the model uses it instead of the table's numbers" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "What is measured", probe_options, 0 }, CLI_WHERE(doctor_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_option ggml_options[] = {
+    { .name = "ggml",
+      .at = offsetof(doctor_args, ggml),
+      .help = "look at libfagen_ggml.so, by which programs with ggml run these kernels: docs/ggml.md" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "What is measured", probe_options, 0 },
+                                    { "What else is looked at", ggml_options, 0 },
+                                    CLI_WHERE(doctor_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 typedef enum state { OK, WARN, FAIL } state;
 static const char *const states[] = { "OK", "WARN", "FAIL" };
@@ -171,6 +184,40 @@ static void look_at_cache(doctor *d)
     fa_store_close(s);
 }
 
+/* The library that GGML_BACKEND_PATH names, or the one that is installed beside the command; loaded, but not started. */
+static void look_at_ggml(doctor *d)
+{
+    const char *named = fa_environment_read().ggml_path;
+    char path[PATH_MAX + 32], text[1024];
+    if (named) {
+        snprintf(path, sizeof path, "%s", named);
+    } else {
+        ssize_t n = readlink("/proc/self/exe", text, sizeof text - 1);
+        text[n > 0 ? n : 0] = 0;
+        char *cut = strrchr(text, '/');
+        if (cut)
+            *cut = 0;
+        snprintf(path, sizeof path, "%s/../lib/libfagen_ggml.so", text);
+        if (access(path, R_OK) != 0)
+            snprintf(path, sizeof path, "libfagen_ggml.so"); /* where the loader looks */
+    }
+    void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    size_t (*report)(char *, size_t) = file ? (size_t(*)(char *, size_t))dlsym(file, "fagen_ggml_report") : NULL;
+    if (report) {
+        report(text, sizeof text);
+        fa_text_str(&d->places, text);
+        tell(d, named ? OK : WARN, "ggml", "set GGML_BACKEND_PATH to that path in the program's environment", "%s%s", path,
+             named ? "" : ": no program loads it, as GGML_BACKEND_PATH is not set");
+    } else {
+        tell(d, WARN, "ggml",
+             file ? "name libfagen_ggml.so in GGML_BACKEND_PATH"
+                  : "build with -DFAGEN_GGML=ON, and name libfagen_ggml.so in GGML_BACKEND_PATH",
+             "%s%s", file ? path : dlerror(), file ? " is another library" : "");
+    }
+    if (file)
+        dlclose(file);
+}
+
 /* The one that is asked for; else that of sm_80, which takes the place of a GPU. */
 static void look_at_simulator(doctor *d, const char *name, const cli_where *w)
 {
@@ -284,6 +331,8 @@ static int run(cli *c, const void *args, int n, char **words)
         tell(&d, WARN, "self-test", "mend what is missing above", "left out");
     if (a->probe)
         probe_it(&d, &a->where);
+    if (a->ggml)
+        look_at_ggml(&d);
     if (c->json)
         return cli_answer(c, json_pack("{s:s,s:s,s:o}", "fagen", FA_VERSION_STRING, "state", states[d.worst], "checks", d.checks),
                           CLI_EXIT_OK);
@@ -294,7 +343,7 @@ static int run(cli *c, const void *args, int n, char **words)
 const cli_command cli_doctor = {
     .name = "doctor",
     .summary = "what is there and what is missing, with the fix",
-    .usage = "[--device DEVICE] [--probe]",
+    .usage = "[--device DEVICE] [--probe] [--ggml]",
     .about =
         "Looks at the driver, the devices, NVRTC, the templates, the cache and the simulator, and compiles, runs and verifies one tiny "
         "kernel. Each line says OK, WARN or FAIL, where it looked, and what helps. Always exits 0: the lines are the answer.",

@@ -13,6 +13,7 @@ static bool environment_at(size_t i, cli_term *out)
         { "FAGEN_TEMPLATE_DIR", 0, "templates that take the place of the built-in ones, file by file" },
         { "FAGEN_NVRTC", 0, "path of libnvrtc.so; else the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda, wheels" },
         { "FAGEN_LOG", 0, "error, warn, info or debug: the library's log on standard error" },
+        { "FAGEN_GGML", 0, "words for libfagen_ggml.so in programs with ggml: docs/ggml.md" },
         { "FAGEN_WORKLOAD", 0, "file to which a context that ends adds what it launched; fagen tune --workload FILE tunes that" },
         { "NO_COLOR, COLUMNS", 0, "as everywhere" },
     };

@@ -11,6 +11,8 @@ fa_environment fa_environment_read(void)
         .device = secure_getenv("FAGEN_DEVICE"),
         .log = secure_getenv("FAGEN_LOG"),
         .workload = secure_getenv("FAGEN_WORKLOAD"),
+        .ggml = secure_getenv("FAGEN_GGML"),
+        .ggml_path = secure_getenv("GGML_BACKEND_PATH"),
         .cuda_home = secure_getenv("CUDA_HOME"),
         .cuda_path = secure_getenv("CUDA_PATH"),
         .virtual_env = secure_getenv("VIRTUAL_ENV"),

@@ -1,0 +1,38 @@
+/* claim: what a node FLASH_ATTN_EXT asks for, in fagen's terms, or why it is left to ggml. Reads shapes, strides and parameters alone, takes
+ * no time, compiles nothing. Whether a kernel computes the class is asked of the library afterwards (engine.h).
+ *
+ *     s = scale q k    s = cap tanh(s / cap) where cap is not 0    s = s + slope_h mask    O = softmax(s, a sink) V, written [b, sq, hq, dv]
+ *
+ * Of the mask -inf hides, and nothing else does. Head h reads mask h % m2, sequence i mask i % m3. */
+#ifndef FA_GGML_CLAIM_H
+#define FA_GGML_CLAIM_H
+#include "layout.h"
+#include <fagen.h>
+
+/* How Q, K and V are multiplied. */
+typedef struct fa_ggml_claim {
+    int32_t dtype, kv_dtype, v_dtype; /* as in fa_args */
+    bool casts;                       /* Q is rounded to dtype, times the scale, before the launch: else it is read in place */
+    int32_t d, dv, hq, hkv, b, sq, sk;
+    float scale, max_bias, cap;
+    fa_tensor q, k, v, o; /* strides in elements, of blocks in blocks; q of fp32 */
+    const void *mask;     /* fp16; NULL: none */
+    int32_t m2, m3;       /* heads and sequences that it has */
+    int64_t mask_sb, mask_sh, mask_ss;
+    const float *sinks; /* [hq]; NULL: none */
+} fa_ggml_claim;
+
+/* true: *c is filled. false: `why` tells field, value and what is accepted. */
+bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_claim *c, char *why, size_t n);
+
+/* The slope of head h. */
+float fa_ggml_slope(float max_bias, int32_t hq, int32_t h);
+
+/* What of the tensor a claim's type of K or V is called there, for messages and tables; row i of all that are known: NULL past the last. */
+typedef struct fa_ggml_format {
+    const char *name; /* ggml's */
+    int32_t dtype;    /* fa_dtype that it is read as */
+    int32_t product;  /* fa_dtype of the products with it */
+} fa_ggml_format;
+const fa_ggml_format *fa_ggml_format_row(size_t i);
+#endif

@@ -1,0 +1,59 @@
+// kernels: what runs beside fagen's own around a node of ggml's: rows of Q in 16 bits, and what a mask leaves of its rows and tiles.
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef long long i64;
+
+// Rows of Q in fp32, ne {d, sq, hq, b} by strides in elements, become [b, sq, hq, d] of fp16 or bf16, side by side, times `scale`. What fp16
+// does not hold becomes its largest number; NaN stays. A warp for each row.
+extern "C" __global__ void __launch_bounds__(128) fa_ggml_rows(const float *from, u16 *to, i64 sb, i64 ss, i64 sh, i64 rows, int sq, int hq,
+                                                               int d, float scale, int bf16) {
+  i64 row = (i64)blockIdx.x * 4 + threadIdx.x / 32;
+  if (row >= rows) return;
+  int h = (int)(row % hq);
+  i64 at = row / hq;
+  int i = (int)(at % sq);
+  at /= sq;
+  const float *q = from + at * sb + (i64)i * ss + (i64)h * sh;
+  u16 *o = to + row * d;
+  for (int c = threadIdx.x % 32; c < d; c += 32) {
+    float x = q[c] * scale;
+    u16 y;
+    if (bf16) {
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    } else {
+      x = x > 65504.f ? 65504.f : x < -65504.f ? -65504.f : x;
+      asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    }
+    o[c] = y;
+  }
+}
+
+// What row i of a mask leaves: {first key, past the last, how many, 1 where one of them is not 0}, no key: {0, 0, 0, 0}. And of tiles of 64
+// rows and 64 keys, which are 0 before: 1 where one pair is left. A warp for each row, a block for 8 of one head and sequence: blockIdx.x =
+// ((sequence heads) + head) blocks + block. -inf hides, and so does NaN. Eight tiles of a row are under way at a time.
+extern "C" __global__ void __launch_bounds__(256) fa_ggml_mask(const u16 *mask, int4 *rows, unsigned char *tiles, i64 sb, i64 ss, i64 sh,
+                                                               int sq, int sk, int heads) {
+  const int blocks = (sq + 7) / 8, i = blockIdx.x % blocks * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
+  const i64 which = blockIdx.x / blocks, key_tiles = (sk + 63) / 64;
+  if (i >= sq) return;
+  const u16 *m = mask + which / heads * sb + which % heads * sh + i * ss;
+  unsigned char *t = tiles + (which * ((sq + 63) / 64) + i / 64) * key_tiles;
+  int4 row;
+  row.x = row.y = row.z = row.w = 0;
+  for (int begin = 0; begin < sk; begin += 512) {
+    u16 x[16];
+#pragma unroll
+    for (int n = 0; n < 16; n++) x[n] = begin + n * 32 + lane < sk ? m[begin + n * 32 + lane] : (u16)0xfc00;
+#pragma unroll
+    for (int n = 0; n < 16; n++) {
+      const u32 seen = __ballot_sync(~0u, (x[n] & 0x7fffu) < 0x7c00u), other = __ballot_sync(~0u, (x[n] & 0x7fffu) != 0) & seen;
+      if (!seen) continue;
+      if (!row.z) row.x = begin + n * 32 + __ffs(seen) - 1;
+      row.y = begin + n * 32 + 32 - __clz(seen);
+      row.z += __popc(seen);
+      row.w |= other != 0;
+      if (lane == 0) t[(begin + n * 32) / 64] = 1;
+    }
+  }
+  if (lane == 0) rows[which * sq + i] = row;
+}
