@@ -45,6 +45,7 @@ static const scene scenes[] = {
 #define P "prelude.cu"
 #define S "softmax.cu"
 #define M "mask.cu"
+#define SK "seen_keys.cu"
 #define T "tile.cu"
 #define RANGES "ranges.cu"
 #define E "epilogue.cu"
@@ -72,15 +73,15 @@ static const mutation mutations[] = {
     { "division by an empty sum", S, "l == 0.f ? 0.f : fmaf(r,", "fmaf(r,", 0, "blind" },
     { "infinity minus infinity", S, "m == -infinity() ? 0.f : r", "r", 0, "blind" },
 
-    { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
+    { "causal sees one key too many", SK, "min(sequence.sk() - 1, i + sequence.diag_hi())",
       "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },
-    { "causal sees one key too few", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
+    { "causal sees one key too few", SK, "min(sequence.sk() - 1, i + sequence.diag_hi())",
       "min(sequence.sk() - 1, i + sequence.diag_hi() - 1)", 0, "causal" },
-    { "keys beyond the end", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "i + sequence.diag_hi()", 0, "topleft" },
-    { "one key beyond the end", M, "int) { return sequence.sk() - 1; }", "int) { return sequence.sk(); }", 0, "plain" },
-    { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
-    { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
-    { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
+    { "keys beyond the end", SK, "min(sequence.sk() - 1, i + sequence.diag_hi())", "i + sequence.diag_hi()", 0, "topleft" },
+    { "one key beyond the end", SK, "int) { return sequence.sk() - 1; }", "int) { return sequence.sk(); }", 0, "plain" },
+    { "window one key short on the left", SK, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
+    { "window one key wide on the left", SK, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
+    { "keys before the first", SK, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
     { "the last full block by one off", RANGES, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
@@ -91,7 +92,7 @@ static const mutation mutations[] = {
 
     { "KV head by remainder", "order.cu", "w.head / p.group", "w.head % p.hkv", 0, "group" },
     { "batch by the wrong divisor", L, "w.batch = at / heads", "w.batch = at / p.b", 0, "plain" },
-    { "tiles one too far", L, "(p.tiles - 1 - tile) * BR", "(p.tiles - tile) * BR", 0, "causal" },
+    { "tiles one too far", L, "(p.tiles - 1 - tile) * $(high)", "(p.tiles - tile) * $(high)", 0, "causal" },
     { "packed rows: head by quotient", L, "w.head + row % p.group", "w.head + row / p.group", 0, "pack" },
     { "packed rows: the group's first head only", "order.cu", "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
 
@@ -138,8 +139,8 @@ static const mutation mutations[] = {
     { "K buffer does not advance", F, "      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;\n", "", 0, "deep0 stages" },
     { "V buffer does not advance", F, "      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;\n", "", 0, "deep0 stages" },
     { "half of O not rescaled", A, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },
-    { "only the last row asks for rescaling", A, "moved = moved || (", "moved = (", 0, "steep" },
-    { "a late maximum is forgotten", A, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
+    { "only the last row asks for rescaling", A, "moved = moved || $(rises)", "moved = $(rises)", 0, "steep" },
+    { "a late maximum is forgotten", A, "> LAG\" or", "> 1000.f * LAG\" or", 0, "steep" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
     { "elements: no block is masked", F, "$(pr.is_cut(\"range\"))", "false", 0, "two" },

@@ -110,8 +110,6 @@ const scene hopper_scenes[] = {
 #define S "softmax.cu"
 #define P "tile_order.cu"
 #define Q "sequence.cu"
-#define BEGINS \
-    "//| if l.begins then\n        const bool more = block - 1 > keys.last;\n        const u32 next = begin(more, q_tile);\n//| end\n"
 #define NEXT_P                                                                                                                         \
     "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or " \
     "\"\"));\n"
@@ -176,7 +174,7 @@ const mutation hopper_mutations[] = {
     { "V overlaps K", F, "or l.v), SMEM_BARRIERS", "or l.v) - K_TILE, SMEM_BARRIERS", 0, "one" },
 
     /* which tiles */
-    { "a slot is written while it is read", T, "    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\n", "", 0, "scheduled" },
+    { "a slot is written while it is read", T, "local wait = \"mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\"", "local wait = \"\"", 0, "scheduled" },
     { "a slot is read before it is published", "queue.cu", "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0,
       "scheduled" },
     { "a tile is done before it is read again", C, "    where = tiles.again(p, smem);\n    tiles.done(smem, true);\n",
@@ -282,7 +280,7 @@ const mutation hopper_mutations[] = {
     { "products are not committed", HF, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
     { "S is not waited for", A, "      $(to)wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", N, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
-    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n//| if l.begins", "        release_v();\n//| if l.begins",
+    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next", "        release_v();\n        next",
       0, "softmax early" },
     { "V is given back before it is read, early", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "early" },
@@ -291,8 +289,8 @@ const mutation hopper_mutations[] = {
       "      $(to)release_k();\n      $(to)wgmma_wait<0>(s);\n", 0, "one" },
     { "V is given back before it is read", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "one" },
-    { "O is rescaled under a product", N, "        wgmma_wait<0>(o);\n        release_v();\n" BEGINS NEXT_P,
-      BEGINS NEXT_P "        wgmma_wait<0>(o);\n        release_v();\n", 0, "always" },
+    { "O is rescaled under a product", N, "        wgmma_wait<0>(o);\n        release_v();\n" NEXT_P,
+      NEXT_P "        wgmma_wait<0>(o);\n        release_v();\n", 0, "always" },
 
     /* ping-pong */
     { "no warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins\n", "", 0, "pingpong" },
