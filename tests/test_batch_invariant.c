@@ -317,7 +317,8 @@ Test(batch_invariant, without_the_flag_the_bits_differ) /* so the tests above ca
 
 /* Keys by the hundred are cut by the cost then. */
 static const edit cheap[] = { { "split_wgmma.lua", "return 2500 + c.br * p.dv // 6 + c.bc * (p.d + p.dv) // 12", "return 300" },
-                              { "parts_family.lua", "l.merges and 6000", "l.merges and 60" } };
+                              { "parts_family.lua", "MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000",
+                                "MERGE_CLOCKS, SUM_BYTES_CLK = 60, 2000" } };
 
 #define CUT(br, bc, schedule, box, rest)                                                                                                \
     "split_wgmma:ctas=1,feeder=40,ahead=0,sections=1,cluster=1,o_path=0,grid=2,combine=1,stages_k=2,stages_v=2,exp=0,convert=1,br=" #br \

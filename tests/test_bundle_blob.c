@@ -334,8 +334,8 @@ Test(bundle_blob, fields_that_mean_nothing_are_refused)
     REFUSED(m.row[1].image = -1, "bundled: row 1: image is -1; accepted: 0 to ");
     REFUSED(m.row[1].why = letters, "row 1: why is \"xxxx");
     REFUSED(m.row[1].problem.d = 0, "bundled: row 1: problem: d is 0; accepted: ");
-    REFUSED(m.row[1].problem.d = 512,
-            "bundled: row 1: problem: d is 512; accepted: "); /* of a newer fagen, perhaps: FA_INVALID all the same */
+    REFUSED(m.row[1].problem.d = 577,
+            "bundled: row 1: problem: d is 577; accepted: "); /* of a newer fagen, perhaps: FA_INVALID all the same */
     REFUSED(m.row[1].problem.mask = 9, "bundled: row 1: problem: mask is 9; accepted: ");
     REFUSED(m.step[0][0].launch.entry[0] = 0, "image 0: step 0: entry is \"\"; accepted: 1 to 31 letters");
     REFUSED(m.blob.rows = m.blob.images = 0, NULL); /* an empty one is one */

@@ -215,7 +215,7 @@ Test(tune_model, what_is_wrong_is_told)
     cr_assert_eq(fa_search(&b.site, &b.p, NULL, &t), FA_NO_FIT, "%s", fa_last_error());
     fa_tuning_free(&t);
     b.site.budget = 0;
-    b.p.d = 400;
+    b.p.d = 584;
     cr_assert_neq(fa_search(&b.site, &b.p, NULL, &t), FA_OK);
     fa_tuning_free(&t);
     b.p.d = 64;

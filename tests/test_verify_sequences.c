@@ -162,9 +162,9 @@ Test(verify_sequences, have_their_own_keys_on_hopper)
     each_alone(true);
 }
 
-/* Families with buffers lay them out for the longest sequence. A merge has rows of parts, and no sequences; an append
- * has places of rows; arrays of a program come
- * through shared memory where no sequence has a length of its own. */
+/* Families with buffers lay them out for the longest sequence, and rows are cut evenly where all sequences have as many. A merge has rows
+ * of parts, and no sequences; an append has places of rows; arrays of a program come through shared memory where no sequence has a length
+ * of its own. */
 Test(verify_sequences, are_described_in_one_file)
 {
     static const struct {
@@ -178,9 +178,9 @@ Test(verify_sequences, are_described_in_one_file)
         { "p.v_sb", "exact_keys.cu append.cu" },
         { "p.o_sb", "merge.cu" },
         { "p.sq", "naive.cu naive_bwd.cu tiled.cu flash1_fwd.cu merge.cu split_merge.cu delta.cu grad_hopper_add.cu grad_hopper_common.cu "
-                  "grad_hopper_kv.cu grad_spill.cu grad_operands.cu hopper_staged.cu append.cu marks.cu" },
+                  "grad_hopper_kv.cu grad_spill.cu grad_operands.cu hopper_staged.cu append.cu marks.cu tile_order.cu" },
         { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_hopper_parts.cu grad_q_spill.cu grad_spill.cu "
-                  "grad_operands.cu hopper_staged.cu append.cu marks.cu grad_hopper_single.cu" }
+                  "grad_operands.cu hopper_staged.cu append.cu marks.cu grad_hopper_single.cu widen.cu" }
     };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {
