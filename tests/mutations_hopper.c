@@ -174,7 +174,8 @@ const mutation hopper_mutations[] = {
     { "V overlaps K", F, "or l.v), SMEM_BARRIERS", "or l.v) - K_TILE, SMEM_BARRIERS", 0, "one" },
 
     /* which tiles */
-    { "a slot is written while it is read", T, "local wait = \"mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\"", "local wait = \"\"", 0, "scheduled" },
+    { "a slot is written while it is read", T, "local wait = \"mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\"",
+      "local wait = \"\"", 0, "scheduled" },
     { "a slot is read before it is published", "queue.cu", "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0,
       "scheduled" },
     { "a tile is done before it is read again", C, "    where = tiles.again(p, smem);\n    tiles.done(smem, true);\n",
@@ -280,8 +281,8 @@ const mutation hopper_mutations[] = {
     { "products are not committed", HF, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
     { "S is not waited for", A, "      $(to)wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", N, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
-    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next", "        release_v();\n        next",
-      0, "softmax early" },
+    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next", "        release_v();\n        next", 0,
+      "softmax early" },
     { "V is given back before it is read, early", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "early" },
     { "the last O is not waited for", Z, "      wgmma_wait<0>(o);\n      release_v();\n", "      release_v();\n", 0, "one" },

@@ -129,6 +129,7 @@ const mutation low_mutations[] = {
     { "widened: shares have the first one's scale", W, "(u32)block[$(f.scale_at) + in]", "(u32)block[$(f.scale_at)]", 0, "wide_packed" },
     { "widened: sequences have the first one's scale", W, "p.%s_scale[index * p.%s_scale_sb + head", "p.%s_scale[0 * p.%s_scale_sb + head",
       0, "wide_folded" },
-    { "widened: keys lie a block's share off", W, "first_seen(sequence) + part * KEYS", "first_seen(sequence) + part * (KEYS + 1)", 0, "wide_folded" },
+    { "widened: keys lie a block's share off", W, "first_seen(sequence) + part * KEYS", "first_seen(sequence) + part * (KEYS + 1)", 0,
+      "wide_folded" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
