@@ -66,10 +66,10 @@ def attention(q: Any, k: Any, v: Any, head_dim_v: Any, *, arrays: Optional[Dict[
     refuse(q, k, program, dict(k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format))
     shapes.flag("deterministic", deterministic)
     shapes.flag("batch_invariant", batch_invariant)
-    stream = _score.stream_of_torch(q, stream)
+    current = _score.stream_of_torch(q, stream)
     q_view, k_view = view("q", q, stream), view("k", k, stream)
     inputs = q_view, k_view, columns(k_view, v, head_dim_v, stream)
-    at, ctx = stream_of(inputs[:2], stream), context_of(q_view, device)
+    at, ctx = stream_of(inputs[:2], current), context_of(q_view, device)
     listed: List[Tuple[int, View]] = []
     if arrays is None:
         _dense.checked(*inputs)
@@ -103,10 +103,5 @@ def attention(q: Any, k: Any, v: Any, head_dim_v: Any, *, arrays: Optional[Dict[
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, Plan(ctx, arguments()))
-    if found.host:
-        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
-    else:
-        for w, x in tensors:
-            found.words[w] = x.address
-        found.launch(at)
+    _stage.put(found, q, [Staged(w, x, w in (O, LSE)) for w, x in tensors], stream, at)
     return (out, sums) if return_lse else out
