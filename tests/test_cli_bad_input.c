@@ -215,6 +215,7 @@ static const struct {
     /* attend */
     { "attend", 1, "--q is missing" },
     { "attend --q q.npy --k q.npy --v q.npy", 1, "--output is missing" },
+    { ATTEND "--q q.npy --k q.npy --dv 4 --backward", 1, "--dv is given with --backward|accepted there: --v" },
     { ATTEND "--q none.npy --k q.npy --v q.npy", 7, "none.npy|cannot be read" },
     { ATTEND "--q dir --k q.npy --v q.npy", 7, "dir|not a regular file" },
     { ATTEND "--q nothing.npy --k q.npy --v q.npy", 1, "nothing.npy|not a .npy file" },

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void init(void)
 {
@@ -50,13 +51,22 @@ Test(cli_decode, sampled_and_attended)
         { "--seqlens 5,0,20 --packed", "--cu-seqlens-q cu_seqlens_q.npy --cu-seqlens-k cu_seqlens_k.npy --causal", "25 4 16" },
         { "--seqlens 12,9 --sq 3 --packed --page 8",
           "--cu-seqlens-q cu_seqlens_q.npy --seqlens-k seqlens_k.npy --page-table page_table.npy", "6 4 16" },
+        { "--features v-in-k --dv 8 --sq 3 --sk 20", "--dv 8 --causal", "1 3 4 8" },
+        { "--features v-in-k --dv 8 --sq 1 --seqlens 20,7 --page 8", "--dv 8 --seqlens-k seqlens_k.npy --page-table page_table.npy",
+          "2 1 4 8" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char words[400], shape[64] = "";
         cli_npy o;
         snprintf(words, sizeof words, "sample " SHAPE "%s -q", rows[i].sample);
+        remove("v.npy");
+        remove("seqlens_k.npy");
         done(words);
-        snprintf(words, sizeof words, "attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --check -q " SIM "%s", rows[i].attend);
+        cr_expect_eq(!!access("v.npy", F_OK), strstr(rows[i].attend, "--dv") != NULL, "%s", words);
+        cr_expect(access("k_scale.npy", F_OK), "%s", words);
+        cr_expect_eq(!access("seqlens_k.npy", F_OK), strstr(rows[i].attend, "--seqlens-k") != NULL, "%s", words);
+        snprintf(words, sizeof words, "attend --q q.npy --k k.npy%s -o o.npy --lse lse.npy --check -q " SIM "%s",
+                 strstr(rows[i].attend, "--dv") ? "" : " --v v.npy", rows[i].attend);
         done(words);
         cr_assert_eq(cli_npy_read(&o, "o.npy"), FA_OK, "%s", fa_last_error());
         for (int k = 0; k < o.n; k++)
@@ -133,6 +143,9 @@ static const struct {
     const char *words, *says; /* parts of the message, between bars */
 } wrong[] = {
     { ATTEND "--page-table page_table.npy", "--page-table|without --seqlens-k" },
+    { ATTEND "--dv 8", "--dv is 8 beside --v v.npy|accepted: --dv, where V is the first columns of K, or --v" },
+    { "attend --q q.npy --k k.npy --dv 17 -o out.npy --page-table page_table.npy --seqlens-k seqlens_k.npy " SIM,
+      "--dv is 17|accepted with k.npy: 1 to 16" },
     { PAGED "seqlens_k.npy --cu-seqlens-k cu.npy", "--page-table and --cu-seqlens-k|one of them" },
     { PAGED "more.npy", "more.npy: element 1 is 41|0 to 40" },
     { PAGED "less.npy", "less.npy: element 2 is -1|0 to 40" },

@@ -40,6 +40,8 @@ static const cli_word diagonals[] = {
 static const cli_option options[] = {
 #define OPERAND(field, forward, backward, merge, append, what, files, ...) TENSOR_IN_##files(field, __VA_ARGS__)
 #include "gen/operands.def"
+    { .name = "dv", .type = &cli_int, PLACE(dv), .value = "D",
+      .help = "V inside K, in the place of --v: V is the first D columns of K", .min = 1, .max = FA_MAX_HEAD_DIM },
     { .name = "dtype", .letter = 't', .type = &cli_choice, PLACE(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
     { .name = "o-dtype", .type = &cli_choice, PLACE(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
@@ -316,13 +318,15 @@ const cli_command cli_attend = {
         "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
         "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32. Files of "
         "lengths, first rows and page tables are checked to the last value. Rows past a length of queries are written as O = 0, LSE = "
-        "-inf. With --backward the gradients of a dO are computed instead, from O and LSE of a forward launch.",
+        "-inf. With --dv V is the first columns of K, as in decoding with MLA's cache. With --backward the gradients of a dO are computed "
+        "instead, from O and LSE of a forward launch.",
     .examples =
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80\n"
         "fagen attend --backward --q q.npy --k k.npy --v v.npy --grad-o do.npy --grad-q dq.npy --grad-k dk.npy --grad-v dv.npy --check\n"
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --dropout 0.1 --seed 7 --check\n"
-        "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check",
+        "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check\n"
+        "fagen attend --q q.npy --k k.npy --dv 512 --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16",
     .groups = groups,
     .size = sizeof(attend_args),
     .run = run,

@@ -16,6 +16,7 @@ typedef struct attend_args {
     cli_sim sim;
     const char *file[FA_ID_COUNT]; /* by operand (gen/operands.def), of --backward too; NULL = not given */
     int32_t dtype, o_dtype, window[2], diagonal, offset;
+    int32_t dv; /* V is the first dv columns of K; 0 = V has a file of its own */
     float scale, dropout;
     uint64_t seed; /* of dropout */
     bool causal, check, backward, force;

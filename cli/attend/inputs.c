@@ -116,16 +116,18 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     st = attend_lengths(in, a, &s);
     if (st != FA_OK)
         return st;
+    if (a->dv > sizes.of[FA_EXTENT_D])
+        return fa_fail(FA_INVALID, "--dv is %d; accepted with %s: 1 to %lld", a->dv, a->file[FA_ID_k], (long long)sizes.of[FA_EXTENT_D]);
     p.dtype = a->dtype ? a->dtype : in->t[FA_ID_q].dtype;
     p.o_dtype = a->o_dtype;
     p.d = (int32_t)sizes.of[FA_EXTENT_D];
-    p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
+    p.dv = a->dv ? a->dv : (int32_t)sizes.of[FA_EXTENT_DV];
     p.hq = (int32_t)sizes.of[FA_EXTENT_HQ];
     p.hkv = (int32_t)sizes.of[FA_EXTENT_HKV];
     p.b = in->p.b;
     p.sq = in->p.sq;
     p.sk = in->p.sk;
-    p.features = in->p.features | (a->dropout > 0 ? FA_FEATURE_DROPOUT : 0);
+    p.features = in->p.features | (a->dropout > 0 ? FA_FEATURE_DROPOUT : 0) | (a->dv ? FA_FEATURE_V_IN_K : 0);
     p.page = in->p.page;
     bool window = a->window[0] >= 0 || a->window[1] >= 0;
     if (window && a->causal && a->window[1] > 0)
@@ -141,6 +143,11 @@ static fa_status check_together(const attend_args *a)
 {
     if (!(a->dropout >= 0 && a->dropout < 1))
         return fa_fail(FA_INVALID, "--dropout is %g; accepted: a probability, 0 to below 1", (double)a->dropout);
+    if (a->dv && a->file[FA_ID_v])
+        return fa_fail(FA_INVALID, "--dv is %d beside --v %s; accepted: --dv, where V is the first columns of K, or --v", a->dv,
+                       a->file[FA_ID_v]);
+    if (a->dv && a->backward)
+        return fa_fail(FA_UNSUPPORTED, "--dv is given with --backward; accepted there: --v, a V of its own");
     if (!a->file[FA_ID_page_table])
         return FA_OK;
     if (a->file[FA_ID_cu_seqlens_k])
@@ -153,7 +160,7 @@ static fa_status check_together(const attend_args *a)
 fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
-    uint64_t dense = fa_operands_of(op, &(fa_problem){ .op = op->op });
+    uint64_t dense = fa_operands_of(op, &(fa_problem){ .op = op->op, .features = a->dv ? FA_FEATURE_V_IN_K : 0 });
     for (int i; (i = fa_operands_next(&dense)) >= 0;)
         if (!a->file[op->operand[i].id] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file",

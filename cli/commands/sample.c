@@ -49,7 +49,7 @@ static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(sample_args),
 /* What is written: a problem, and its integers in host memory. */
 typedef struct sample {
     fa_problem p;
-    fa_args args;   /* the integers, and the sizes that follow from them; a problem without features has none */
+    fa_args args;   /* the integers, and the sizes that follow from them; a problem without lengths has none */
     int32_t *q, *k; /* [b] rows of each sequence */
 } sample;
 
@@ -174,7 +174,7 @@ static fa_status read_problem(const sample_args *a, fa_problem *p, int32_t *page
     if (st != FA_OK)
         return st;
     *page_size = a->problem_options.page ? a->problem_options.page : p->page;
-    if (p->features) { /* a token each of caches */
+    if (p->features & FA_FEATURE_LENGTHS) { /* a token each of caches */
         p->sk = p->sk ? p->sk : cli_lists_of_simulator.n.v[0];
         p->sq = p->sq ? p->sq : 1;
     }
@@ -218,7 +218,7 @@ static int run(cli *c, const void *args, int n, char **words)
     int32_t page_size = 0;
     (void)n, (void)words;
     fa_status st = read_problem(a, &s.p, &page_size);
-    if (st == FA_OK && s.p.features)
+    if (st == FA_OK && s.p.features & FA_FEATURE_LENGTHS)
         st = lay_sequences(&s, a, page_size, &r);
     int dtype = s.p.dtype == FA_F16 ? FA_F16 : FA_F32; /* the format has no bf16: fp32 files, rounded by attend --dtype bf16 */
     const fa_operation *op = fa_operation_find(s.p.op);
@@ -232,7 +232,7 @@ static int run(cli *c, const void *args, int n, char **words)
         char path[4096];
         fa_dims d;
         fa_operand_dims(&d, o, &sizes);
-        if (o->output || (!fa_operand_dtype(o, &s.p) && !given))
+        if (o->output || !(fa_operand_dtype(o, &s.p) ? fa_operand_present(o, &s.p) : given != NULL))
             continue;
         int skip = o->strided && (fa_operand_has_keys(o) ? s.args.cu_seqlens_k : s.args.cu_seqlens_q); /* no dimension of the batch */
         if (snprintf(path, sizeof path, "%s/%s.npy", a->directory, o->name) >= (int)sizeof path)

@@ -60,12 +60,7 @@ def append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, pag
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, plan(ctx, views, *options))
-    if found.host:
-        _stage.launch(found, [Staged(WORDS[name], x, name in WRITTEN) for name, x in views.items()])
-        return q_out
-    for name, x in views.items():
-        found.words[WORDS[name]] = x.address
-    found.launch(at)
+    _stage.put(found, k, [Staged(WORDS[name], x, name in WRITTEN) for name, x in views.items()], stream, at)
     return q_out
 
 

@@ -21,7 +21,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
               tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None,
               softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None,
               k_scale: Any = None, v_scale: Any = None, cache_format: Optional[str] = None, v_format: Optional[str] = None,
-              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+              head_dim_v: Optional[int] = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
     q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]: PyTorch, JAX, numpy, or anything with DLPack or __cuda_array_interface__.
@@ -52,6 +52,9 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     k, v of few bits (docs/lowbits.md): torch.float8_e4m3fn, float8_e5m2, int8, or uint8 with cache_format, the name of a format, whose last
         dimension are the bytes of a row; v_format: of v, where it is another one. k_scale, v_scale: float32: what they are multiplied by:
         [1], [hkv], [b, hkv], or of each token, with the shape of k without its last dimension. No gradients; not with JAX, nor traced.
+    head_dim_v: V inside K, as FlashMLA has it: V is the first head_dim_v columns of k, v is None or k[..., :head_dim_v], and one read of a
+        row of k serves both. For MLA's absorbed decoding: d = 576, head_dim_v = 512, hkv = 1. No gradients; not with JAX, nor traced, nor
+        with few bits; autocast changes no type.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -62,6 +65,14 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         numbers with a fraction, among them alibi_slopes and sinks; of other libraries by fagen.attention_backward. A
     second derivative raises GradientUnsupported.
     """
+    if v is None or head_dim_v is not None:
+        from . import _inside
+        return _inside.attention(q, k, v, head_dim_v, arrays=None, most=(None, None), causal=causal, window=window, diagonal=diagonal,
+                                 scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
+                                 deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                                 softcap=softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks, score=score,
+                                 k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format, stream=stream,
+                                 device=device)
     if not k_scale is v_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not getattr(q, "dtype", None):
         from . import _low
         if _low.reads(k, v, k_scale, v_scale, cache_format, v_format):

@@ -108,12 +108,7 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
         else:
             args = _varlen.arguments(ctx, batch, result, lse_view, mask, factor, False, True, p)
         found = _plans.keep(key, plan(ctx, args, (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
-    if found.host:
-        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
-    else:
-        for w, x in tensors:
-            found.words[w] = x.address
-        found.launch(at)
+    _stage.put(found, q, [Staged(w, x, w in (O, LSE)) for w, x in tensors], stream, at)
     return (out, sums) if return_lse else out
 
 

@@ -44,6 +44,7 @@ class Fields(TypedDict, total=False):
     deterministic: bool
     dropout: bool
     batch_invariant: bool
+    v_in_k: bool
 
 
 class CallOptions(TypedDict, total=False):
@@ -65,7 +66,7 @@ class Problem:
     starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
     in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or
     None for dtype; deterministic, as in fagen.attention_backward. dropout: of any probability above 0.
-    batch_invariant: as in fagen.attention."""
+    batch_invariant: as in fagen.attention. v_in_k: V is the first dv columns of K, as head_dim_v there."""
     dtype: str
     d: int
     dv: int = 0
@@ -85,6 +86,7 @@ class Problem:
     deterministic: bool = False
     dropout: bool = False
     batch_invariant: bool = False
+    v_in_k: bool = False
 
     def abi(self) -> _abi.Problem:
         """The fa_problem. Raises InvalidArgument."""
@@ -104,6 +106,7 @@ class Problem:
         features |= _abi.FA_FEATURE_DETERMINISTIC if self.deterministic else 0
         features |= _abi.FA_FEATURE_DROPOUT if self.dropout else 0
         features |= _abi.FA_FEATURE_BATCH_INVARIANT if self.batch_invariant else 0
+        features |= _abi.FA_FEATURE_V_IN_K if self.v_in_k else 0
         width = max(1, max(mask.left, 0) + max(mask.right, 0)) if mask.mask == _abi.FA_MASK_WINDOW else 0
         return _abi.Problem(size=C.sizeof(_abi.Problem), dtype=DTYPES[dtype], d=self.d, dv=self.dv, mask=mask.mask, o_dtype=out,
                             op=OPS[self.op], features=features, page=min(page & -page, 128), window=width, grad_dtype=grad, **numbers)

@@ -1,14 +1,14 @@
-"""Tensors of host memory on a simulated chip: copied there, computed, copied back."""
+"""A launch of tensors where they lie; those of host memory on a simulated chip: copied there, computed, copied back."""
 from __future__ import annotations
 
 import ctypes as C
 import itertools
-from typing import List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 from . import _abi
 from ._library import check, lib
 from ._plan import Plan
-from ._view import BYTES, View, packed
+from ._view import BYTES, View, is_torch, packed
 
 
 class Staged(NamedTuple):
@@ -16,6 +16,21 @@ class Staged(NamedTuple):
     word: int
     view: View
     output: bool
+
+
+def put(plan: Plan, q: Any, tensors: List[Staged], stream: Optional[int], at: int) -> None:
+    """Launches a plan. stream: the caller's; None: the current one of PyTorch where q is its, in whose captures a workspace is the graph's,
+    else `at`, that of the tensors' interfaces."""
+    if plan.host:
+        launch(plan, tensors)
+        return
+    for t in tensors:
+        plan.words[t.word] = t.view.address
+    if stream is None and is_torch(q):
+        from ._torch_ops.launch import on_device
+        on_device(plan, q.device.index or 0)
+    else:
+        plan.launch(at)
 
 
 def span(x: View) -> Tuple[int, int]:

@@ -41,7 +41,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
                      alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None, k_scale: Any = None,
                      v_scale: Any = None, cache_format: Optional[str] = None, v_format: Optional[str] = None,
-                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     head_dim_v: Optional[int] = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
     q: packed [total_q, hq, d] with cu_seqlens_q, else padded [b, sq, hq, d].
@@ -61,6 +61,14 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     """
     options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
     program = None
+    if v is None or head_dim_v is not None:
+        from . import _inside
+        return _inside.attention(q, k, v, head_dim_v, arrays=options, most=(max_seqlen_q, max_seqlen_k), causal=causal, window=window,
+                                 diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
+                                 deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                                 softcap=softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks, score=score,
+                                 k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format, stream=stream,
+                                 device=device)
     if not k_scale is v_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not getattr(q, "dtype", None):
         from . import _low
         if _low.reads(k, v, k_scale, v_scale, cache_format, v_format):

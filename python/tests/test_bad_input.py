@@ -39,6 +39,11 @@ def dense(*change, **options):
     return lambda: fagen.attention(q, k, v, **options)
 
 
+def within(k=None, v=None, **options):
+    """attention with V inside K."""
+    return lambda: fagen.attention(Q, K if k is None else k, v, **{"head_dim_v": 32, **options})
+
+
 def f64(x):
     return x.astype(np.float64)
 
@@ -91,6 +96,28 @@ DENSE = [
     ("a mask in a list", dense(attn_mask=[[True]]), BAD, ["attn_mask is a builtins.list"]),
     ("sinks", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS, sinks=np.ones(2)), fagen.InvalidArgument,
      ["sinks is float64", "float32"]),
+    ("v left out", lambda: fagen.attention(Q, K, None), BAD, ["v is None", "a tensor; or None beside head_dim_v"]),
+    ("v left out beside lengths", lambda: fagen.varlen_attention(Q, K, None, seqlens_k=LENGTHS), BAD, ["v is None", "head_dim_v"]),
+    ("V wider than K", within(head_dim_v=65), BAD, ["head_dim_v is 65", "1 to 64"]),
+    ("V of no columns", within(head_dim_v=0), BAD, ["head_dim_v is 0", "1 to 64"]),
+    ("columns of V as a fraction", within(head_dim_v=32.0), BAD, ["head_dim_v is 32.0", "an integer from 1 to 64"]),
+    ("columns of V as a truth", within(head_dim_v=True), BAD, ["head_dim_v is True", "an integer"]),
+    ("V of its own beside head_dim_v", within(v=V[..., :32].copy()), BAD, ["v is a tensor at 0x", "None, or k[..., :32], in k's memory"]),
+    ("V of other columns", within(v=K[..., 32:]), BAD, ["v is a tensor at 0x", "k[..., :32]"]),
+    ("V of all columns", within(v=K), BAD, ["v.shape is (2, 12, 2, 64)", "(2, 12, 2, 32): None, or k[..., :32]"]),
+    ("V of other rows", within(k=K[:, ::2], v=K[:, :6, :, :32]), BAD, ["v.strides is (1536, 128, 64, 1)", "(1536, 256, 64, 1), those of k"]),
+    ("V inside K of another type", within(v=K[..., :32].view(np.int16)), BAD, ["v.dtype is int16", "float16 (fp16), that of k"]),
+    ("K around V of another type", within(k=K.astype(np.float32)), BAD, ["k.dtype is float32", "float16 (fp16), that of q"]),
+    ("K around V of another d", within(k=K[..., :48]), BAD, ["k.shape is (2, 12, 2, 48)", "(2, sk, hkv, 64)"]),
+    ("K around V without unit stride", within(k=wide(K)), BAD, ["k.strides", "unit stride on the last"]),
+    ("V inside a list", within(k=[1]), BAD, ["k is a builtins.list"]),
+    ("V inside K of few bits", within(k=K.view(np.int8)[..., :64]), BAD, ["k.dtype is int8", "float16 (fp16), that of q"]),
+    ("V inside K with scales", within(k_scale=np.ones(1, np.float32)), NOT, ["k_scale is a numpy.ndarray", "None", "without head_dim_v"]),
+    ("V inside K with a format", within(cache_format="q8_0"), NOT, ["cache_format is 'q8_0'", "None", "without head_dim_v"]),
+    ("V inside K, written over out of d", within(out=np.empty_like(Q)), BAD, ["out.shape is (2, 8, 4, 64)", "(2, 8, 4, 32)"]),
+    ("V inside pages without lengths", lambda: fagen.varlen_attention(Q[:, :1], PAGES, None, head_dim_v=32, page_table=TABLE), BAD,
+     ["seqlens_k is None", "with page_table"]),
+    ("gradients without a v", lambda: fagen.attention_backward(OUT, FQ, FK, None, OUT, LSE), BAD, ["v is a builtins.NoneType"]),
     ("a masked array", dense(np.ma.masked_array(Q)), BAD, ["q is a masked array"]),
     ("no parts", lambda: fagen.merge([], []), BAD, ["parts is []", "at least one"]),
     ("parts of two shapes", lambda: fagen.merge([PARTS[0], PARTS[0, :, :1]], SUMS), BAD, ["parts is a list of shapes", "one shape"]),

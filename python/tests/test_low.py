@@ -55,6 +55,24 @@ def test_types_of_pytorch():
         fagen.attention(q.requires_grad_(), k, k, device=SIM)
 
 
+def test_a_launch_is_put_on_the_current_stream_of_pytorch(monkeypatch):
+    """Of tensors of PyTorch where the caller names no stream; other tensors have that of their interface."""
+    torch = pytest.importorskip("torch")
+    import fagen.torch  # noqa: F401, the operators
+    told = []
+
+    class Plan:
+        host, words = False, [0, 0]
+        launch = staticmethod(told.append)
+
+    monkeypatch.setattr(fagen._torch_ops.launch, "on_device", lambda plan, index: told.append((plan.words[1], index)))
+    array = rows(2, 2)
+    staged = [fagen._stage.Staged(1, fagen._view.view("q", array), False)]
+    for q, stream in ((torch.zeros(1), None), (torch.zeros(1), 5), (array, None)):
+        fagen._stage.put(Plan, q, staged, stream, 7)
+    assert told == [(array.ctypes.data, 0), 7, 7]
+
+
 @pytest.mark.parametrize("change, words", [
     (dict(cache_format="q9"), "cache_format is 'q9'; accepted: None, e4m3, e5m2"),
     (dict(cache_format="q8_0"), "k.dtype is int8; accepted: uint8, the bytes of q8_0"),

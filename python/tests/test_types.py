@@ -111,6 +111,8 @@ d: int = fagen.tune(dtype="bf16", d=64).tried
 f: Optional[float] = fagen.candidates(dtype="bf16", d=64)[0].measured
 g: int = fagen.wisdom.import_("file", progress=lambda line, done: done > 0.5).added
 fagen.pin(fagen.Problem("bf16", 64), config=fagen.choice(dtype="bf16", d=64).candidates[0])
+h: np.ndarray[Tuple[int, int, int, int], np.dtype[np.float16]] = fagen.attention(x, x, None, head_dim_v=4)
+fagen.varlen_attention(x, x, None, seqlens_k=x, head_dim_v="4")  # error
 fagen.attention(x, x, x, causl=True)  # error
 e: int = fagen.attention(x, x, x)  # error
 fagen.pin(fagen.Problem("bf16", 64), config=3)  # error
@@ -134,6 +136,7 @@ with fagen.Context("sim:sm_90a") as own, fagen.simulator("sm_80"):
     g: fagen.Context = fagen.context(own)
     with fagen.use(own):
         h: str = fagen.version()
+l: str = fagen.explain(dtype="bf16", d=576, dv=512, v_in_k=True)
 i: int = fagen.explain(p)  # error
 fagen.tune(dtype="bf16", d=64, limt=3)  # error
 fagen.supported(d="64")  # error
@@ -157,7 +160,8 @@ g, h = ft.merge(q, b, return_lse=True, out=q, lse=b)
 dq, dk, dv = ft.attention_backward(b, q, q, q, b, c, grad_lse=c, deterministic=True)
 dq, dk, dv = ft.varlen_attention_backward(b, q, q, q, b, c, cu_seqlens_q=n, max_seqlen_q=3)
 sums: torch.Tensor = b.sum() + c.sum() + g.sum() + h.sum() + dq + dk + dv
-i: torch.Tensor = fagen.attention(q, q, q)
+i: torch.Tensor = fagen.attention(q, q, q) + fagen.attention(q, q, None, head_dim_v=4)
+k: Tuple[torch.Tensor, torch.Tensor] = fagen.varlen_attention(q, q, None, head_dim_v=4, seqlens_k=n, page_table=n, return_lse=True)
 ft.attention(q, q, q, window="3")  # error
 j: torch.Tensor = ft.attention(q, q, q, return_lse=True)  # error
 ft.varlen_attention(q, q, q, seqlen_k=n)  # error
