@@ -270,6 +270,7 @@ static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
         else
             set_text(L, f->word, fa_problem_field_text(text, sizeof text, f, v));
     }
+    set_int(L, "kv_align", fa_problem_kv_align(p)); /* always a number */
     set_int(L, "bytes", fa_dtype_bytes(p->dtype));
     set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
     set_int(L, "grad_bytes", fa_dtype_bytes(p->grad_dtype));

@@ -21,13 +21,52 @@ static int64_t cache_bytes(int32_t dtype, int32_t n)
     return f ? fa_format_bytes(f, n) : (int64_t)n * fa_dtype_bytes(dtype);
 }
 
-/* The largest power of two up to 16 that divides every row's bytes. */
+/* The largest power of two up to 16 that divides the bytes of rows of K and V in the cache. */
+static int natural_kv_align(const fa_problem *p)
+{
+    unsigned rows = (unsigned)cache_bytes(p->kv_dtype, p->d) | (unsigned)cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv) | 16;
+    return (int)(rows & -rows);
+}
+
+/* The same of every row, but for those that have an alignment of their own. */
 static int natural_align(const fa_problem *p)
 {
     unsigned bytes = (unsigned)fa_dtype_bytes(p->dtype);
     unsigned rows = (unsigned)p->d * bytes | (unsigned)p->dv * bytes | (unsigned)(p->dv * fa_dtype_bytes(p->o_dtype)) | 16;
-    rows |= (unsigned)cache_bytes(p->kv_dtype, p->d) | (unsigned)cache_bytes(p->v_dtype ? p->v_dtype : p->kv_dtype, p->dv);
+    rows |= fa_problem_kv_apart(p) ? 0 : (unsigned)natural_kv_align(p);
     return (int)(rows & -rows);
+}
+
+bool fa_problem_kv_apart(const fa_problem *p)
+{
+    const fa_format *k = fa_format_k(p), *v = fa_format_v(p);
+    return p->op == FA_FORWARD && ((k && k->block > 1) || (v && v->block > 1));
+}
+
+void fa_problem_set_align(fa_problem *p, int32_t align, int32_t kv)
+{
+    p->align = align;
+    p->kv_align = kv < align ? kv : 0;
+}
+
+int32_t fa_problem_align_apart(const fa_problem *kernel, const fa_problem *call)
+{
+    int32_t rows = call->align - kernel->align, kv = fa_problem_kv_align(call) - fa_problem_kv_align(kernel);
+    return rows > kv ? rows : kv;
+}
+
+static fa_status settle_kv_align(fa_problem *p)
+{
+    if (!fa_problem_kv_apart(p))
+        return p->kv_align
+                   ? fa_fail(FA_INVALID, "problem: kv_align is %d; accepted without K or V in blocks (q8_0 to nvfp4): 0", p->kv_align)
+                   : FA_OK;
+    int32_t natural = natural_kv_align(p), most = natural < p->align ? natural : p->align, kv = p->kv_align ? p->kv_align : most;
+    if (kv < 2 || kv > most || (kv & (kv - 1)))
+        return fa_fail(FA_INVALID, "problem: kv_align is %d; accepted with align=%d, d=%d, dv=%d: 0, or a power of two from 2 to %d", kv,
+                       p->align, p->d, p->dv, most);
+    fa_problem_set_align(p, p->align, kv);
+    return FA_OK;
 }
 
 /* A merge multiplies nothing: TF32 is fp32, there is one head_dim, and parts in fp32 may become an O in 16 bits. */
@@ -270,7 +309,7 @@ static fa_status check_kernel(fa_problem *p)
     if (p->align < least || p->align > most || (p->align & (p->align - 1)))
         return fa_fail(FA_INVALID, "problem: align is %d; accepted with %s, d=%d, dv=%d: a power of two from %d to %d", p->align,
                        fa_dtype_name(p->dtype), p->d, p->dv, least, most);
-    return FA_OK;
+    return settle_kv_align(p);
 }
 
 /* Fields that name classes of which there are no kernels yet. */
@@ -562,5 +601,6 @@ fa_problem fa_problem_widened(const fa_problem *p)
     q.k_scale_by = q.v_scale_by = 0;
     q.features &= ~FA_FEATURE_PAGES;
     q.page = 0;
+    q.kv_align = 0; /* the workspace has rows of 16 bits, at multiples of 16 bytes where d and dv allow */
     return q;
 }

@@ -22,8 +22,8 @@ bool fa_features_parse(int32_t *out, const char *text); /* "lengths+pages" */
 const char *fa_feature_names(void);                     /* all, for messages */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
- * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16). The shape may stay
- * 0. FA_INVALID or FA_UNSUPPORTED names the field, its value and what is accepted. */
+ * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16), kv_align likewise, or 0
+ * where it is align. The shape may stay 0. FA_INVALID or FA_UNSUPPORTED names the field, its value and what is accepted. */
 fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in);
 
 /* Fills unset shape fields with typical values (b 1, hq 16, hkv = hq, sq = sk = 4096; a set sk gives sq and back), so
@@ -45,6 +45,21 @@ fa_status fa_problem_parse_scored(fa_problem *out, const char *s, const char *sc
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
+
+/* Whether rows of K and V have an alignment of their own: in blocks they lie where 16 bits need not. */
+bool fa_problem_kv_apart(const fa_problem *p);
+
+/* Of rows of K and V; at most p->align. p: normalized. */
+int32_t fa_problem_kv_align(const fa_problem *p);
+
+/* Sets both. kv: of rows of K and V, more than align where they lie better. */
+void fa_problem_set_align(fa_problem *p, int32_t align, int32_t kv);
+
+/* Bytes by which the kernel takes rows at less than the call has them: of Q and O, or of K and V. The kernel serves the call. */
+int32_t fa_problem_align_apart(const fa_problem *kernel, const fa_problem *call);
+
+/* The field as kernels serve calls by it: that of kv_align where it is 0. */
+int32_t fa_problem_serving(const fa_problem *p, const fa_problem_field *f);
 
 /* The first field for which a kernel of one class cannot run a call of another; NULL = it can. A kernel that takes no
  * workspace serves calls with and without. */

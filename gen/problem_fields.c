@@ -114,11 +114,21 @@ bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b)
     return true;
 }
 
+int32_t fa_problem_kv_align(const fa_problem *p)
+{
+    return p->kv_align ? p->kv_align : p->align;
+}
+
+int32_t fa_problem_serving(const fa_problem *p, const fa_problem_field *f)
+{
+    return f == &fa_problem_fields[FA_FIELD_kv_align] ? fa_problem_kv_align(p) : fa_problem_get(p, f);
+}
+
 static const fa_problem_field *hindrance(const fa_problem *kernel, const fa_problem *call)
 {
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
-        int32_t has = fa_problem_get(kernel, f), wants = fa_problem_get(call, f);
+        int32_t has = fa_problem_serving(kernel, f), wants = fa_problem_serving(call, f);
         if (f->part == FA_FIELD_CLASS && (f->less_serves ? has > wants || !has != !wants : has != wants))
             return f;
     }

@@ -43,7 +43,8 @@
     X(rotary_dim, "rotary", CLASS, NUMBER, SAME, SET)          \
     X(cos_sin_dtype, "cos", CLASS, DTYPE, SAME, SET)           \
     X(k_scale_out_by, "k_scale_out", CLASS, NUMBER, SAME, SET) \
-    X(v_scale_out_by, "v_scale_out", CLASS, NUMBER, SAME, SET)
+    X(v_scale_out_by, "v_scale_out", CLASS, NUMBER, SAME, SET) \
+    X(kv_align, "kv_align", CLASS, NUMBER, LESS, SET)
 
 typedef enum fa_field_part { FA_FIELD_CLASS, FA_FIELD_SHAPE } fa_field_part;
 typedef enum fa_field_kind { FA_FIELD_NUMBER, FA_FIELD_DTYPE, FA_FIELD_MASK, FA_FIELD_OP, FA_FIELD_FEATURES } fa_field_kind;

@@ -234,10 +234,13 @@ typedef struct fa_problem {
     int32_t score_grads;                    /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
     int32_t rotary_dim, cos_sin_dtype;      /* FA_APPEND: as in fa_args */
     int32_t k_scale_out_by, v_scale_out_by; /* FA_APPEND: FA_SCALE_TOKEN where scales are found, else 0 */
+    /* FA_FORWARD over K or V in blocks, FA_Q8_0 to FA_NVFP4: bytes that every row of K and V starts at a multiple of, where that is less
+     * than align, which is of Q and O then; 0 = align, or the most that d and dv allow. */
+    int32_t kv_align;
 } fa_problem;
-#define FA_PROBLEM_INIT                                                                                                    \
-    {                                                                                                                      \
-        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define FA_PROBLEM_INIT                                                                                                       \
+    {                                                                                                                         \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
@@ -627,8 +630,9 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
- * given it, fa_launch() finds. align is what the strides allow, and the addresses where q (or part) has one; at most 8 where TMA cannot
- * take them, on chips without TMA too. out->size is that of the header which args->size tells. Thread-safe, needs no context. */
+ * given it, fa_launch() finds. align and kv_align are what the strides allow, and the addresses where q (or part) has one; align is at
+ * most 8 where TMA cannot take them, on chips without TMA too. out->size is that of the header which args->size tells. Thread-safe, needs
+ * no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
 /* Device bytes fa_launch() needs in args.workspace for these args, or lends where that is NULL: 0 for most. Reads shapes only, no device

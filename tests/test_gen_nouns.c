@@ -162,6 +162,7 @@ Test(problem, an_older_caller_has_a_shorter_struct)
                      77,
                      77,
                      77,
+                     77,
                      77 },
                q;
     cr_assert_eq(fa_problem_normalize(&q, &p), FA_OK, "%s", fa_last_error());
@@ -181,7 +182,10 @@ Test(problem, no_field_is_forgotten)
         cr_expect_eq(fa_problem_get(&b, f), fa_problem_get(&a, f) + 1);
         cr_expect_eq(fa_problem_same_class(&a, &b), f->part != FA_FIELD_CLASS, "%s", f->word);
         cr_expect_eq(fa_problem_same_shape(&a, &b), f->part != FA_FIELD_SHAPE, "%s", f->word);
-        cr_expect_eq(fa_problem_hindrance(&b, true, &a), f->part == FA_FIELD_CLASS ? f : NULL, "%s", f->word);
+        const fa_problem_field *found = fa_problem_hindrance(&b, true, &a);
+        if (f == &fa_problem_fields[FA_FIELD_kv_align]) /* 0 is as much as align: the other one takes more */
+            found = fa_problem_hindrance(&a, true, &b);
+        cr_expect_eq(found, f->part == FA_FIELD_CLASS ? f : NULL, "%s", f->word);
         fa_problem_print(x, sizeof x, &a);
         fa_problem_print(y, sizeof y, &b);
         cr_expect_str_neq(x, y, "%s", f->word);
@@ -205,6 +209,58 @@ Test(problem, which_kernels_serve)
     cr_expect_eq(fa_problem_hindrance(&b, true, &a), &fa_problem_fields[FA_FIELD_page]);
     a.page = 8;
     cr_expect_null(fa_problem_hindrance(&a, true, &b));
+}
+
+/* K and V in blocks have an alignment of their own, which is told where it is less than that of Q and O, and by which kernels serve. */
+Test(problem, alignment_of_blocks)
+{
+    const struct {
+        const char *in;
+        int align, kv; /* align 0: refused, as the words of kv_align say */
+    } rows[] = {
+        { "bf16,d=128,kv=q8_0", 16, 8 },
+        { "bf16,d=128,kv=q5_1", 16, 0 },
+        { "bf16,d=64,kv=q8_0", 16, 4 },
+        { "bf16,d=64,dv=128,kv=e4m3,v=nvfp4", 16, 8 },
+        { "bf16,d=72,kv=e4m3", 8, 0 },
+        { "bf16,d=128,kv=q8_0,align=8", 8, 0 },
+        { "bf16,d=64,kv=q8_0,align=8", 8, 4 },
+        { "bf16,d=128,kv=q8_0,align=16,kv_align=2", 16, 2 },
+        { "bf16,d=128,kv=q8_0,align=2,kv_align=2", 2, 0 },
+        { "bf16,d=128,op=append,kv=q8_0", 8, 0 },
+        { "bf16,d=128,kv=q8_0,kv_align=16", 0, 8 },
+        { "bf16,d=128,kv=q8_0,align=4,kv_align=8", 0, 4 },
+        { "bf16,d=128,kv=q5_1,kv_align=1", 0, 16 },
+        { "bf16,d=128,kv=e4m3,kv_align=8", 0, 0 },
+        { "bf16,d=128,kv_align=16", 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p, again;
+        char text[FA_PROBLEM_TEXT], says[80];
+        fa_status st = fa_problem_parse(&p, rows[i].in);
+        if (!rows[i].align) {
+            snprintf(says, sizeof says, rows[i].kv ? "a power of two from 2 to %d" : "in blocks (q8_0 to nvfp4): %d", rows[i].kv);
+            cr_expect(st == FA_INVALID && strstr(fa_last_error(), "kv_align is ") && strstr(fa_last_error(), says), "%s: %s", rows[i].in,
+                      fa_last_error());
+            continue;
+        }
+        cr_assert_eq(st, FA_OK, "%s: %s", rows[i].in, fa_last_error());
+        cr_expect(p.align == rows[i].align && p.kv_align == rows[i].kv, "%s: %d and %d", rows[i].in, p.align, p.kv_align);
+        fa_problem_print_key(text, sizeof text, &p);
+        cr_expect_eq(!strstr(text, "kv_align="), !rows[i].kv, "%s", text);
+        cr_assert_eq(fa_problem_parse(&again, text), FA_OK, "%s", fa_last_error());
+        cr_expect(fa_problem_same_class(&p, &again), "%s", text);
+    }
+    static const char *const serves[][2] = { { "bf16,d=128,kv=q8_0,align=8", "bf16,d=128,kv=q8_0" },
+                                             { "bf16,d=128,kv=q8_0,kv_align=4", "bf16,d=128,kv=q8_0" },
+                                             { "bf16,d=128,kv=q5_1,kv_align=8", "bf16,d=128,kv=q5_1" } };
+    for (size_t i = 0; i < sizeof serves / sizeof *serves; i++) {
+        fa_problem kernel, call;
+        cr_assert(fa_problem_parse(&kernel, serves[i][0]) == FA_OK && fa_problem_parse(&call, serves[i][1]) == FA_OK);
+        cr_expect_null(fa_problem_hindrance(&kernel, true, &call), "%s", serves[i][0]);
+        cr_expect_eq(fa_problem_hindrance(&call, true, &kernel), &fa_problem_fields[i ? FA_FIELD_kv_align : FA_FIELD_align]);
+        cr_expect_gt(fa_problem_align_apart(&kernel, &call), 0);
+    }
 }
 
 /* A kernel that takes no workspace serves calls with one and without; one that takes some serves none without. */

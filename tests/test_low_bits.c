@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
 enum { KEYS = 40, D = 64, HEADS = 2 };
 
 static fa_context *ctx;
@@ -127,7 +128,8 @@ Test(low_bits, scales_are_read_by_every_launch)
     cr_expect_float_eq((double)got[0], 3 * 1024.0, 1, "%g", (double)got[0]);
 }
 
-/* Rows of q8_0 in a cache whose rows are wider than they are used: strides count blocks. */
+/* Rows of q8_0 in a cache whose rows are wider than they are used: strides count blocks. A repeat's rows may lie at less than those of the
+ * launch before. */
 Test(low_bits, strides_count_blocks)
 {
     const fa_format *f = fa_format_of(FA_Q8_0);
@@ -142,14 +144,17 @@ Test(low_bits, strides_count_blocks)
             fa_format_quantize_row(f, rows[t] + i * WIDE * 34, x, D);
         }
     void *wide;
-    OK(fa_alloc(ctx, &wide, sizeof rows));
-    OK(fa_copy(ctx, wide, rows, sizeof rows, FA_TO_DEVICE));
+    OK(fa_alloc(ctx, &wide, sizeof rows + 2));
     fa_args a = good(FA_Q8_0);
     a.k = (fa_tensor){ wide, (int64_t)KEYS * HEADS * WIDE, HEADS * WIDE, WIDE };
     a.v = (fa_tensor){ (char *)wide + sizeof rows[0], (int64_t)KEYS * HEADS * WIDE, HEADS * WIDE, WIDE };
-    mean_of_v(&a, got);
-    for (int h = 0; h < HEADS; h++)
-        cr_expect_float_eq((double)got[h], 1 + h, 2e-3, "%g", (double)got[h]);
+    for (int by = 0; by < 4; by += 2) {
+        OK(fa_copy(ctx, (char *)wide + by, rows, sizeof rows, FA_TO_DEVICE));
+        a.k.ptr = (char *)wide + by, a.v.ptr = (char *)wide + by + sizeof rows[0];
+        mean_of_v(&a, got);
+        for (int h = 0; h < HEADS; h++)
+            cr_expect_float_eq((double)got[h], 1 + h, 2e-3, "by %d: %g", by, (double)got[h]);
+    }
     OK(fa_free(ctx, wide));
 }
 
@@ -187,4 +192,32 @@ Test(low_bits, prompts_widen_the_cache)
     void *const all[] = { a.q.ptr, a.o.ptr };
     for (int i = 0; i < 2; i++)
         OK(fa_free(ctx, all[i]));
+}
+
+/* K and V in blocks lie where TMA does not reach them, and it reads 16 bits of them in the workspace: Q and O alone decide. */
+Test(low_bits, prompts_over_blocks_take_tma)
+{
+    static const struct {
+        int32_t format, d, q, k, align, kv;
+        const char *family;
+    } rows[] = { { FA_Q8_0, 128, 0, 0, 16, 8, "flash_fwd_wgmma" }, { FA_Q8_0, 128, 0, 2, 16, 2, "flash_fwd_wgmma" },
+                 { FA_Q5_1, 128, 0, 0, 16, 0, "flash_fwd_wgmma" }, { FA_NVFP4, 64, 0, 0, 16, 4, "flash_fwd_wgmma" },
+                 { FA_Q8_0, 128, 8, 0, 8, 0, "flash_fwd_mma" },    { FA_Q4_0, 64, 8, 0, 8, 4, "flash_fwd_mma" },
+                 { FA_Q4_0, 64, 2, 0, 2, 0, "flash_fwd_mma" } };
+    fa_options options = FA_OPTIONS_INIT;
+    fa_context *hopper;
+    static char text[8192];
+    options.device = "sim:sm_90a", options.cache_dir = scratch;
+    OK(fa_create(&hopper, &options));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good(rows[i].format);
+        fa_problem p;
+        a.o_dtype = 0, a.d = a.dv = rows[i].d, a.sq = a.sk = 4096, a.mask = FA_MASK_CAUSAL;
+        a.q.ptr = (char *)AT(1) + rows[i].q, a.k.ptr = (char *)AT(2) + rows[i].k, a.v.ptr = AT(3), a.o.ptr = AT(4);
+        OK(fa_problem_of(&a, &p));
+        cr_expect(p.align == rows[i].align && p.kv_align == rows[i].kv, "row %zu: %d and %d", i, p.align, p.kv_align);
+        OK(fa_explain(hopper, NULL, &a, text, sizeof text));
+        cr_expect(strstr(text, rows[i].family) && strstr(text, "fa_widen"), "row %zu: %s", i, text);
+    }
+    fa_destroy(hopper);
 }

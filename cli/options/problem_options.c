@@ -77,7 +77,7 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
     p->v_dtype = low->v ? low->v : low->kv ? 0 : p->v_dtype;
     if (low->scale)
         p->k_scale_by = p->v_scale_by = low->scale;
-    p->align = 0;
+    p->align = p->kv_align = 0;
     return FA_OK;
 }
 
@@ -149,6 +149,8 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
             return fa_wrap(st, "--problem");
         if (a->d || a->dtype || a->dv || a->o_dtype)
             p.align = 0;
+        if (a->d || a->dv || a->align)
+            p.kv_align = 0;
         if (a->d && p.dv == p.d)
             p.dv = 0;
         if (a->dtype && p.o_dtype != FA_F32)

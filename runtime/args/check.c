@@ -355,13 +355,16 @@ static fa_status check_score_values(fa_call *c, const fa_args *a, const fa_score
     return fa_score_values_check(c->values.score, s + c->operands + 1, &c->arrays, a, score, lengths, tensors);
 }
 
-int32_t fa_check_align(const fa_call *c, const fa_span *s)
+void fa_check_align(fa_call *c, const fa_span *s)
 {
-    uint64_t bits = 16;
-    for (int i = 0; i < c->operands; i++)
+    bool apart = fa_problem_kv_apart(&c->problem);
+    uint64_t bits = 16, kv = 16;
+    for (int i = 0; i < c->operands; i++) {
+        bool own = apart && (s[i].operand->id == FA_ID_k || s[i].operand->id == FA_ID_v);
         if (s[i].operand->strided)
-            bits |= s[i].bits | (s[i].hi ? s[i].lo - (uint64_t)s[i].low : 0); /* the address, where it is given */
-    return (int32_t)(bits & -bits);
+            *(own ? &kv : &bits) |= s[i].bits | (s[i].hi ? s[i].lo - (uint64_t)s[i].low : 0); /* the address, where it is given */
+    }
+    fa_problem_set_align(&c->problem, (int32_t)(bits & -bits), (int32_t)(kv & -kv));
 }
 
 /* Arguments of any size as those of this header: *args becomes *copy where the sizes differ. Nothing past the size is read. */
@@ -445,8 +448,8 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     }
     out->problem.sq = out->problem.sq ? out->problem.sq : 1;
     out->problem.sk = out->problem.sk ? out->problem.sk : 1;
-    out->problem.align = fa_check_align(out, spans);
-    if (out->problem.align < 2)
+    fa_check_align(out, spans);
+    if (fa_problem_kv_align(&out->problem) < 2)
         return fa_fail(FA_UNSUPPORTED, "args: rows of k or v in %s start at odd addresses; accepted: multiples of 2 bytes",
                        fa_dtype_name(out->problem.kv_dtype));
     fill(out, args, spans);
@@ -518,7 +521,7 @@ void fa_check_lacks(fa_call *c, bool workspace)
     fa_problem *p = &c->problem;
     p->features &= ~FA_FEATURE_NO_WORKSPACE; /* of a repeated call, the launch before decided it for its own address */
     if (p->align > PLAIN_ALIGN && !fa_maps_possible(c, p, NULL, 0))
-        p->align = PLAIN_ALIGN;
+        fa_problem_set_align(p, PLAIN_ALIGN, fa_problem_kv_align(p));
     if (workspace && !c->values.workspace && fa_check_may_lack(p))
         p->features |= FA_FEATURE_NO_WORKSPACE;
 }

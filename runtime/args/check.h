@@ -32,8 +32,9 @@ bool fa_check_within(const fa_args *a);
 /* Operands that lie in K's rows get K's address and strides, which c->values has. */
 void fa_check_place_within(fa_call *c);
 
-/* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */
-int32_t fa_check_align(const fa_call *c, const fa_span *s);
+/* Sets c->problem's align and kv_align: bytes that rows of strided operands start at multiples of, 16 at most. By strides, and addresses
+ * of placed ones. */
+void fa_check_align(fa_call *c, const fa_span *s);
 
 /* The same as fa_check_args; addresses are looked at where q has one (fa_explain). */
 fa_status fa_check_given(fa_call *out, const fa_args *args);

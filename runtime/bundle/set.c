@@ -143,9 +143,9 @@ const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_pro
         const fa_bundle_set_row *r = &s->row[i];
         bool serves = !fa_problem_hindrance(&r->problem, fa_workspace_any(&r->image->workspace), p) && fits(r->image, budget);
         int chip = serves ? chip_distance(r, d) : -1;
-        if (chip < 0 || (fit == FA_BUNDLE_SET_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
+        if (chip < 0 || (fit == FA_BUNDLE_SET_OWN && (strcmp(r->arch->name, d->arch.name) || fa_problem_align_apart(&r->problem, p))))
             continue;
-        long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + fa_problem_steps(&r->problem, p);
+        long far = ((long)chip * 32 + fa_problem_align_apart(&r->problem, p)) * 256 + fa_problem_steps(&r->problem, p);
         if (!best || far < nearest) {
             best = r;
             nearest = far;

@@ -103,6 +103,7 @@ static void widened(fa_problem *p)
 {
     p->kv_dtype = p->v_dtype = 0;
     p->k_scale_by = p->v_scale_by = 0;
+    p->kv_align = 0;
 }
 
 /* One after the other, each on what the ones before left. A rule without functions is of a feature that is dropped where it is there. */

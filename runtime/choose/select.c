@@ -17,9 +17,9 @@ static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit
     if (!r)
         return false;
     bool own = strcmp(r->arch->name, ctx->device.arch.name) == 0;
-    if (!own || r->image->ptx || r->problem.align != p->align)
+    if (!own || r->image->ptx || fa_problem_align_apart(&r->problem, p))
         snprintf(other, sizeof other, " (%s for %s, rows at multiples of %d bytes)", r->image->ptx ? "PTX" : "a cubin", r->image->arch,
-                 r->problem.align);
+                 fa_problem_kv_align(&r->problem));
     *out = (fa_selection){ .config = r->config, .where = "bundle", .bundle_row = r };
     snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other,
              r->row->why);

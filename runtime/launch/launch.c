@@ -228,6 +228,7 @@ static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, f
     fa_check_lacks(c, !ctx->lends);
     r->key.features = c->problem.features;
     r->key.align = c->problem.align;
+    r->key.kv_align = c->problem.kv_align;
     *out = fa_table_find(ctx->table, &r->key);
     fa_status st = *out ? FA_OK : fa_miss(ctx, &c->problem, in->current, (CUstream)stream, out);
     if (st == FA_OK && (*out)->kernel->maps && c->problem.align < 16 && !maps_possible(c, why, sizeof why))
@@ -272,8 +273,8 @@ static fa_status check_class(const fa_plan *of, const fa_problem *call)
     if (!f)
         return FA_OK;
     return fa_fail(FA_INVALID, "args: %s is %s; accepted by this plan: %s%s", f->member,
-                   fa_problem_field_text(wants, sizeof wants, f, fa_problem_get(call, f)),
-                   fa_problem_field_text(has, sizeof has, f, fa_problem_get(plan, f)), f->less_serves ? " or a multiple of it" : "");
+                   fa_problem_field_text(wants, sizeof wants, f, fa_problem_serving(call, f)),
+                   fa_problem_field_text(has, sizeof has, f, fa_problem_serving(plan, f)), f->less_serves ? " or a multiple of it" : "");
 }
 
 static fa_status check_maps(const fa_plan *plan, const fa_call *c)

@@ -129,7 +129,9 @@ static fa_status place(last *l, const fa_args *args)
         st = fa_spans_apart(l->span, c->operands + 1 + c->arrays, &l->apart);
     c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch decided it for its own address */
     l->repeat.key.features = c->problem.features;
-    c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);
+    fa_check_align(c, l->span);
+    l->repeat.key.align = c->problem.align;
+    l->repeat.key.kv_align = c->problem.kv_align;
     return st;
 }
 

@@ -28,7 +28,7 @@ static void consider(void *user, const fa_plan *plan)
     if (!fa_miss_serves(plan, p))
         return;
     /* alignment and pages of less first cost more than any distance in shape */
-    long less = (long)(p->align - has->align) + (p->page - has->page), far = less * 1024 + fa_problem_steps(has, p);
+    long less = (long)fa_problem_align_apart(has, p) + (p->page - has->page), far = less * 1024 + fa_problem_steps(has, p);
     /* of equals the one whose key is less: the table has no order */
     bool nearer = !n->plan || far < n->far || (far == n->far && memcmp(&plan->key, &n->plan->key, sizeof plan->key) < 0);
     if (nearer) {

@@ -15,7 +15,7 @@ typedef struct fa_plan_key {
 #undef X
 #undef SHAPE
 #undef CLASS
-    uint32_t bucket, none; /* none: 0, to a multiple of 8 bytes */
+    uint32_t bucket;
 } fa_plan_key;
 _Static_assert(sizeof(fa_plan_key) % 8 == 0, "keys are compared and hashed by 8 bytes");
 fa_plan_key fa_plan_key_of(const fa_problem *p); /* p is normalized */

@@ -37,12 +37,12 @@ end
 
 -- Rows of blocks may begin anywhere in a chunk of 16 bytes of memory, and are copied with what lies in front of them there.
 local function shifts(p, f)
-  return f.block > 1 and p.align < 16 and f.scales == 1 and f.least_at == 0 and f.high_at == 0
+  return f.block > 1 and p.kv_align < 16 and f.scales == 1 and f.least_at == 0 and f.high_at == 0
 end
 -- Chunks of a row of n elements in shared memory; an odd number needs no swizzle.
 local function chunks_of(p, f, n)
   local bytes = rows_of.row_bytes(f, n)
-  if shifts(p, f) then return (bytes + 31 - p.align) // 16 | 1 end
+  if shifts(p, f) then return (bytes + 31 - p.kv_align) // 16 | 1 end
   return (bytes + 15) // 16
 end
 

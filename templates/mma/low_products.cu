@@ -10,7 +10,7 @@
 //| -- Words of a row's chunk: at its byte `step` * `lane`, lane < lanes. A word that has a block's scale and something of the block before is
 //| -- that one's, or only its scale is in question, which nothing is multiplied by. blocks_of(): the first and the last block that lanes may
 //| -- have, rows shifted by up to `most` bytes.
-//| local most = 16 - p.align
+//| local most = 16 - p.kv_align
 //| local sides = {
 //|   k = { x = "k", f = K, n = kd, step = 4, lanes = 4, lane = "t", shifts = l.shifts_k, chunks = l.chunks },
 //|   v = { x = "v", f = V, n = vd, step = 2, lanes = 8, lane = "g", shifts = l.shifts_v, chunks = l.chunks_v },

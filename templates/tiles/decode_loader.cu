@@ -115,7 +115,7 @@ struct Loader {
     using S = Share<N>;
     constexpr bool WHOLE = RUN % S::STEP == 0;  // the rows of a pass lie in one run
     const u64 step = stride * (long long)sizeof($(of)), page_step = page_stride * (long long)sizeof($(of));
-//|   if p.align >= 16 then
+//|   if p.kv_align >= 16 then
     base += S::col() * 16;
     const u32 own = tile + tile_offset<N, PAIRS>(S::row(), S::col());
 //|   end
@@ -137,7 +137,7 @@ struct Loader {
         hi = at < (u32)p.pages ? most : -1;
       }
       if ((BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP))
-//|   if p.align >= 16 then
+//|   if p.kv_align >= 16 then
         load_lane<N, PAIRS, ROW_BYTES>(tile, own, r, from, r >= lo && r <= hi);
 //|   else
         load_row<N, PAIRS, ROW_BYTES>(tile, row, from, r >= lo && r <= hi);
@@ -145,7 +145,7 @@ struct Loader {
       from += S::STEP * step;
     }
   }
-//|   if p.align >= 16 then
+//|   if p.kv_align >= 16 then
 
   // The chunks of a lane in its row of the pass at `r`, from its first one on, which lies at `own` in the first pass.
   template <int N, bool PAIRS, int ROW_BYTES>
@@ -176,7 +176,7 @@ struct Loader {
 //| end
 
 //| local of_page = paged and ", long long page_stride" or ""
-//| local steps = l.low and p.align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
+//| local steps = l.low and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
 //| if steps then
   // The same where a lane's rows are a stride apart: no address is multiplied out, and where all keys are seen nothing is asked of any.
   template <int N, int ROW_BYTES, class E>

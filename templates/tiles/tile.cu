@@ -39,8 +39,9 @@ __device__ __forceinline__ u32 further(u32 lane, int row, int chunk) {
 }
 
 //| local copiers, copier = l.copiers or "THREADS", l.copier or "threadIdx.x"
+//| -- Where p.kv_align is less than p.align, K and V alone are copied.
 // How the block's threads share a copy: neighbouring lanes take neighbouring pieces of a row, a thread keeps its column.
-//| if p.align >= 16 then
+//| if p.kv_align >= 16 then
 template <int CHUNKS>
 struct Share {
   static constexpr int POW2 = CHUNKS % 8 == 0 ? 8 : CHUNKS % 4 == 0 ? 4 : CHUNKS % 2 == 0 ? 2 : 1;
@@ -60,11 +61,11 @@ __device__ __forceinline__ void load_row(u32 tile, int row, const char *from, bo
                  read && (ROW_BYTES == CHUNKS * 16 || (S::col() + c) * 16 < ROW_BYTES));
 }
 //| else
-//| if p.align < 4 then
+//| if p.kv_align < 4 then
 constexpr int UNIT = 4;   // bytes that a thread copies at a time: two elements, which the alignment of the tensors lets it load one by one
 constexpr int BATCH = 8;  // rows that a thread loads before it stores: loads under way. Loops are unrolled no further: the code stays short
 //| else
-constexpr int UNIT = $(p.align);   // bytes that a thread copies at a time: the most that the alignment of the tensors allows
+constexpr int UNIT = $(p.kv_align);   // bytes that a thread copies at a time: the most that the alignment of the tensors allows
 constexpr int BATCH = 4;  // rows of one turn of a loop, which is unrolled no further: the code stays short
 //| end
 template <int CHUNKS>
@@ -81,7 +82,7 @@ struct Share {
 template <int N, int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES, class Read>
 __device__ __forceinline__ void load_units(u32 tile, int row, int byte, const char *from, long long stride, Read read) {
   using S = Share<CHUNKS>;
-//|   if p.align < 4 then
+//|   if p.kv_align < 4 then
   u32 pair[N];
 #pragma unroll
   for (int i = 0; i < N; i++) {
@@ -122,7 +123,7 @@ template <int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES>
 __device__ __forceinline__ void load_tile(u32 tile, const char *from, long long stride, int first, int last) {
   using S = Share<CHUNKS>;
   if (S::STEP * S::WIDTH < $(copiers) && S::row() >= S::STEP) return;
-//| if p.align >= 16 then
+//| if p.kv_align >= 16 then
   from += S::row() * stride;
 #pragma unroll
   for (int r = 0; r < ROWS; r += S::STEP) {

@@ -35,7 +35,7 @@ constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a ti
 //|   local side, f, width = x[1], x[2], x[3]
 //|   local piece = f.block == 1 and (width % 16 == 0 and 16 or 8) or f.bits == 8 and 16 or f.shared
 //|   local bytes = piece * place.bits(f) // 8
-//|   local unit = math.min(bytes, p.align, f.block == 1 and 16 or f.block_bytes & -f.block_bytes)
+//|   local unit = math.min(bytes, p.kv_align, f.block == 1 and 16 or f.block_bytes & -f.block_bytes)
 //|   local by = p[side .. "_scale"]
 //|   local power = f.scale_is_e4m3 and f.owed or f.power
 constexpr int $(side:upper())_PIECES = $(width // piece);  // of a row

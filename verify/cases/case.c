@@ -308,13 +308,20 @@ bool fa_case_has(const fa_case *c, int operand)
     return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
 
+int32_t fa_case_align(const fa_case *c, int operand)
+{
+    int id = operand_of(c, operand)->id;
+    bool of_kv = fa_problem_kv_apart(&c->problem) && (id == FA_ID_k || id == FA_ID_v);
+    return of_kv ? fa_problem_kv_align(&c->problem) : c->problem.align;
+}
+
 fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
 {
     const fa_operand *o = operand_of(c, operand);
     fa_dims d;
     fa_operand_dims(&d, o, sizes);
     int32_t bytes = fa_operand_bytes(o, &c->problem), own = bytes & -bytes; /* blocks of a format are no power of two */
-    int32_t unit = c->problem.align / (own < c->problem.align ? own : c->problem.align);
+    int32_t align = fa_case_align(c, operand), unit = align / (own < align ? own : align);
     for (int i = 0; i < operand && o->strides_at; i++) /* the first of those that share their strides says how they lie */
         if (operand_of(c, i)->strides_at == o->strides_at)
             operand = i;

@@ -98,6 +98,7 @@ fa_status fa_case_ragged(const fa_case *c, fa_ragged *out);
 /* The sizes of its launch with those. */
 fa_sizes fa_case_sizes(const fa_case *c, const fa_ragged *r);
 /* Of the operand with this row in the case's operation. A pointer to packed elements [b, hq, sq] has rows of one element. */
+int32_t fa_case_align(const fa_case *c, int operand); /* bytes that its rows start at multiples of */
 fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand);
 int fa_case_dtype(const fa_case *c, int operand);
 bool fa_case_has(const fa_case *c, int operand); /* it is required, or asked for */

@@ -136,7 +136,7 @@ static fa_status open_tensor(fa_case_tensors *t, int i)
     const fa_problem *p = &t->c.problem;
     fa_layout l = fa_case_layout(&t->c, &t->sequences.sizes, i);
     const uint8_t *use = use_of(t, i);
-    int32_t bytes = fa_operand_bytes(o, p), skew = o->strided && p->align < 16 && p->align >= bytes ? p->align : 0;
+    int32_t bytes = fa_operand_bytes(o, p), align = fa_case_align(&t->c, i), skew = o->strided && align < 16 && align >= bytes ? align : 0;
     fa_status st = fa_buffer_open(&t->tensor[i], fa_context_driver(t->ctx), &l, bytes, skew, o->output ? FA_POISON : t->c.gap);
     if (st == FA_OK && !o->output)
         st = fill_input(t, i);

@@ -56,7 +56,7 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
             p->o_dtype = t->in.op->operand[i].type == FA_TYPE_OUTPUT ? FA_F32 : p->o_dtype;
             p->grad_dtype = t->in.op->operand[i].type == FA_TYPE_GRAD ? FA_F32 : p->grad_dtype;
         }
-    p->align = fa_dtype_bytes(p->dtype);
+    fa_problem_set_align(p, fa_dtype_bytes(p->dtype), fa_dtype_bytes(p->dtype));
     plain.odd = 0;
     memset(plain.layout, FA_LAYOUT_PACKED, sizeof plain.layout);
     fa_args args = t->in.args;
