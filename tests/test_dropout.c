@@ -233,7 +233,7 @@ ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 
 /* Nothing is dropped where the probability is below 2^-33: the same bits as of a kernel without dropout. */
 Test(dropout, where_nothing_is_dropped_bits_are_those_without_dropout, .timeout = 600)
 {
-    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 5) {
+    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 7) {
         const char *feature = strstr(kernels[i].problem, "features=dropout,");
         char text[160];
         kernel without = kernels[i];

@@ -78,7 +78,7 @@ Test(tune_sim, sequences_of_their_own_lengths, .init = begin, .fini = scratch_re
                                             "fp16,d=64,mask=causal,features=lengths+pages+lse-strides,page=1,b=2,hq=8,hkv=1,sq=4,sk=256",
                                             "bf16,d=64,mask=causal,features=lengths,b=3,hq=4,hkv=4,sq=2,sk=300" };
     fa_context *ctx = context(NULL);
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i += full() ? 1 : 2) {
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i += full() ? 1 : 3) {
         fa_problem p, of_tensors;
         fa_tuning t;
         fa_tensors tensors;

@@ -115,7 +115,7 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
 
 /* ---- flash_bwd_wgmma ---- */
 
-#define KERNELS (full() ? 250 : 7)
+#define KERNELS (full() ? 250 : 5)
 #define CASES (full() ? 4 : 6) /* of a kernel */
 #define SMS 2
 
@@ -205,7 +205,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
 
 /* ---- flash_bwd_wgmma with lengths ---- */
 
-#define LENGTHS_KERNELS (full() ? 100 : 4)
+#define LENGTHS_KERNELS (full() ? 100 : 3)
 #define LENGTHS_CASES (full() ? 4 : 3) /* of a kernel */
 
 /* Every two of mask, type and type of gradients, every head_dim in one of the masks; determinism, dropout and strides of LSE beside them.
