@@ -257,7 +257,7 @@ def main():
             row["graph"] = seconds(graph.replay, torch.cuda.current_stream()) / 16
             torch.cuda.synchronize()
             row["graph_nmse"] = (((n.o.double() - truth) ** 2).sum() / (truth ** 2).sum()).item()
-        except RuntimeError as e:  # told, and the next row goes on
+        except RuntimeError as e:  # the row says why, and the next one is run
             row["graph_error"] = str(e)[:200]
         try:
             row["beside"] = seconds(n.peer(), torch.cuda.current_stream())
@@ -265,7 +265,7 @@ def main():
             row["beside_error"] = str(e)[:200]
         times = "  ".join(f"{what} {row.get(what, math.nan) * 1e6:8.1f} us" for what in ("eager", "graph", "beside"))
         print(f"{n.name:60} nmse {row['nmse']:.1e} {row.get('graph_nmse', math.nan):.1e}  {times}  first {row['first']:.2f} s",
-              row.get("graph_error", ""), flush=True)
+              row.get("graph_error", ""), row.get("beside_error", ""), flush=True)
         del n
     lib.fagen_ggml_seam_close(seam)
     with open(a.o, "w") as file:

@@ -20,12 +20,13 @@ struct fa_ggml_engine {
     bool owns;
     const cu_driver *d;
     CUcontext primary;
-    size_t memory; /* bytes of a stream at most */
+    size_t memory;         /* bytes of a stream at most */
     pthread_mutex_t mutex; /* of what follows */
     _Atomic(bool) built;
     CUkernel fn[FA_GGML_KERNELS];
     fa_score *program[FA_GGML_PARTS];
-    struct class {
+    struct class
+    {
         fa_ggml_class is;
         bool takes;
         char why[160];

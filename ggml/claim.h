@@ -1,7 +1,8 @@
-/* claim: what a node FLASH_ATTN_EXT asks for, in fagen's terms, or why it is left to ggml. Reads shapes, strides and parameters alone, takes
- * no time, compiles nothing. Whether a kernel computes the class is asked of the library afterwards (engine.h).
+/* claim: what a node FLASH_ATTN_EXT asks for, in fagen's terms, or why it is left to ggml. Reads shapes, strides and parameters alone,
+ * takes no time, compiles nothing. Whether a kernel computes the class is asked of the library afterwards (engine.h).
  *
- *     s = scale q k    s = cap tanh(s / cap) where cap is not 0    s = s + slope_h mask    O = softmax(s, a sink) V, written [b, sq, hq, dv]
+ *     s = scale q k    s = cap tanh(s / cap) where cap is not 0    s = s + slope_h mask    O = softmax(s, a sink) V, written [b, sq, hq,
+ * dv]
  *
  * Of the mask -inf hides, and nothing else does. Head h reads mask h % m2, sequence i mask i % m3. */
 #ifndef FA_GGML_CLAIM_H

@@ -155,7 +155,7 @@ static int parts_of(const fa_ggml_claim *c, const fa_ggml_looked *l)
 
 /* A launch of rows `first` to `first` + n - 1. values: room for all of a program's. q16: where the rows of Q lie in 16 bits. */
 fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_ggml_looked *l, int32_t first, int32_t n, void *q16,
-                           const void *slopes, fa_score_value values[FA_GGML_PARTS], fa_args *a)
+                            const void *slopes, fa_score_value values[FA_GGML_PARTS], fa_args *a)
 {
     const int parts = parts_of(c, l);
     const int32_t heads = parts & FA_GGML_MODULO ? c->m2 : c->hq;
@@ -188,7 +188,11 @@ fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_
     }
     if (!parts)
         return FA_OK;
-#define VALUE(...) values[count++] = (fa_score_value){ .size = sizeof(fa_score_value), __VA_ARGS__ }
+#define VALUE(...)                                  \
+    values[count++] = (fa_score_value)              \
+    {                                               \
+        .size = sizeof(fa_score_value), __VA_ARGS__ \
+    }
     if (parts & FA_GGML_CAP)
         VALUE(.scalar = (double)c->cap);
     if (parts & FA_GGML_MASK)

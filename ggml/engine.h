@@ -1,16 +1,16 @@
 /* engine: computes claimed nodes on a device. A stream of it is one of ggml's: work is put there in the order of the nodes.
  *
- * Q is rounded into a scratch of the stream, then fa_launch() reads that, K and V where they lie, and writes the result. Of a mask with many
- * rows a kernel looks, once in a graph, whether it is a band: then the launch takes fagen's own mask, and reads none. */
+ * Q is rounded into a scratch of the stream, then fa_launch() reads that, K and V where they lie, and writes the result. Of a mask with
+ * many rows a kernel looks, once in a graph, whether it is a band: then the launch takes fagen's own mask, and reads none. */
 #ifndef FA_GGML_ENGINE_H
 #define FA_GGML_ENGINE_H
 #include "claim.h"
 
-#define FA_GGML_MASKS (1 << 20)     /* bytes of device memory of a stream for slopes, and rows and tiles of masks */
-#define FA_GGML_CAST (4 << 20)      /* and for rows of Q in 16 bits, so many of a node at a time as find room */
-#define FA_GGML_MEMORY 64           /* MiB with fagen's workspace beside these, at most, where nothing else is said */
-#define FA_GGML_HEADS 1024          /* that may have slopes */
-#define FA_GGML_LOOK 64             /* rows from which a mask is looked at */
+#define FA_GGML_MASKS (1 << 20) /* bytes of device memory of a stream for slopes, and rows and tiles of masks */
+#define FA_GGML_CAST (4 << 20)  /* and for rows of Q in 16 bits, so many of a node at a time as find room */
+#define FA_GGML_MEMORY 64       /* MiB with fagen's workspace beside these, at most, where nothing else is said */
+#define FA_GGML_HEADS 1024      /* that may have slopes */
+#define FA_GGML_LOOK 64         /* rows from which a mask is looked at */
 
 typedef struct fa_ggml_engine fa_ggml_engine;
 typedef struct fa_ggml_stream fa_ggml_stream;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 _Static_assert(sizeof(fa_ggml_tensor) + 32 == FA_GGML_TENSOR_OVERHEAD, "a tensor has 336 bytes");
-_Static_assert(offsetof(fa_ggml_tensor, op_params) == 84 && offsetof(fa_ggml_tensor, src) == 152 &&
-                   offsetof(fa_ggml_tensor, data) == 248 && offsetof(fa_ggml_tensor, name) == 256,
+_Static_assert(offsetof(fa_ggml_tensor, op_params) == 84 && offsetof(fa_ggml_tensor, src) == 152 && offsetof(fa_ggml_tensor, data) == 248 &&
+                   offsetof(fa_ggml_tensor, name) == 256,
                "its fields");
 _Static_assert(sizeof(fa_ggml_graph) == 96 && offsetof(fa_ggml_graph, uid) == 88, "a graph");
 _Static_assert(offsetof(fa_ggml_backend, device) == 136 && sizeof(fa_ggml_backend) == 152, "a backend");
@@ -42,13 +42,12 @@ void *fa_ggml_find_loaded(void *unused, const char *name)
 
 static bool find_all(fa_ggml *g, fa_ggml_find *find, void *user, char *why, size_t n)
 {
-#define X(type, name, parameters)                                               \
-    {                                                                           \
-        void *at = find(user, #name);                                           \
-        if (!at)                                                                \
-            return differs(why, n, "the program shows no function " #name       \
-                                   ": it has no ggml, or one that is linked in"); \
-        memcpy(&g->name, &at, sizeof at);                                       \
+#define X(type, name, parameters)                                                                                        \
+    {                                                                                                                    \
+        void *at = find(user, #name);                                                                                    \
+        if (!at)                                                                                                         \
+            return differs(why, n, "the program shows no function " #name ": it has no ggml, or one that is linked in"); \
+        memcpy(&g->name, &at, sizeof at);                                                                                \
     }
     FA_GGML_SYMBOLS(X)
 #undef X

@@ -122,21 +122,21 @@ struct fa_ggml_reg {
 };
 
 /* Functions of libggml and libggml-base, by their names there. X(what it returns, name, parameters) */
-#define FA_GGML_SYMBOLS(X)                                                   \
-    X(fa_ggml_reg *, ggml_backend_reg_by_name, (const char *))               \
-    X(const char *, ggml_backend_reg_name, (fa_ggml_reg *))                  \
-    X(size_t, ggml_backend_reg_dev_count, (fa_ggml_reg *))                   \
-    X(fa_ggml_device *, ggml_backend_reg_dev_get, (fa_ggml_reg *, size_t))   \
-    X(const char *, ggml_backend_dev_name, (fa_ggml_device *))               \
-    X(fa_ggml_reg *, ggml_backend_dev_backend_reg, (fa_ggml_device *))       \
-    X(fa_ggml_device *, ggml_backend_get_device, (fa_ggml_backend *))        \
-    X(void *, ggml_backend_cpu_buffer_type, (void))                          \
-    X(size_t, ggml_tensor_overhead, (void))                                  \
-    X(const char *, ggml_op_name, (int32_t))                                 \
-    X(const char *, ggml_type_name, (int32_t))                               \
-    X(size_t, ggml_type_size, (int32_t))                                     \
-    X(int64_t, ggml_blck_size, (int32_t))                                    \
-    X(int32_t, ggml_graph_n_nodes, (fa_ggml_graph *))                        \
+#define FA_GGML_SYMBOLS(X)                                                 \
+    X(fa_ggml_reg *, ggml_backend_reg_by_name, (const char *))             \
+    X(const char *, ggml_backend_reg_name, (fa_ggml_reg *))                \
+    X(size_t, ggml_backend_reg_dev_count, (fa_ggml_reg *))                 \
+    X(fa_ggml_device *, ggml_backend_reg_dev_get, (fa_ggml_reg *, size_t)) \
+    X(const char *, ggml_backend_dev_name, (fa_ggml_device *))             \
+    X(fa_ggml_reg *, ggml_backend_dev_backend_reg, (fa_ggml_device *))     \
+    X(fa_ggml_device *, ggml_backend_get_device, (fa_ggml_backend *))      \
+    X(void *, ggml_backend_cpu_buffer_type, (void))                        \
+    X(size_t, ggml_tensor_overhead, (void))                                \
+    X(const char *, ggml_op_name, (int32_t))                               \
+    X(const char *, ggml_type_name, (int32_t))                             \
+    X(size_t, ggml_type_size, (int32_t))                                   \
+    X(int64_t, ggml_blck_size, (int32_t))                                  \
+    X(int32_t, ggml_graph_n_nodes, (fa_ggml_graph *))                      \
     X(fa_ggml_tensor **, ggml_graph_nodes, (fa_ggml_graph *))
 
 #define FA_GGML_TYPES 31 /* numbers of types that are asked about: up to that of bf16, the last that counts */
@@ -147,8 +147,8 @@ typedef struct fa_ggml {
 #define X(type, name, parameters) type(*name) parameters;
     FA_GGML_SYMBOLS(X)
 #undef X
-    int32_t api;       /* its backend API */
-    int32_t attention; /* the number of its operation FLASH_ATTN_EXT */
+    int32_t api;            /* its backend API */
+    int32_t attention;      /* the number of its operation FLASH_ATTN_EXT */
     bool idle[FA_GGML_OPS]; /* operations that compute nothing: views and the like */
     int32_t routed;         /* the number of MUL_MAT_ID, which may wait inside */
     struct {

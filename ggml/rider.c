@@ -48,7 +48,8 @@ static void drop(fa_ggml_ridden *b)
 {
     const cu_driver *d = b->on->engine ? fa_context_driver(fa_ggml_engine_context(b->on->engine)) : NULL;
     fa_ggml_counts c = b->stream ? fa_ggml_stream_counts(b->stream) : (fa_ggml_counts){ 0 };
-    fa_ggml_ride.counts.nodes.nodes += c.nodes, fa_ggml_ride.counts.nodes.launches += c.launches, fa_ggml_ride.counts.nodes.casts += c.casts;
+    fa_ggml_ride.counts.nodes.nodes += c.nodes, fa_ggml_ride.counts.nodes.launches += c.launches,
+        fa_ggml_ride.counts.nodes.casts += c.casts;
     fa_ggml_ride.counts.nodes.looks += c.looks, fa_ggml_ride.counts.nodes.bands += c.bands;
     fa_ggml_replays_close(b->replays);
     fa_ggml_stream_close(b->stream);

@@ -3,7 +3,7 @@
  * Three places of ggml's CUDA backend call it, for an operation FLASH_ATTN_EXT:
  *     where a device tells which operations it supports         theirs || fagen_ggml_supports(s, node)
  *     where a graph's computation begins                        fagen_ggml_begin(s)
- *     where the operation is computed, in front of what is there:
+ *     where the operation is computed, before what is there:
  *         if (fagen_ggml_supports(s, node) && fagen_ggml_compute(s, node, stream, captured)) return;
  * s is made once for a device and stream (a backend of ggml's), and used by one thread at a time. */
 #ifndef FAGEN_GGML_SEAM_H

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPES 64             /* whose portion is kept */
-#define MASKS 8               /* of a graph that are looked at */
-#define SLOPES 4              /* lists of slopes */
-#define KEPT 8                /* workspaces that were too small, of graphs that were captured */
+#define SHAPES 64 /* whose portion is kept */
+#define MASKS 8   /* of a graph that are looked at */
+#define SLOPES 4  /* lists of slopes */
+#define KEPT 8    /* workspaces that were too small, of graphs that were captured */
 #define ROUND(n) (((n) + 255) / 256 * 256)
 
 struct fa_ggml_stream {
@@ -93,8 +93,8 @@ static fa_status launch(fa_ggml_stream *s, int kernel, int64_t blocks, unsigned 
                  what);
 }
 
-/* The slopes of max_bias, put into the scratch when they are first asked for. With more lists than there is room for, one takes the place of
- * the oldest, on the same stream; not where graphs may read that. */
+/* The slopes of max_bias, put into the scratch when they are first asked for. With more lists than there is room for, one takes the place
+ * of the oldest, on the same stream; not where graphs may read that. */
 static fa_status slopes(fa_ggml_stream *s, const fa_ggml_claim *c, CUstream at, const void **out)
 {
     int32_t i = 0;
@@ -141,8 +141,8 @@ static fa_status look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id,
     l->tiles = within(s, s->mask_bytes + row_bytes);
     s->mask_bytes += row_bytes + tile_bytes;
     s->counts.looks++;
-    void *params[] = { (void *)&c->mask, &row_at, &l->tiles, (void *)&c->mask_sb, (void *)&c->mask_ss, (void *)&c->mask_sh, (void *)&c->sq,
-                       (void *)&c->sk, (void *)&c->m2 };
+    void *params[] = { (void *)&c->mask,    &row_at,        &l->tiles,      (void *)&c->mask_sb, (void *)&c->mask_ss,
+                       (void *)&c->mask_sh, (void *)&c->sq, (void *)&c->sk, (void *)&c->m2 };
     fa_status st = check(e, e->d->cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->tiles, 0, tile_bytes, at), "cuMemsetD8Async");
     if (st == FA_OK)
         st = launch(s, FA_GGML_LOOKS, which * ((c->sq + 7) / 8), 256, at, params, "fa_ggml_mask");
@@ -195,8 +195,7 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
     mask.id = mask.at = NULL;
     mask.tiles = mask.tiles ? (unsigned char *)1 : NULL;
     int32_t i = 0;
-    while (i < s->shapes &&
-           (memcmp(&s->shape[i].claim, &bare, sizeof bare) != 0 || memcmp(&s->shape[i].mask, &mask, sizeof mask) != 0))
+    while (i < s->shapes && (memcmp(&s->shape[i].claim, &bare, sizeof bare) != 0 || memcmp(&s->shape[i].mask, &mask, sizeof mask) != 0))
         i++;
     if (i < s->shapes && !again)
         return *out = s->shape[i].rows, *workspace = s->shape[i].needs, FA_OK;
@@ -211,7 +210,9 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
             break;
     }
     if (st != FA_OK || n <= 0)
-        return st != FA_OK ? st : fa_fail(FA_UNSUPPORTED, "a row needs more than the %zu MiB of device memory that there are", s->e->memory >> 20);
+        return st != FA_OK
+                   ? st
+                   : fa_fail(FA_UNSUPPORTED, "a row needs more than the %zu MiB of device memory that there are", s->e->memory >> 20);
     if (i == s->shapes)
         i = s->shapes < SHAPES ? s->shapes++ : s->next_shape++ % SHAPES;
     s->shape[i].claim = bare;
@@ -226,8 +227,9 @@ static fa_status cast(fa_ggml_stream *s, const fa_ggml_claim *c, int32_t first, 
     const float *from = (const float *)c->q.ptr + first * c->q.ss;
     int64_t rows = (int64_t)c->b * c->hq * n;
     int32_t bf16 = c->dtype == FA_BF16;
-    void *params[] = { &from, &to, (void *)&c->q.sb, (void *)&c->q.ss, (void *)&c->q.sh, &rows, &n, (void *)&c->hq, (void *)&c->d,
-                       (void *)&c->scale, &bf16 };
+    void *params[] = { &from, &to, (void *)&c->q.sb, (void *)&c->q.ss, (void *)&c->q.sh,
+                       &rows, &n,  (void *)&c->hq,   (void *)&c->d,    (void *)&c->scale,
+                       &bf16 };
     s->counts.casts++;
     return launch(s, FA_GGML_ROWS, (rows + 3) / 4, 128, at, params, "fa_ggml_rows");
 }

@@ -31,7 +31,8 @@ static fa_ggml_engine *engine_of(fa_ggml_hooked *h)
     if (!h->engine && !h->failed) {
         snprintf(name, sizeof name, "cuda:%d", h->number);
         fa_status st = fa_ggml_ride.ctx ? fa_ggml_engine_open_on(&h->engine, fa_ggml_ride.ctx, fa_ggml_ride.settings.memory)
-                             : fa_ggml_engine_open(&h->engine, staged() ? fa_ggml_ride.settings.simulator : name, fa_ggml_ride.settings.memory, fa_ggml_log);
+                                        : fa_ggml_engine_open(&h->engine, staged() ? fa_ggml_ride.settings.simulator : name,
+                                                              fa_ggml_ride.settings.memory, fa_ggml_log);
         if (st == FA_OK && (st = fa_ggml_engine_ready(h->engine)) != FA_OK) {
             fa_ggml_engine_close(h->engine);
             h->engine = NULL;
@@ -166,7 +167,8 @@ static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i,
 }
 
 /* Items first to past - 1, whose nodes follow each other. */
-static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *items, int32_t first, int32_t past, CUstream stream, bool captured)
+static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *items, int32_t first, int32_t past, CUstream stream,
+                      bool captured)
 {
     CUstream at;
     fa_status st = fork_stream(b, stream, &at);
@@ -190,7 +192,8 @@ static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i
         }
         CUstream stream = staged() ? NULL : cuda_stream(b);
         n = 1;
-        if (!captured && !b->on->failed && slower(b, graph, &items[i], stream)) { /* a part of its own, so that all parts stay as they are */
+        if (!captured && !b->on->failed &&
+            slower(b, graph, &items[i], stream)) { /* a part of its own, so that all parts stay as they are */
             int32_t st = theirs(b, graph, items[i].node, items[i].node + 1);
             if (st != FA_GGML_SUCCESS)
                 return st;
@@ -285,7 +288,8 @@ int32_t fa_ggml_walk(fa_ggml_ridden *b, fa_ggml_graph *graph)
         const cu_driver *d = fa_context_driver(fa_ggml_engine_context(b->on->engine));
         if (!b->replays)
             b->replays = fa_ggml_replays_open(d);
-        st = fa_ggml_replay(b->replays, graph->uid, stream, walk_captured, &w, &done, &fa_ggml_ride.counts.captures, &fa_ggml_ride.counts.replays);
+        st = fa_ggml_replay(b->replays, graph->uid, stream, walk_captured, &w, &done, &fa_ggml_ride.counts.captures,
+                            &fa_ggml_ride.counts.replays);
         if (!done)
             st = walk(b, graph, items, count, false);
     } else {

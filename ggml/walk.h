@@ -1,4 +1,5 @@
-/* walk: a graph of a hooked backend, part by part: theirs, ours, theirs. What was hooked is here, since both ways need it; rider.c hooks. */
+/* walk: a graph of a hooked backend, part by part: theirs, ours, theirs. What was hooked is here, since both ways need it; rider.c hooks.
+ */
 #ifndef FA_GGML_WALK_H
 #define FA_GGML_WALK_H
 #include "replay.h"

@@ -1,5 +1,5 @@
--- A family with kernels before its own: where a score program's mask asks for tables of its operands (pairs/mask_tables.cu), and where K and
--- V of few bits become 16 bits (tiles/widen.cu).
+-- A family with kernels before its own: where a score program's mask asks for tables of its operands (pairs/mask_tables.cu), and where K
+-- and V of few bits become 16 bits (tiles/widen.cu).
 
 local edges = include "pairs/edges.lua"
 local widen = include "tiles/widening.lua"

@@ -61,8 +61,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     local rows = p.has_batch_invariant and INVARIANT_ROWS_SM or p.has_lengths and LENGTHS_ROWS_SM or more and more_rows_sm(columns) or ROWS_SM
     return rows // (c.br * c.ctas)
   end
-  -- Whether rows want to be cut evenly, or more rounds than two fill the chip better, of one of the numbers of heads that the shape stands for (gen/bucket.c), and spare
-  -- more than adding up takes. Tiles of so many rows have one answer, however many keys a block has.
+  -- Whether rows want to be cut evenly, or more rounds than two fill the chip better, of one of the numbers of heads that the shape
+  -- stands for (gen/bucket.c), and spare more than adding up takes. Tiles of so many rows have one answer, however many keys a block has.
   local function rounds_pay(p, c, a)
     if p.has_lengths or p.has_batch_invariant or p.sq < 1 then return false end
     local keys, heads, chip, columns = p.sk, p.b * p.hkv, a.sm_count * c.ctas, round_up(p.dv, 8)

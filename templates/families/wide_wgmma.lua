@@ -1,6 +1,6 @@
--- wide_wgmma: wide heads on wgmma and TMA, for sm_90a. Two consumer warpgroups share 64 rows: each makes P of every second block of keys, and
--- sums up half of O's columns over all blocks (as FlashMLA does for d = 576 beside dv = 512). Rows are those of all heads of a group, and
--- the keys of a tile are cut into parts. Where V lies in K's rows one buffer serves both products.
+-- wide_wgmma: wide heads on wgmma and TMA, for sm_90a. Two consumer warpgroups share 64 rows: each makes P of every second block of keys,
+-- and sums up half of O's columns over all blocks (as FlashMLA does for d = 576 beside dv = 512). Rows are those of all heads of a group,
+-- and the keys of a tile are cut into parts. Where V lies in K's rows one buffer serves both products.
 
 local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"

@@ -11,7 +11,7 @@ function of.bits(f) return f.bits == 8 and 8 or 4 end
 -- Scales of a row of n elements; nil: it has none.
 function of.scales(f, n) return f.has_scale and n // f.shared or nil end
 
--- Which of them a byte of the row has to do with: in front of the codes of a block, with the first of the block.
+-- Which of them a byte of the row has to do with: before the codes of a block, with the first of the block.
 function of.scale_of(f, byte)
   local at = byte % f.block_bytes - f.codes_at
   return byte // f.block_bytes * f.scales + (at > 0 and at // (f.shared * of.bits(f) // 8) or 0)

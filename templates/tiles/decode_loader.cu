@@ -216,7 +216,7 @@ struct Loader {
 
 //| end
 //| if l.shifts_k or l.shifts_v then
-  // Rows of blocks, with the bytes in front of them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
+  // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
   template <int N, int ROW_BYTES, class E>
   __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int key, long long stride$(of_page)) {

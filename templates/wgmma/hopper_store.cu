@@ -192,7 +192,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|     if l.most then
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
 //|     else
-  // One of the two rows tells: what V holds beside the rows' own keys, products take to all rows.
+  // One of the two rows shows it: what V holds beside the rows' own keys, products take to all rows.
   for (int n = 0; n < NO / 4; n++) taint[n % 4] = fmaf(o[4 * n], o[4 * n + 1], taint[n % 4]);
 //|     end
 //|   end
