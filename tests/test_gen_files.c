@@ -85,7 +85,7 @@ Test(files, names_of_the_library_are_each_in_one_folder)
             free(path);
         }
     }
-    cr_expect_eq(folders, 8);
+    cr_expect_eq(folders, 9);
 }
 
 /* The pieces of the library name the folder of what they include, and each of these is there. */
