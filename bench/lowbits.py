@@ -1,26 +1,43 @@
 #!/usr/bin/env python3
-"""Decoding over caches of few bits beside fagen's own 16-bit caches, in one run: the 25 cases of decode.py, in CUDA graphs, interleaved.
+"""Attention over caches of few bits beside fagen's own 16-bit caches, in one run: the 25 cases of decode.py, in CUDA graphs, interleaved.
 
 Sections, all of them where none is named:
     warm     every call of a graph reads the same tensors
     cold     with so many K and V in turn that the L2 holds none of them
     pages    warm, in pages of 64 tokens in shuffled order
+    prompts  warm, cases of many query rows in the place of the 25
 Both caches hold the same numbers: the 16-bit one has what the codes mean. Every output is held against attention in fp32 over these before
 its contender is timed, and once more after it.
 
     python3 bench/lowbits.py --kv e4m3 --seconds 400 -o lowbits.json
     python3 bench/lowbits.py warm --kv e4m3,e5m2 --only 'sk=8192'
+    python3 bench/lowbits.py prompts --kv e4m3,q8_0,q4_0 --only d=128
 """
 import argparse
 import statistics
 import sys
+from dataclasses import dataclass
 
 import decode_cases
 import section_run
 
-SECTIONS = ("warm", "cold", "pages")
+SECTIONS = ("warm", "cold", "pages", "prompts")
 LARGE = 67e6  # bytes of 16 bits from which the fixed part of a launch hardly counts
 PAGE = 64
+
+
+@dataclass(frozen=True)
+class Prompt(decode_cases.Case):
+    causal: bool = True
+
+    def name(self):
+        return super().name() + (",causal" if self.causal else "")
+
+
+# b, hq, hkv, sq, sk, d
+PROMPTS = [Prompt(4, 32, 8, 4096, 4096, 128), Prompt(1, 32, 8, 16384, 16384, 128), Prompt(16, 32, 8, 1024, 1024, 128),
+           Prompt(1, 32, 8, 512, 32768, 128), Prompt(4, 32, 32, 4096, 4096, 128, False), Prompt(4, 16, 16, 4096, 4096, 64),
+           Prompt(2, 16, 4, 4096, 4096, 256)]
 
 
 def parse(argv=None):
@@ -35,6 +52,7 @@ def measure(lab, options, section, case, seconds):
 
     import decode_oracle
     import decode_sections
+    import fagen
     from lowbits_codes import encoded
     formats = options.kv.split(",")
     n = decode_cases.sets_of(case, section == "cold")
@@ -48,21 +66,23 @@ def measure(lab, options, section, case, seconds):
     ends = {}
     for kv in formats:
         ends[kv] = [tuple(encoded(kv, lab.randn(*shape)) for _ in "kv") for _ in range(n)]
-    right = {kv: decode_oracle.dense(q, *(x[2] for x in ends[kv][0])) for kv in formats}
+    causal = getattr(case, "causal", False)
+    right = {kv: torch.stack([decode_oracle.attend(*one, causal) for one in zip(q, *(x[2] for x in ends[kv][0]))]) for kv in formats}
+    mask = fagen.CAUSAL if causal else fagen.NONE
 
     def laid(t):
         return t if table is None else decode_sections.paged_as(t, table, PAGE)
 
     def twin(kv):
         made = [[laid(x[2]) for x in both] for both in ends[kv]]
-        return lambda: [lab.fa.args(q, *made[i], outs[i], lengths=lengths, table=table, sk=case.sk) for i in range(n)], made
+        return lambda: [lab.fa.args(q, *made[i], outs[i], lengths=lengths, table=table, sk=case.sk, mask=mask) for i in range(n)], made
 
     def low(kv):
         made = [[laid(x[0]) for x in both] for both in ends[kv]]
         scales = [[None if x[1] is None else laid(x[1].unsqueeze(-1)).squeeze(-1) if x[1].dim() == 3 else x[1] for x in both]
                   for both in ends[kv]]
-        return lambda: [lab.fa.args(q, *made[i], outs[i], lengths=lengths, table=table, sk=case.sk, kv=kv, k_scale=scales[i][0],
-                                    v_scale=scales[i][1]) for i in range(n)], (made, scales)
+        return lambda: [lab.fa.args(q, *made[i], outs[i], lengths=lengths, table=table, sk=case.sk, mask=mask, kv=kv,
+                                    k_scale=scales[i][0], v_scale=scales[i][1]) for i in range(n)], (made, scales)
 
     out = {}
     for kv in formats:
@@ -125,7 +145,7 @@ def wrong(doc):
 
 
 def jobs(options):
-    return [(s, c) for s in options.sections for c in decode_cases.select(decode_cases.TABLE, options.only)]
+    return [(s, c) for s in options.sections for c in decode_cases.select(PROMPTS if s == "prompts" else decode_cases.TABLE, options.only)]
 
 
 def run(options):
