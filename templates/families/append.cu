@@ -48,15 +48,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   const int tokens = $(tokens);
   // Items of a token: some heads of K, some of V, some of Q.
   const int of_k = (p.hkv + HEADS - 1) / HEADS, of_q = p.q != nullptr ? (p.hq + HEADS - 1) / HEADS : 0, of_all = 2 * of_k + of_q;
-  const long long items = (long long)tokens * of_all;
+  // Teams of a warp have rows of one kind: tokens are counted up to a whole warp.
+  constexpr int TOGETHER = 32 / LANES;
+  const int span = (tokens + TOGETHER - 1) / TOGETHER * TOGETHER;
+  const long long items = (long long)span * of_all;
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
   for ($(wk.steps("long long", "base", "items", "TEAMS"))) {
-    const bool real = base + team < items;
-    const long long item = real ? base + team : 0;
-    // Teams of a warp mostly have rows of one kind.
-    const int part = (int)(item >> 32 ? item / tokens : (u32)item / (u32)tokens), token = (int)(item - (long long)part * tokens);
+    const long long item = base + team;
+    const int part = (int)(item >> 32 ? item / span : (u32)item / (u32)span), place_in_part = (int)(item - (long long)part * span);
+    const bool real = part < of_all && place_in_part < tokens;
+    const int token = real ? place_in_part : 0;
     const bool is_q = part >= 2 * of_k, is_v = !is_q && part >= of_k;
     const int first = (part - (is_q ? 2 * of_k : is_v ? of_k : 0)) * HEADS, heads = is_q ? p.hq : p.hkv;
     const int pieces = is_v ? DV / VEC : D / VEC;
@@ -101,7 +104,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       }
 
     const Place place = place_of(p, token);
-    bool stores = real && place.used && (is_q || place.kept);
+    const bool used = real && place.used;  // what is computed waits for that alone
+    bool stores = used && (is_q || place.kept);
 //| if p.has_slots then
     if (is_overtaken(p, token, place, !is_q && place.kept, tokens, lane)) stores = false;
 //| end
@@ -115,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
       given_$(side)[h] = 1.f;
-      if (stores && first + h < heads && $(side == "v" and "is_v" or "!is_v && !is_q"))
+      if (used && place.kept && first + h < heads && $(side == "v" and "is_v" or "!is_v && !is_q"))
 //|     if given == 1 then
         given_$(side)[h] = p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh];
 //|     else
@@ -126,6 +130,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
 
+//| if l.k_format and l.k_format.has_scale or l.v_format and l.v_format.has_scale then
+    const bool some_coded = __any_sync(~0u, !is_q && used);  // rows of Q have no codes
+//| end
     char *to;
     long long to_sh;
     if (is_q) {
@@ -139,9 +146,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       to_sh = p.k_sh * $(l.k_bytes);
     }
 //| if p.rotary > 0 then
-    const bool turns = stores && !is_v && place.turns;
+    const bool turns = real && !is_v && place.used && place.turns;
 //|   if l.partner == "own" then
-    // Pieces lane and lane + LANES turn together.
+    // Pieces lane and lane + LANES turn together. Rows beside those that turn are stored nowhere.
+    const bool some_turn = __any_sync(~0u, turns);
     float cosine[ANGLES] = {}, sine[ANGLES] = {};
     if (turns) load_angles(cosine, sine, (const char *)p.cos_sin + place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
 //|   else
@@ -166,7 +174,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
 //| if l.k_format or l.v_format then
-        if (!there) piece[h][s] = Piece();  // rows of no sequence may hold what was never written
+//|   if p.has_lengths then
+        if (!used) piece[h][s] = Piece();  // rows of no sequence may hold what was never written
+//|   end
 //| end
         unpack(x[s], piece[h][s]);
 //| if p.rotary > 0 and l.partner ~= "own" then
@@ -209,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
       }
 //| if l.partner == "own" then
-      if (turns)
+      if (some_turn)
 #pragma unroll
         for (int i = 0; i < VEC; i++) {
           const float a = x[0][i], b = x[1][i];
@@ -244,9 +254,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
 //|   if f and f.has_scale and not blocks[f.name] then
 //|     blocks[f.name] = true
-      Codes codes_$(f.name)[SHARE];
+      Codes codes_$(f.name)[SHARE] = {};
+      if (some_coded)
 #pragma unroll
-      for (int s = 0; s < SHARE; s++) quantize_$(f.name)(codes_$(f.name)[s], x[s], lane);
+        for (int s = 0; s < SHARE; s++) quantize_$(f.name)(codes_$(f.name)[s], x[s], lane);
 //|   end
 //| end
 //| -- K and V of one type are stored by the same instructions.
@@ -258,15 +269,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   if f and not f.has_scale then
 //|     if given > 0 or out > 0 then
 //|       if not declared[divisor(side)] then
-      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f};
+      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f, false};
 //|       end
 //|       declared[divisor(side)] = true
       if (there && $(side == "v" and "is_v" or "!is_v && !is_q")) {
 //|     if given > 0 then
-        $(divisor(side)) = divisor_of(given_$(side)[h]);
+        $(divisor(side)) = divisor_of(given_$(side)[h], false);
 //|     elseif out > 0 then
         const float scale = scale_of(largest, $(f.most).f, $(f.kind == "floats" and "false" or "true"));
-        $(divisor(side)) = divisor_of(scale);
+        $(divisor(side)) = divisor_of(scale, largest.x <= 0x1.fffffep127f);
         if (lane == 0) p.$(side)_scale_out[place.page * p.$(side)_scale_out_sb + place.row * p.$(side)_scale_out_ss + (first + h) * p.$(side)_scale_out_sh] = scale;
 //|     end
       }

@@ -11,11 +11,12 @@ struct Divisor {
   float s, inverse, factor;
   bool zero;  // codes are those of 0
   float under, over;  // a bit less and a bit more than 1 / s
+  bool within;  // no quotient is beyond the range of codes
 };
-__device__ __forceinline__ Divisor divisor_of(float s) {
+__device__ __forceinline__ Divisor divisor_of(float s, bool within) {
   const float a = fabsf(s), factor = a < 0x1p-60f ? 0x1p100f : a > 0x1p60f ? 0x1p-100f : 1.f, scaled = __fmul_rn(s, factor);
   const float inverse = __fdiv_rn(1.f, scaled);
-  return {scaled, inverse, factor, s == 0.f, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f)};
+  return {scaled, inverse, factor, s == 0.f, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within};
 }
 // SIGNED_ZERO: -0 has a code of its own.
 template <bool SIGNED_ZERO>
@@ -30,6 +31,31 @@ __device__ __forceinline__ float max_with_nan(float x, float y) {
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
   return r;
 }
+//| local has = {}
+//| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
+//|   if f then has[f.kind .. f.bits .. (f.has_scale and " in rows" or "")] = true end
+//| end
+//| if has["unsigned4 in rows"] or has["unsigned5 in rows"] or has["table4 in rows"] then
+__device__ __forceinline__ float min_with_nan(float x, float y) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+  return r;
+}
+//| end
+//| if l.vec >= 4 then
+// The last bytes of numbers, one after the other.
+__device__ __forceinline__ void last_bytes(u32 (&word)[CODE_WORDS], const int (&number)[VEC]) {
+#pragma unroll
+  for (int i = 0; i < CODE_WORDS; i++)
+    word[i] = __byte_perm(__byte_perm(number[4 * i], number[4 * i + 1], 0x40), __byte_perm(number[4 * i + 2], number[4 * i + 3], 0x40), 0x5410);
+}
+//| else
+__device__ __forceinline__ void last_bytes(u32 (&word)[CODE_WORDS], const int (&number)[VEC]) {
+  word[0] = 0;
+#pragma unroll
+  for (int i = 0; i < VEC; i++) word[0] |= (u32)(number[i] & 0xff) << (i * 8);
+}
+//| end
 //| if p.k_scale_out > 0 or p.v_scale_out > 0 then
 
 //| -- Formats without NaN ask whether a row has one, the others for its largest number without: rarely both in one kernel.
@@ -139,12 +165,20 @@ __device__ __forceinline__ bool likely_$(f.name)(u32 (&word)[CODE_WORDS], const 
 //|   else
   // 1.5 2^23 + the nearest integer, whose last byte is the code. NaN becomes the least of one and the largest of the other.
   constexpr float ONE = 12582912.f, LEAST = ONE - 128.f, LARGEST = ONE + 127.f;
+  int under[VEC], over[VEC];
 #pragma unroll
   for (int i = 0; i < VEC; i++) {
-    const float a = fminf(fmaxf(fmaf(x[i], by.under, ONE), LEAST), LARGEST), b = fmaxf(fminf(fmaf(x[i], by.over, ONE), LARGEST), LEAST);
-    word[i / 4] |= (__float_as_uint(a) & 0xff) << (i % 4 * 8);
-    other[i / 4] |= (__float_as_uint(b) & 0xff) << (i % 4 * 8);
+    under[i] = __float_as_int(fmaf(x[i], by.under, ONE));
+    over[i] = __float_as_int(fmaf(x[i], by.over, ONE));
   }
+  if (!by.within)
+#pragma unroll
+    for (int i = 0; i < VEC; i++) {
+      under[i] = __float_as_int(fminf(fmaxf(__int_as_float(under[i]), LEAST), LARGEST));
+      over[i] = __float_as_int(fmaxf(fminf(__int_as_float(over[i]), LARGEST), LEAST));
+    }
+  last_bytes(word, under);
+  last_bytes(other, over);
 //|   end
   bool same = by.factor == 1.f && !by.zero;
 #pragma unroll
@@ -192,13 +226,9 @@ __device__ __forceinline__ void store_$(f.name)(char *to, const float (&from)[VE
 //|   end
 }
 //| end
-//| -- The codes of a format of blocks with a scale in fp16, of numbers y: `x` times what undoes the scale.
+//| -- The code of a number y: `x` times what undoes a block's scale.
 //| local function block_code(f)
-//|   if f.kind == "signed" then
-    // Halves away from 0. 2^23 + an integer, by sums rounded toward 0, whose last bits are the integer's.
-    const int n = __float_as_int(__fadd_rz(fminf(__fadd_rz(fabsf(y), 0.5f), $(f.most).f), 0x1p23f)), sign = __float_as_int(y) >> 31;
-    const int code = (n ^ sign) - sign;
-//|   elseif f.kind == "table" then
+//|   if f.kind == "table" then
     int code = 0;
 //|     for i = 1, 15 do
     code += 2.f * y >= $(f.table[i] + f.table[i + 1]).f;
@@ -251,25 +281,58 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(least) : "f"(m));
   to.least = nan ? 0x7fff : least;
 //|   else
-  // The first of the largest.
-  float most = 0.f;
-  int nan = 0;
+  // The largest and the least, NaN where there is one; where they are as far from 0 the first of them counts.
+  float top = x[0], bottom = x[0];
 #pragma unroll
-  for (int i = 0; i < VEC; i++) {
-    if (fabsf(x[i]) > fabsf(most)) most = x[i];
-    nan |= x[i] != x[i];
+  for (int i = 1; i < VEC; i++) {
+    top = max_with_nan(top, x[i]);
+    bottom = min_with_nan(bottom, x[i]);
   }
 #pragma unroll
   for (int i = 1; i < 32 / VEC; i *= 2) {
-    const float other = __shfl_xor_sync(~0u, most, i);
-    if (lane & i ? fabsf(other) >= fabsf(most) : fabsf(other) > fabsf(most)) most = other;
-    nan |= __shfl_xor_sync(~0u, nan, i);
+    top = max_with_nan(top, __shfl_xor_sync(~0u, top, i));
+    bottom = min_with_nan(bottom, __shfl_xor_sync(~0u, bottom, i));
+  }
+  const bool nan = top != top;
+  float most = top > -bottom ? top : bottom;
+  if (__any_sync(~0u, top == -bottom)) {
+    most = 0.f;
+#pragma unroll
+    for (int i = 0; i < VEC; i++)
+      if (fabsf(x[i]) > fabsf(most)) most = x[i];
+#pragma unroll
+    for (int i = 1; i < 32 / VEC; i *= 2) {
+      const float other = __shfl_xor_sync(~0u, most, i);
+      if (lane & i ? fabsf(other) >= fabsf(most) : fabsf(other) > fabsf(most)) most = other;
+    }
   }
   float d = __fdiv_rn(most, -$(f.most).f);
 //|   end
-  if (fabsf(d) >= 65520.f) d = copysignf(65504.f, d);
+  const bool clamped = fabsf(d) >= 65520.f;
+  if (clamped) d = copysignf(65504.f, d);
   float by = nan || d == 0.f ? 0.f : __fdiv_rn(1.f, d);
   if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
+//|   if plain then
+  float y[VEC];
+  int number[VEC];
+#pragma unroll
+  for (int i = 0; i < VEC; i++) y[i] = __fmul_rn(x[i], by);
+  if (clamped)
+#pragma unroll
+    for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
+#pragma unroll
+  for (int i = 0; i < VEC; i++)
+//|     if signed then
+    number[i] = __float2int_rz(__fadd_rz(y[i], __uint_as_float(__float_as_uint(y[i]) & 0x80000000 | 0x3f000000)));  // halves away from 0
+//|     else
+    // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.
+    number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
+//|     end
+  last_bytes(to.word, number);
+  if (by == 0.f)
+#pragma unroll
+    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
+//|   else
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++) to.word[i] = 0;
 //|   if f.high_at > 0 then
@@ -281,11 +344,7 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 //|   end
 #pragma unroll
   for (int i = 0; i < VEC; i++) {
-//|   if plain then
-    const float y = __fmul_rn(x[i], by);
-//|   else
     const float y = by == 0.f ? 0.f : __fmul_rn($(f.least_at > 0 and "__fadd_rn(x[i], -m)" or "x[i]"), by);
-//|   end
 //|   block_code(f)
 //|   if f.kind == "table" then
     const float number = table_$(f.name)(code), weight = __fmul_rn(__fmul_rn(x[i], x[i]), number);
@@ -299,10 +358,6 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
     to.word[i / 4] |= (u32)(code & $((1 << f.bits) - 1)) << (i % 4 * 8);
 //|   end
   }
-//|   if plain then
-  if (by == 0.f)
-#pragma unroll
-    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
 //|   end
 //|   if f.kind == "table" then
   float s = 0.f, t = 0.f;
