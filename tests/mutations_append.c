@@ -54,6 +54,9 @@ static const mutation mutations[] = {
     { "two tokens for one slot", C, "later = true;", "later = false;", 0, "slots" },
     { "an earlier token in the table", C, "atomicMax(claims.row", "atomicMin(claims.row", 0, "table" },
     { "a table that is not cleared", C, "make_uint2(0, 0);", "make_uint2(1, 1);", 0, "table" },
+    { "the later of two is overtaken", C, "min(last - 1, token)", "max(last - 1, token)", 0, "table" },
+    { "rows that were overtaken in the launch before", C, "overtaken[base + threadIdx.x] = 0;", "overtaken[base + threadIdx.x] = 1;", 0,
+      "table" },
     { "another slot's entry", C, "if (p.slots[other - 1] != at.slot) continue;", "", 0, "crowd" },
     { "negative slots", P, "at.slot >= 0 && at.slot <", "at.slot <", 0, "slots" },
     { "slots beyond the cache", P, "at.slot < (long long)p.pages * p.page_size", "at.slot <= (long long)p.pages * p.page_size", 0,
@@ -99,7 +102,7 @@ static const mutation mutations[] = {
     { "a head that is none", A, "there = stores && first + h < heads;", "there = stores;", 0, "slots" },
     { "queries of tokens that are skipped", A, "(is_q || place.kept)", "place.kept", 0, "slots" },
     { "queries without angles", A, "if (!place.turns)", "if (false)", 0, "slots" },
-    { "halves to even", Q, "0x80000000 | 0x3f000000", "0x80000000 | 0x3effffff", 0, "blocks" },
+    { "halves to even", Q, "__fadd_rz(fabsf(y[i]), 0.5f)", "__fadd_rz(fabsf(y[i]), 0x1.fffffep-2f)", 0, "blocks" },
     { "codes of a scale a bit less", Q, "__fdiv_rn(1.f, d);", "__fdiv_rn(1.01f, d);", 0, "blocks" },
     { "the upper codes below", Q, "16 / VEC) << 4;", "16 / VEC) << 0;", 0, "blocks" },
     { "a block beside", Q, "row + column / 64 * $(2 * f.block_bytes) + (second", "row + column / 64 * $(2 * f.block_bytes) + (!second", 0,
@@ -107,4 +110,11 @@ static const mutation mutations[] = {
     { .name = NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 0, 6, false }, { .scenes = NULL } };
+/* On one SM, whose blocks go on from item to item. */
+static const mutation looped[] = {
+    { "what lists say of the item before", A, "ahead = told_of(p, next.token);\n//| if", "\n//| if", 0, "slots" },
+    { "the same item again", A, "next = item_of(base + (long long)$(wk.blocks) * TEAMS + team);", "", 0, "slots" },
+    { .name = NULL },
+};
+
+const mutation_list mutation_lists[] = { { scenes, mutations, 0, 6, false }, { scenes, looped, 1, 0, false }, { .scenes = NULL } };

@@ -618,7 +618,7 @@ Test(operation_append, the_model_counts_the_bytes_that_move)
         cr_expect_eq(found, 1);
         all += of[i].read + of[i].written;
     }
-    cr_expect_eq((uint64_t)fa_traffic_total(&cost.traffic), all + 2 * 9 * (8 + 8 + 12), "rows, slots, and the table of them");
+    cr_expect_eq((uint64_t)fa_traffic_total(&cost.traffic), all + 2 * 9 * (8 + 12 + 12), "rows, slots, and the table of them");
     fa_tensors_close(&t);
     fa_context_leave(ctx, &in);
     fa_gen_close(g);

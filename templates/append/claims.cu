@@ -4,8 +4,9 @@
 //| tokens = p.has_lengths and "(p.cu_seqlens_q != nullptr ? p.total_q : p.b * p.sq)" or "p.b * p.sq"
 //| if p.has_slots and c.claims == 0 then
 // Whether a later row goes to the same slot, asked by all lanes of a team.
-__device__ __forceinline__ bool is_overtaken(const Params &p, int token, const Place &at, bool asks, int tokens, int lane) {
+__device__ __forceinline__ bool is_overtaken(const Params &p, int token, bool asks, int tokens, int lane) {
   constexpr int BATCH = 8;  // slots that are on their way at a time
+  const long long own = p.slots[token];
   bool later = false;
   for (int i = token + 1 + lane; asks && i < tokens; i += LANES * BATCH) {
     long long slot[BATCH];
@@ -13,9 +14,9 @@ __device__ __forceinline__ bool is_overtaken(const Params &p, int token, const P
     for (int j = 0; j < BATCH; j++) slot[j] = p.slots[min(i + j * LANES, tokens - 1)];
     bool same = false;
 #pragma unroll
-    for (int j = 0; j < BATCH; j++) same = same || (slot[j] == at.slot && i + j * LANES < tokens);
+    for (int j = 0; j < BATCH; j++) same = same || (slot[j] == own && i + j * LANES < tokens);
     for (int j = i; same && j < tokens && j < i + LANES * BATCH; j += LANES)
-      if (p.slots[j] == at.slot && place_of(p, j).kept) later = true;
+      if (p.slots[j] == own && place_of(p, j).kept) later = true;
   }
 //|   if l.lanes > 1 then
 #pragma unroll
@@ -24,12 +25,15 @@ __device__ __forceinline__ bool is_overtaken(const Params &p, int token, const P
   return later;
 }
 //| elseif p.has_slots then
-// The table: of each slot that some row goes to, the last such row, counted from 1. 0: free.
+// The table: of each slot that some row goes to, the last such row, counted from 1. 0: free. After it, of each row: whether it is overtaken.
 struct Claims {
   int *row;
   u32 entries;
+  int *overtaken;
 };
-__device__ __forceinline__ Claims claims_of(const Params &p, int tokens) { return {(int *)p.claims, 2u * (u32)tokens}; }
+__device__ __forceinline__ Claims claims_of(const Params &p, int tokens) {
+  return {(int *)p.claims, 2u * (u32)tokens, (int *)p.claims + 2ll * tokens};
+}
 __device__ __forceinline__ u32 first_entry(const Claims &claims, long long slot) {
   const u64 x = (u64)slot * 0x9e3779b97f4a7c15ull;
   return (u32)((x >> 32) * claims.entries >> 32);
@@ -41,7 +45,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_clear(const __grid_cons
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
   for ($(wk.steps("long long", "base", "tokens", "THREADS")))
-    if (base + threadIdx.x < tokens) ((uint2 *)p.claims)[base + threadIdx.x] = make_uint2(0, 0);
+    if (base + threadIdx.x < tokens) {
+      ((uint2 *)p.claims)[base + threadIdx.x] = make_uint2(0, 0);
+      claims_of(p, tokens).overtaken[base + threadIdx.x] = 0;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_claim(const __grid_constant__ Params p) {
@@ -59,19 +66,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_claim(const __grid_cons
       const int other = atomicCAS(claims.row + entry, 0, token + 1);
       if (other == 0) break;
       if (p.slots[other - 1] != at.slot) continue;
-      atomicMax(claims.row + entry, token + 1);
+      // Of this row and the last one so far the earlier is overtaken: each row is named once.
+      const int last = atomicMax(claims.row + entry, token + 1);
+      claims.overtaken[min(last - 1, token)] = 1;
       break;
     }
   }
 }
 
 // Whether a later row goes to the same slot.
-__device__ __forceinline__ bool is_overtaken(const Params &p, int token, const Place &at, bool asks, int tokens, int) {
-  if (!asks) return false;
-  const Claims claims = claims_of(p, tokens);
-  for (u32 entry = first_entry(claims, at.slot);; entry = entry + 1 == claims.entries ? 0 : entry + 1) {
-    const int last = claims.row[entry] - 1;
-    if (p.slots[last] == at.slot) return last != token;
-  }
+__device__ __forceinline__ bool is_overtaken(const Params &p, int token, bool asks, int tokens, int) {
+  return asks && claims_of(p, tokens).overtaken[token] != 0;
 }
 //| end

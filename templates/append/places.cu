@@ -34,7 +34,27 @@ struct Place {
   bool kept;   // it has a place
 };
 
-__device__ __forceinline__ Place place_of(const Params &p, int token) {
+// What lists say of a row: it may be read before the row's turn comes.
+struct Told {
+//| if p.has_slots then
+  long long slot;
+//| end
+//| if p.rotary > 0 and p.has_positions then
+  $(p.has_positions64 and "long long" or "int") position;
+//| end
+};
+__device__ __forceinline__ Told told_of(const Params &p, int token) {
+  Told told;
+//| if p.has_slots then
+  told.slot = p.slots[token];
+//| end
+//| if p.rotary > 0 and p.has_positions then
+  told.position = ((const $(p.has_positions64 and "long long" or "int") *)p.positions)[token];
+//| end
+  return told;
+}
+
+__device__ __forceinline__ Place place_of(const Params &p, int token, const Told &told) {
   Place at;
   at.used = true;
 //| if l.sequences then
@@ -55,7 +75,7 @@ __device__ __forceinline__ Place place_of(const Params &p, int token) {
   at.sequence = index;
 //| end
 //| if p.has_slots then
-  at.slot = p.slots[token];
+  at.slot = told.slot;
   at.kept = at.used && at.slot >= 0 && at.slot < (long long)p.pages * p.page_size;
   if (at.kept) {
     at.page = at.slot >> 32 ? at.slot / p.page_size : (u32)at.slot / (u32)p.page_size;
@@ -80,7 +100,7 @@ __device__ __forceinline__ Place place_of(const Params &p, int token) {
 //| end
 //| if p.rotary > 0 then
 //|   if p.has_positions then
-  at.position = ((const $(p.has_positions64 and "long long" or "int") *)p.positions)[token];
+  at.position = told.position;
 //|   else
   at.position = key;
 //|   end
@@ -89,3 +109,4 @@ __device__ __forceinline__ Place place_of(const Params &p, int token) {
 //| end
   return at;
 }
+__device__ __forceinline__ Place place_of(const Params &p, int token) { return place_of(p, token, told_of(p, token)); }

@@ -55,11 +55,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
+  struct Item {
+    int part, token;
+    bool real;
+  };
+  auto item_of = [&](long long item) -> Item {
+    const int part = (int)(item >> 32 ? item / span : (u32)item / (u32)span), token = (int)(item - (long long)part * span);
+    const bool real = part < of_all && token < tokens;
+    return {part, real ? token : 0, real};
+  };
+  if (tokens == 0) return;
+  Item next = item_of((long long)$(wk.block) * TEAMS + team);
+  Told ahead = told_of(p, next.token);
   for ($(wk.steps("long long", "base", "items", "TEAMS"))) {
-    const long long item = base + team;
-    const int part = (int)(item >> 32 ? item / span : (u32)item / (u32)span), place_in_part = (int)(item - (long long)part * span);
-    const bool real = part < of_all && place_in_part < tokens;
-    const int token = real ? place_in_part : 0;
+    const Told told = ahead;
+    const int part = next.part, token = next.token;
+    const bool real = next.real;
     const bool is_q = part >= 2 * of_k, is_v = !is_q && part >= of_k;
     const int first = (part - (is_q ? 2 * of_k : is_v ? of_k : 0)) * HEADS, heads = is_q ? p.hq : p.hkv;
     const int pieces = is_v ? DV / VEC : D / VEC;
@@ -103,11 +114,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
       }
 
-    const Place place = place_of(p, token);
+    // What lists say of the next item is on its way meanwhile.
+    next = item_of(base + (long long)$(wk.blocks) * TEAMS + team);
+    ahead = told_of(p, next.token);
+//| if p.has_slots then
+    const bool overtaken = is_overtaken(p, token, !is_q && real, tokens, lane);
+//| end
+    const Place place = place_of(p, token, told);
     const bool used = real && place.used;  // what is computed waits for that alone
     bool stores = used && (is_q || place.kept);
 //| if p.has_slots then
-    if (is_overtaken(p, token, place, !is_q && place.kept, tokens, lane)) stores = false;
+    if (overtaken && !is_q) stores = false;
 //| end
     if (p.skipped != nullptr && real && part == 0 && lane == 0 && place.used && !place.kept) atomicAdd(p.skipped, 1ull);
 

@@ -118,7 +118,7 @@ return {
     return { { entry = "fa_clear", grid = grid, pdl = pdl }, { entry = "fa_claim", grid = grid, pdl = pdl }, append }
   end,
 
-  workspace = function(p, c, a, l) return c.claims == 1 and "claims int32 total_q 2" or "" end,
+  workspace = function(p, c, a, l) return c.claims == 1 and "claims int32 total_q 3" or "" end,
 
   params = function(p, c, a, l)
     local values = pair_values(p)
@@ -178,6 +178,6 @@ return {
       latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0),
     }
     if c.claims == 0 then return append end
-    return { { bytes = 8 * tokens }, { bytes = (8 + 4) * tokens }, append }
+    return { { bytes = 12 * tokens }, { bytes = (8 + 4) * tokens }, append }
   end,
 }

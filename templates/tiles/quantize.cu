@@ -321,13 +321,15 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 #pragma unroll
     for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
 #pragma unroll
-  for (int i = 0; i < VEC; i++)
+  for (int i = 0; i < VEC; i++) {
+    // 2^23 + an integer, by sums rounded toward 0, whose last byte is the integer's.
 //|     if signed then
-    number[i] = __float2int_rz(__fadd_rz(y[i], __uint_as_float(__float_as_uint(y[i]) & 0x80000000 | 0x3f000000)));  // halves away from 0
+    const int n = __float_as_int(__fadd_rz(__fadd_rz(fabsf(y[i]), 0.5f), 0x1p23f));  // halves away from 0
+    number[i] = y[i] < 0.f ? -n : n;
 //|     else
-    // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.
     number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
 //|     end
+  }
   last_bytes(to.word, number);
   if (by == 0.f)
 #pragma unroll
