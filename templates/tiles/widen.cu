@@ -39,8 +39,10 @@ constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a ti
 //|   local by = p[side .. "_scale"]
 //|   local power = f.scale_is_e4m3 and f.owed or f.power
 constexpr int $(side:upper())_PIECES = $(width // piece);  // of a row
-// Piece number `piece` of a row of $(f.name), times `scale`.
-__device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale) {
+//|   local n = piece // 8  -- chunks of 16 bytes that it becomes
+//|   local in_pairs = n > 1 and width // piece % 2 == 0
+// Piece number `piece` of a row of $(f.name), times `scale`$(in_pairs and ". By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors" or "").
+__device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale$(in_pairs and ", bool stores" or "")) {
 //|   if f.block == 1 then
   const unsigned char *const from = row + piece * $(bytes);
 //|   else
@@ -107,9 +109,27 @@ __device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *ro
 //|   end
     out[i] = pack2($(value("2 * i")), $(value("2 * i + 1")));
   }
+//|   if in_pairs then
+  const bool odd = threadIdx.x % 2 == 1;
+  uint4 *const first = to + (piece - odd) * $(n) + odd;
 #pragma unroll
-  for (int i = 0; i < $(piece // 8); i++)
-    to[piece * $(piece // 8) + i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
+  for (int i = 0; i < $(n); i += 2) {
+    u32 other[4];
+#pragma unroll
+    for (int w = 0; w < 4; w++) other[w] = __shfl_xor_sync(~0u, odd ? out[4 * i + w] : out[4 * i + 4 + w], 1);
+    const uint4 even_half = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
+    const uint4 odd_half = make_uint4(out[4 * i + 4], out[4 * i + 5], out[4 * i + 6], out[4 * i + 7]);
+    const uint4 from_other = make_uint4(other[0], other[1], other[2], other[3]);
+    if (stores) {
+      first[i] = odd ? from_other : even_half;
+      first[$(n) + i] = odd ? odd_half : from_other;
+    }
+  }
+//|   else
+#pragma unroll
+  for (int i = 0; i < $(n); i++)
+    to[piece * $(n) + i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
+//|   end
 }
 //| end
 
@@ -133,16 +153,34 @@ extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant
 //| for _, x in ipairs(sides) do
 //|   local side, f, width = x[1], x[2], x[3]
 //|   local by, N = p[side .. "_scale"], side:upper()
-    for (int i = threadIdx.x; i < keys * p.hkv * $(N)_PIECES; i += 256) {
+//|   local piece = f.block == 1 and (width % 16 == 0 and 16 or 8) or f.bits == 8 and 16 or f.shared
+//|   local in_pairs = piece > 8 and width // piece % 2 == 0
+    const int pieces_$(side) = keys * p.hkv * $(N)_PIECES;
+//|   if in_pairs then
+    for (int base = 0; base < pieces_$(side); base += 256) {
+      const bool real = base + (int)threadIdx.x < pieces_$(side);
+      const int i = real ? base + (int)threadIdx.x : (int)threadIdx.x % 2;
+//|   else
+    for (int i = threadIdx.x; i < pieces_$(side); i += 256) {
+//|   end
       const int piece = i % $(N)_PIECES, row = i / $(N)_PIECES, at = row / p.hkv, head = row - at * p.hkv, key = first + at;
       uint4 *const to = (uint4 *)((u16 *)p.wide_$(side) + ((row0 + at) * p.hkv + head) * $(width));
 //|   if p.has_pages then
-      const long long page = p.page_table[index * (long long)p.page_table_stride + key / p.page_size], token = key % p.page_size;
+//|     local found = in_pairs and "found" or "page"
+      const long long $(found) = p.page_table[index * (long long)p.page_table_stride + key / p.page_size], token = key % p.page_size;
+//|     if in_pairs then
+      const bool is_page = found >= 0 && found < p.pages;
+      const long long page = is_page ? found : 0;
+      if (real && !is_page) {  // as everywhere: its rows are zeros
+//|     else
       if (page < 0 || page >= p.pages) {  // as everywhere: its rows are zeros
+//|     end
 #pragma unroll
         for (int x = 0; x < $(width // 8); x += $(N)_PIECES)
           if (piece + x < $(width // 8)) to[piece + x] = make_uint4(0, 0, 0, 0);
+//|     if not in_pairs then
         continue;
+//|     end
       }
 //|   else
       const long long page = index, token = before + key;
@@ -155,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant
 //|   if by == 2 then
 //|     scale = scale .. (" * p.%s_scale[page * p.%s_scale_sb + token * p.%s_scale_ss + head * p.%s_scale_sh]"):format(side, side, side, side)
 //|   end
-      widen_$(side)(to, from, piece, $(scale));
+      widen_$(side)(to, from, piece, $(scale)$(in_pairs and (p.has_pages and ", real && is_page" or ", real") or ""));
     }
 //| end
   }

@@ -4,7 +4,7 @@
 local values_of = include "pairs/values.lua"
 local rows_of = include "tiles/codes.lua"
 
-local widen = { keys = 32 }  -- keys of a sequence that a block takes at a time
+local widen = { keys = 8 }  -- keys of a sequence that a block takes at a time
 
 function widen.step(a) return { entry = "fa_widen", threads = 256, smem = 0, grid = "sms 8", pdl = a.cc >= 90 and 1 or 0 } end
 
