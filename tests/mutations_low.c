@@ -20,6 +20,7 @@ static const fa_ragged_how
     many = { .seed = 9, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM };
 /* clang-format on */
 const scene low_scenes[] = {
+    { "heads", "bf16,d=64,mask=causal,kv=q8_0,b=2,hq=6,hkv=3", HALF ",head_warps=2", 2, 450, NONE, WITH(NULL) },
     { "folded", "bf16,d=128,mask=causal,b=2,hq=16,hkv=2,kv=e4m3,k_scale=1,v_scale=1", MMA(2, "sm_shares=1,combine=0"), 2, 150, NONE,
       WITH(NULL) },
     { "tokens", "bf16,d=64,mask=none,features=lengths,b=3,hq=4,hkv=2,kv=s8,k_scale=2,v_scale=2", MMA(2, "sm_shares=1,combine=0"), 2, 150,
@@ -55,6 +56,12 @@ const scene low_scenes[] = {
 #define W "widen.cu"
 
 const mutation low_mutations[] = {
+    { "all heads of a block are its first", "decode_split.cu", "walk.kv_head * HEADS + (int)threadIdx.x / HEAD_THREADS",
+      "walk.kv_head * HEADS", 0, "heads" },
+    { "the last heads left out", "decode_split.cu", "return (p.hkv + HEADS - 1) / HEADS;", "return p.hkv / HEADS;", 0, "heads" },
+    { "a part of another head", "decode_merge.cu", "j + k > 0) * HEADS + lane)", "j + k > 0) * HEADS)", 0, "heads" },
+    { "the groups of another head", "decode_merge.cu", "lane * GROUPS + g", "g", 0, "heads" },
+    { "Q of another head", "decode_fragments.cu", " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)", "", 0, "heads" },
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
     { "eight keys and the next eight are exchanged", P, "i < 2 and \"n\"", "i >= 2 and \"n\"", 0, "folded" },
     { "V of keys 8 further on stands for the first", P, "lo[r], hi[r]);", "hi[r], lo[r]);", 0, "folded tokens" },
@@ -124,6 +131,8 @@ const mutation low_mutations[] = {
     { "widened: packed sequences lie where the first does", W, "? before + first :", "? first :", 0, "wide_packed" },
     { "widened: packed sequences are read where the first lies", W, "token = before + key;", "token = key;", 0, "wide_packed" },
     { "widened: upper halves lie with the lower", W, "piece // 2 + byte", "byte", 0, "wide_packed wide_folded" },
+    { "widened: halves of two lanes are exchanged", W, "first[i] = odd ? from_other : even_half;",
+      "first[i] = odd ? even_half : from_other;", 0, "wide_pages wide_folded" },
     { "widened: nothing is added", W, "(own * %s + least)", "(own * %s)", 0, "wide_packed" },
     { "widened: highest bits are those of the first word", W, "\", high >> 4 * w\"", "\", high\"", 0, "wide_packed wide_folded" },
     { "widened: shares have the first one's scale", W, "(u32)block[$(f.scale_at) + in]", "(u32)block[$(f.scale_at)]", 0, "wide_packed" },

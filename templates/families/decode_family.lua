@@ -64,19 +64,22 @@ end
 -- Batch invariance: bytes of a sum of segments in shared memory, O and two buffers of (m, l).
 local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 
+-- Key/value heads of a block.
+local function heads_of(c) return math.max(1, c.head_warps or 0) end
+
 decode.constraints = {
   { "page", function(p, c)
     if p.page == 0 or c.bk <= 32 * p.page then return true end
     return false, "bk = " .. c.bk .. " keys lie in more pages than a warp has lanes"
   end },
   { "warps", function(p, c)
-    local warps = c.row_warps * c.key_warps
+    local warps = c.row_warps * c.key_warps * heads_of(c)
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
   end, upto = "ctas", about = "registers" },
   -- Parts of tiles take as much workspace whatever the config: a better one may take over between launches.
   { "parts", function(p, c)
-    local rows = c.br * c.ctas * c.sm_shares
+    local rows = c.br * heads_of(c) * c.ctas * c.sm_shares
     if rows <= decode.rows_sm then return true end
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
@@ -85,13 +88,14 @@ decode.constraints = {
     return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
   end, search = true },
   { "blocks_fit", function(p, c, a)
-    local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
+    local groups = c.key_warps * heads_of(c)
+    local bytes = row_bytes(p) * c.bk * groups * c.stages + groups * c.br * 8 + 1024 + a.smem_reserved
     if p.has_batch_invariant then bytes = bytes + 2 * sum_bytes(p, c) end
     if bytes * c.ctas <= a.smem_sm then return true end
     return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
   end, upto = "ctas", about = "shared memory" },
   { "flight", function(p, c)
-    local bytes = row_bytes(p) * c.bk * c.key_warps * (c.stages - 1) * c.ctas
+    local bytes = row_bytes(p) * c.bk * c.key_warps * heads_of(c) * (c.stages - 1) * c.ctas
     if bytes >= 24 << 10 then return true end
     return false, "only " .. bytes .. " bytes of an SM under way"
   end, upto = "ctas", search = true },
@@ -99,7 +103,9 @@ decode.constraints = {
 
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
 function decode.layout(p, c, a)
-  local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90, stream = true }
+  local heads = heads_of(c)
+  local groups = c.key_warps * heads
+  local l = { warps = c.row_warps * groups, ctas = c.ctas, heads = heads > 1 and heads or nil, pack = 1, pdl = a.cc >= 90, stream = true }
   l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16
@@ -127,17 +133,17 @@ function decode.layout(p, c, a)
   l.group = c.stages * l.stage
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
-  l.bytes = c.key_warps * l.group
+  l.bytes = groups * l.group
   if not l.overlay then
     l.exchange, l.exchange_stride = l.bytes, exchange
-    l.bytes = l.bytes + c.key_warps * exchange
+    l.bytes = l.bytes + groups * exchange
   end
   l.states = l.bytes
-  l.words = l.states + c.key_warps * c.br * 8
+  l.words = l.states + groups * c.br * 8
   l.used = l.words + 16
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
-    l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512
+    l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -158,7 +164,7 @@ function decode.layout(p, c, a)
       l.used = l.states + l.held * c.key_warps * c.br * 8
     end
   end
-  l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
+  l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
@@ -172,7 +178,7 @@ function decode.layout(p, c, a)
 end
 
 function decode.steps(p, c, a, l)
-  local grid = ("rows/%d hkv b keys/%d"):format(c.br, c.bk * c.key_warps)
+  local grid = ("rows/%d hkv%s b keys/%d"):format(c.br, l.heads and "/" .. l.heads or "", c.bk * c.key_warps)
   local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
   if c.combine == c.named.combine.last_block then return { first } end
   -- As many blocks for each slice of rows as the first step has.
@@ -199,6 +205,18 @@ end
 -- whole lines are read in pieces, each tile anew: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
 local REREAD, REREAD_PIECES = 0.42, 0.8
 
+-- How much longer rows of few bits take that end within a line, or have scales beside them, where neighbouring heads are read by other
+-- blocks: eight heads in one are 1, by the number of heads in a block. Of 11 shapes on an H100.
+local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, [2] = 1.05 }
+local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
+local function apart(p, c, low)
+  if not low or p.hkv == 1 then return 1 end
+  local heads = heads_of(c)
+  if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
+  if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
+  return heads == 1 and 1.03 or 1
+end
+
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
 -- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence,
@@ -208,21 +226,22 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local rows = sq * (p.hq // p.hkv)
   local keys = seen_keys(p, sq)
   local row = row_bytes(p)
-  local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
+  local heads = heads_of(c)
+  local tiles = p.b * ((p.hkv + heads - 1) // heads) * ((rows + c.br - 1) // c.br)
   local iterations = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
   local parts = iterations > share and iterations // share + 1 or 1
   local reread = (p.d % 64 > 0 or p.dv % 64 > 0) and not p.has_lengths and REREAD_PIECES or REREAD
-  local kv = p.b * p.hkv * keys * row * (1 + (tiles // (p.b * p.hkv) - 1) * reread)
+  local kv = p.b * p.hkv * keys * row * (1 + ((rows + c.br - 1) // c.br - 1) * reread)
   local seconds = kv / (a.hbm_gbs * 1e9)
-  local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
+  local flight = c.bk * c.key_warps * math.min(heads, p.hkv) * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))
-  local stream = seconds / math.min(1, flight / 49152) / balance ^ 0.83
+  local stream = seconds * apart(p, c, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
-  local partial = parts * math.min(rows, c.br) * p.dv * 4
+  local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 5200 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
@@ -232,15 +251,16 @@ end
 
 function decode.work(p, c, a, l, sq)
   -- The chain of latencies from the arrival of an iteration's keys to its last product, or the products themselves.
-  local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
+  local heads = heads_of(c)
+  local flops = 2 * c.br * c.bk * c.key_warps * heads * (round_up(p.d, 16) + l.vb * 8)
   -- A program's instructions, of all warps of a block on four schedulers.
-  local program = program_cost(p).issue * c.br * c.bk * c.key_warps / 128
+  local program = program_cost(p).issue * c.br * c.bk * c.key_warps * heads / 128
   local chain, products = 640 + 110 * (c.bk // 16) * math.max(1, c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
   if l.low then  -- each warp of rows unpacks all keys of its group
-    issue = issue + c.ctas * c.bk * c.key_warps * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
+    issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end
@@ -290,7 +310,13 @@ function decode.family(t)
     return to
   end
   t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides+score+v-in-k", { "br", "bk" }
-  t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
+  t.tunables, t.constraints = append(append(t.tunables, decode.shares), t.more or {}), append(t.constraints, decode.constraints)
+  if t.more then -- tunables that came later, which some constraints read
+    for i, x in ipairs(t.constraints) do
+      if x.upto == "ctas" then t.constraints[i] = { x[1], x[2], upto = "head_warps", about = x.about, search = x.search } end
+    end
+    t.more = nil
+  end
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work
   return masked(t)

@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.half? l.q? l.k_scales? l.low? l.ob? l.stage l.v_scales?"
+//| needs "l.half? l.heads? l.q? l.k_scales? l.low? l.ob? l.stage l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -35,8 +35,16 @@ constexpr int SECTION = $(l.section);      // segments that are added up first
 constexpr int LANES = $(c.kv_lanes);      // most streams of heads: neighbouring key/value heads that are walked side by side
 //| end
 
+//| if l.heads then
+constexpr int HEADS = $(l.heads);      // key/value heads that a block walks side by side, each with GROUPS groups
+//| end
+
 // ---- what follows from them ----
+//| if l.heads then
+constexpr int GROUP_THREADS = ROW_WARPS * 32, HEAD_THREADS = GROUPS * GROUP_THREADS, THREADS = HEADS * HEAD_THREADS;
+//| else
 constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
+//| end
 //| if not l.dots then
 //|   if l.half then
 constexpr int MB = 1;  // block of 16 rows per warp, of which 8 are there
@@ -166,9 +174,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
   });
 //| end
-  const int group = threadIdx.x / GROUP_THREADS;
+  const int group = $(l.low and "in_register((int)threadIdx.x / GROUP_THREADS)" or "threadIdx.x / GROUP_THREADS");
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
-  Loader loader(p, split.walk, group);
+//| if l.heads then
+  const int key_group = group % GROUPS;
+//| end
+//| local key_group = l.heads and "key_group" or "group"
+  Loader loader(p, split.walk, $(key_group));
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
     loader.load(buffers + s * STAGE);
@@ -186,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     rows.begin(p, sequence, tile);
 //| if pr.scans then
     MaskIterations classes;
-    auto look = [&](int iteration) { return class_of(p, sequence, tile, tile.first_block + iteration * GROUPS + group); };
+    auto look = [&](int iteration) { return class_of(p, sequence, tile, tile.first_block + iteration * GROUPS + $(key_group)); };
 //| end
 //| if p.has_batch_invariant then
 //|   if c.combine == c.named.combine.last_block then
@@ -206,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
-      const int block = tile.first_block + iteration * GROUPS + group;
+      const int block = tile.first_block + iteration * GROUPS + $(key_group);
 //| if pr.scans then
       const int is = classes.at(iteration, look);
       if (is != 0) rows.attend(p, sequence, tile, block, is == 1, k_tile, v_tile);

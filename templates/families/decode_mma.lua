@@ -13,12 +13,22 @@ return decode.family {
     { "row_warps", { 1, 2, 4 }, "warps of a group, each with B_r / row_warps rows" },
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
   },
+  more = {
+    { "head_warps", { 0, 2, 4, 8 }, "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
+      later = true },
+  },
   constraints = {
     { "rows", function(p, c)
       local rows = c.br // c.row_warps
       if rows == 16 or rows == 32 or c.br == 8 and c.row_warps == 1 and codes(p.kv, 80) then return true end
       return false, "B_r / row_warps = " .. rows .. ", not 16 or 32"
     end, upto = "row_warps" },
+    { "head_warps", function(p, c)
+      if (c.head_warps or 0) == 0 then return true end
+      if p.has_batch_invariant then return false, "segments are of one head" end
+      if c.br ~= 8 then return false, "heads side by side have 8 rows each, not br = " .. c.br end
+      return c.combine == c.named.combine.last_block, "the last block adds up the parts of all heads"
+    end, upto = "head_warps" },
   },
 
   start = function(p, a)
@@ -35,6 +45,12 @@ return decode.family {
     end
     if not low then return decode.starts(tiles, "last_block") end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
+    for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
+      local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
+      if heads <= p.hkv then
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
+      end
+    end
     if br >= 32 then -- the last block would add up many rows
       for _, to in ipairs(decode.starts(tiles, "second_kernel", { { 3, 1, 1 }, { 2, 2, 1 } })) do list[#list + 1] = to end
     end

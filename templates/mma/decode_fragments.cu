@@ -1,4 +1,4 @@
-//| needs "l.half? l.low? l.shifts_k? l.shifts_v?"
+//| needs "l.half? l.heads? l.low? l.shifts_k? l.shifts_v?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the rows of a warp as fragments of mma.sync and wgmma ----
@@ -19,7 +19,7 @@ struct WarpRows {
   u32 q_stage;  // where Q of a tile is left for all warps
 //| end
 //| if l.half then
-  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q) {}
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or "")) {}
 //| else
   __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
 //| end

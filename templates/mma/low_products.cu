@@ -95,7 +95,7 @@ struct Lane {
 //| end
 };
 __device__ __forceinline__ Lane make_lane() {
-  const int lane = threadIdx.x % 32, matrix = lane / 8, row = lane % 8;
+  const int lane = in_register(threadIdx.x % 32), matrix = lane / 8, row = lane % 8;
   Lane at;
   at.g = lane / 4;
   at.t = lane % 4;

@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -20,6 +20,9 @@ struct Loader {
   const Params &p;
   $(l.walk) walk;
   int group, iteration;
+//| if l.low then
+  int thread;  // of the group: kept, for reading it anew takes as long as shared memory does
+//| end
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
@@ -48,6 +51,9 @@ struct Loader {
 //| end
 
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
+//| if l.low then
+    thread = in_register((int)threadIdx.x % GROUP_THREADS);
+//| end
     enter();
 //| if paged then
     step_entries = (int)((u32)(GROUPS * BC) / (u32)p.page_size);
@@ -182,35 +188,36 @@ struct Loader {
   template <int N, int ROW_BYTES, class E>
   __device__ __forceinline__ void copy_steps(u32 tile, const char *base, int key, long long stride$(of_page)) {
     using S = Share<N>;
-    if (S::STEP * S::WIDTH != GROUP_THREADS && S::row() >= S::STEP) return;
+    const int own_row = thread / S::WIDTH, own_col = thread % S::WIDTH;
+    if (S::STEP * S::WIDTH != GROUP_THREADS && own_row >= S::STEP) return;
     const long long step = stride * (long long)sizeof(E);
 //|   if paged then
-    const char *from = base + (u32)page * (page_stride * (long long)sizeof(E)) + (token + S::row()) * step + S::col() * 16;
+    const char *from = base + (u32)page * (page_stride * (long long)sizeof(E)) + (token + own_row) * step + own_col * 16;
     const int hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
 //|   else
-    const char *from = base + (key + S::row()) * step + S::col() * 16;
+    const char *from = base + (key + own_row) * step + own_col * 16;
     const int hi = key_hi - key;
 //|   end
     const int lo = key_lo - key;
-    const u32 own = tile + tile_offset<N>(S::row(), S::col());
+    const u32 own = tile + tile_offset<N>(own_row, own_col);
     // Rows of a pass differ from those of the first in other bits of their number, and so do the chunks in which they lie; or in none.
     constexpr bool BITS = N % 8 == 0 && (S::STEP & (S::STEP - 1)) == 0, SAME = N % 8 == 4 && S::STEP % 8 == 0;
     auto pass = [&](int r, bool read) {
 #pragma unroll
       for (int c = 0; c < N; c += S::WIDTH)
         cp_async<16>(BITS || SAME ? (own ^ (u32)(BITS ? r % 8 * 16 : 0)) + (u32)(r * N + c) * 16
-                                  : tile + tile_offset<N>(S::row() + r, S::col() + c),
-                     from + c * 16, read && (ROW_BYTES == N * 16 || (S::col() + c) * 16 < ROW_BYTES));
+                                  : tile + tile_offset<N>(own_row + r, own_col + c),
+                     from + c * 16, read && (ROW_BYTES == N * 16 || (own_col + c) * 16 < ROW_BYTES));
       from += S::STEP * step;
     };
     if (lo <= 0 && hi >= BC - 1) {
 #pragma unroll
       for (int r = 0; r < BC; r += S::STEP)
-        if (BC % S::STEP == 0 || S::row() + r < BC) pass(r, true);
+        if (BC % S::STEP == 0 || own_row + r < BC) pass(r, true);
     } else {
 #pragma unroll
       for (int r = 0; r < BC; r += S::STEP)
-        if (BC % S::STEP == 0 || S::row() + r < BC) pass(r, S::row() + r >= lo && S::row() + r <= hi);
+        if (BC % S::STEP == 0 || own_row + r < BC) pass(r, own_row + r >= lo && own_row + r <= hi);
     }
   }
 
@@ -221,7 +228,6 @@ struct Loader {
   template <int N, int ROW_BYTES, class E>
   __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int key, long long stride$(of_page)) {
     constexpr int STEP = GROUP_THREADS / N;
-    const int thread = (int)threadIdx.x % GROUP_THREADS;
     const long long step = stride * (long long)sizeof(E);
     // Rows between keys that are seen.
     const int lo = key_lo - key, hi = key_hi - key;
@@ -308,7 +314,7 @@ struct Loader {
   __device__ __forceinline__ void copy_scales(u32 to, const float *from, int key, long long stride, long long page_stride) {
 #pragma unroll
     for (int r = 0; r < BC; r += GROUP_THREADS) {
-      const int row = r + (int)threadIdx.x % GROUP_THREADS;
+      const int row = r + thread;
       bool read = key + row >= key_lo && key + row <= key_hi;
 //|   if paged then
 //|     if run == c.bk then
@@ -384,12 +390,14 @@ struct Loader {
     }
   }
 };
+//| local thread, threads = "threadIdx.x", "THREADS"
+//| if l.heads then thread, threads = "threadIdx.x % HEAD_THREADS", "HEAD_THREADS" end
 //| if l.pdl and not p.has_lengths and not pr.has_mask then  -- which keys are seen tell operands of a program's mask
 
 // Earlier work in the CUDA stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way
 // to the L2, where later writes find them.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
-  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // ((l.heads or 1) * l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;
   if (walk.left <= 0) return;
   const Sequence sequence = sequence_of(p, walk.batch);
@@ -401,7 +409,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
     const char *const from = (const char *)base + (at + first * stride) * $(l.low and "size" or "(long long)sizeof(element)");
     const long long step = stride * $(l.low and "size" or "(long long)sizeof(element)");
 #pragma unroll 1
-    for (int i = threadIdx.x; i < keys * each; i += THREADS)
+    for (int i = $(thread); i < keys * each; i += $(threads))
       asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
   };
   lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, $(kb)$(l.low and ", sizeof(k_element)" or ""));
@@ -413,7 +421,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 // The same, by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its
 // transfer alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
-  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // ((l.heads or 1) * l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;
   if (walk.left <= 0 || walk.iteration >= walk.iterations || split.size * (GROUPS * BC) <= 3 * KEYS) return;
   const Sequence sequence = sequence_of<true>(p, walk.batch);
@@ -426,7 +434,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
     for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
   };
 #pragma unroll 1
-  for (int i = threadIdx.x; i < keys; i += THREADS) {
+  for (int i = $(thread); i < keys; i += $(threads)) {
     const int key = first + i;
 //|   if paged then
     const int entry = (int)((u32)key / (u32)p.page_size), token = key - entry * p.page_size;

@@ -1,4 +1,4 @@
-//| needs "l.half? l.low l.shifts_k"
+//| needs "l.half? l.heads? l.low l.shifts_k"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -53,11 +53,13 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 // group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        u32 stage, const Lane &at) {
-  static_assert(THREADS % 4 == 0, "");
+//|   local threads, thread = "THREADS", "(int)threadIdx.x"
+//|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
+  static_assert($(threads) % 4 == 0, "");
 #pragma unroll
-  for (int base = 0; base < Q_PAIRS * 128; base += THREADS) {
-    const int i = base + (int)threadIdx.x;
-    if (Q_PAIRS * 128 % THREADS != 0 && i >= Q_PAIRS * 128) break;
+  for (int base = 0; base < Q_PAIRS * 128; base += $(threads)) {
+    const int i = base + $(thread);
+    if (Q_PAIRS * 128 % $(threads) != 0 && i >= Q_PAIRS * 128) break;
     // Word x of the two of a step, of the lane's row and column.
     const int x = i / 2 % 2, ks = i / 128 * 2 + i % 2, row = tile.row + i / 16 % 8;
     const bool real = row < tile.rows && (K_STEPS % 2 == 0 || ks < K_STEPS);

@@ -1,4 +1,4 @@
-//| needs "c.combine c.named l.overlay l.parts_batch"
+//| needs "c.combine c.named l.heads? l.overlay l.parts_batch"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
@@ -33,8 +33,9 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
-                                          int parts, int step) {
-//| local from = "part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row"
+                                          int parts, int step$(l.heads and ", int lane" or "")) {
+//| local slot = l.heads and "(part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * HEADS + lane)"
+//| local from = (slot or "part_slot(first + min(j + k, parts - 1) * step, j + k > 0)") .. " * BR + row"
 //| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, pr.unit_log2)
   store_row(p, sequence, tile, row, four * 4, sum);
 }
@@ -60,20 +61,30 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
   const int first = split.first_of(walk), parts = split.parts_of(walk);
+//| local mine = l.heads and "lane * GROUPS + g" or "g"
   __syncthreads();
 
+//| if l.heads then
+  // Threads of a head do its rows. The rows of a head that is none are another's.
+  const int lane = (int)threadIdx.x / HEAD_THREADS;
+  const bool real = walk.kv_head * HEADS + lane < p.hkv;
+  const long long own = (part_slot($(wk.block), first < split.index()) * HEADS + lane) * BR;
+//| else
   const long long own = part_slot($(wk.block), first < split.index()) * BR;
+//| end
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
-  for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
+//| local thread, threads, all = "threadIdx.x", "THREADS", "rows * (COLS / 4)"
+//| if l.heads then thread, threads, all = "threadIdx.x % HEAD_THREADS", "HEAD_THREADS", "(real ? rows * (COLS / 4) : 0)" end
+  for (int i = $(thread); i < $(all); i += $(threads)) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum sum = $(wk.no_part);
     float2 states_of[GROUPS];
     float4 x[GROUPS];
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
-      states_of[g] = states_of_group(smem, g)[row];
-      x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
+      states_of[g] = states_of_group(smem, $(mine))[row];
+      x[g] = *(const float4 *)(part_of_group(smem, last, $(mine)) + exchange_offset(row, 2 * four));
     }
     sum.add(states_of, x, $(pr.unit_log2));
     if (parts == 1) {
@@ -92,8 +103,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)
-    for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
-      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.streams);
+    for (int i = $(thread); i < $(all); i += $(threads))
+      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.streams$(l.heads and ", lane" or ""));
 //| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
   if (threadIdx.x == 0 && first == split.index())

@@ -1,4 +1,4 @@
-//| needs "c.kv_lanes l.pdl l.walk"
+//| needs "c.kv_lanes l.heads? l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- which keys a thread block owns ----
@@ -8,6 +8,13 @@
 // There are `streams` of heads, each with a work index of its own: stream n has the heads h with h % streams = n. So neighbouring heads of
 // the same keys are read at about the same time, and their rows lie in the same pages of HBM.
 
+//| if l.heads then
+// Heads are counted by HEADS, which a thread block walks side by side.
+//| end
+//| local all_heads = l.heads and "heads_to_walk(p)" or "p.hkv"
+//| if l.heads then
+__device__ __forceinline__ int heads_to_walk(const Params &p) { return (p.hkv + HEADS - 1) / HEADS; }
+//| end
 //| pr.iterations_of()
 __device__ __forceinline__ int tiles_of(const Params &p, const Sequence &sequence) { return (row_count(p, sequence) + BR - 1) / BR; }
 
@@ -50,8 +57,8 @@ struct Walk {
     if (++tile == tiles) {
       tile = 0;
       kv_head += streams;
-      if (kv_head >= p.hkv) {
-        kv_head -= p.hkv;
+      if (kv_head >= $(all_heads)) {
+        kv_head -= $(all_heads);
 //| if p.has_lengths then
         iterations = 0;
         while (left > 0 && iterations == 0) {
@@ -137,7 +144,7 @@ struct Split {
   }
 };
 //| if c.kv_lanes > 1 then
-__device__ __forceinline__ int streams_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
+__device__ __forceinline__ int streams_of(const Params &p) { return min(LANES, $(all_heads) & -$(all_heads)); }
 //| else
 __device__ __forceinline__ int streams_of(const Params &) { return 1; }
 //| end
@@ -169,7 +176,7 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
   choose_stream(p, s);
-  const int heads = p.hkv / s.streams;  // of a stream
+  const int heads = $(all_heads) / s.streams;  // of a stream
   // Of this lane's sequences: iterations of all their tiles of a stream, tiles that have any, and the most and the least iterations of such
   // a tile.
   long long iterations = 0;
@@ -256,7 +263,7 @@ __device__ __forceinline__ Split split_of(const Params &p) {
   Walk &w = s.walk;
   w.iterations = iterations_of(sequence);
   w.tiles = tiles_of(p, sequence);
-  const int heads = p.hkv / s.streams;  // of a stream
+  const int heads = $(all_heads) / s.streams;  // of a stream
   const long long tiles = w.iterations > 0 ? (long long)p.b * heads * w.tiles : 0;
   const long long at = s.share_out(tiles * w.iterations, tiles, w.iterations);
   if (w.left == 0) return s;
@@ -280,8 +287,13 @@ __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequenc
   Tile t;
   t.row = walk.tile * BR;
   t.rows = row_count(p, sequence);
+//| if l.heads then
+  t.kv_head = min(walk.kv_head * HEADS + (int)threadIdx.x / HEAD_THREADS, p.hkv - 1);  // the last is done again where there are less
+  t.head = t.kv_head * p.group;
+//| else
   t.kv_head = walk.kv_head;
   t.head = walk.kv_head * p.group;
+//| end
   t.first_block = first_block_of(sequence);
   t.range = $(pr.range_of("t.head", "t.row", "min(t.row + BR, t.rows) - 1"));
   return t;
