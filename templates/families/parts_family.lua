@@ -16,7 +16,7 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
-local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
+local MERGE_CLOCKS, SUM_BYTES_CLK, SHARES = 6000, 2000, 8
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -151,6 +151,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     l.merges = c.combine == c.named.combine.second_kernel
     l.counts = not l.merges
     l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
+    -- Threads of the second step for each that there are columns for: they share the parts, which else would wait for each other.
+    l.shares = l.merges and not l.walks and not p.has_lengths and SHARES or nil
     -- Clocks of an SM for a block of keys, two FLOP for each pair and column, and half as much again; of a tile; of adding up: a kernel
     -- more, or a warp's own rows, whose loads wait for each other.
     l.block_clocks = math.max(1, c.br * c.bc * (p.d + p.dv) * 3 // flop(p, a))
@@ -256,7 +258,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
       if not l.merges then return { first } end
       local last = {
         entry = "fa_fwd_merge", threads = l.merge_threads, smem = 0, per_sm = 8, pdl = l.pdl and 1 or 0,
-        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)),
+        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)) .. (l.shares and " " .. l.shares or ""),
       }
       return { first, last }
     end,

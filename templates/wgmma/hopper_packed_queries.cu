@@ -27,13 +27,19 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
   const int row = first + lane / CHUNKS, query = row / p.group;
   int head = row - query * p.group;  // in its group
   const element *from = (const element *)p.q + sequence.q() + query * p.q_ss + (where.head + head) * p.q_sh + chunk * 8;
-#pragma unroll 1
-  for (int r = lane / CHUNKS; r < 64; r += STEP) {
-    const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
-    cp_async<16>(to + box * 64 * ROW + r * ROW + (piece ^ swizzle) * 16, from, r < left);
-    head += STEP;
-    from += STEP * p.q_sh;
-    for (; head >= p.group; head -= p.group) from += p.q_ss - p.group * p.q_sh;
+  // A pass goes so many queries and so many heads on, and once more where that is another group: without a loop, so that passes overlap.
+  const int queries = STEP / p.group, heads = STEP - queries * p.group;
+  const long long step = queries * p.q_ss + heads * p.q_sh;
+#pragma unroll(STEP < 4 ? 4 : 2)
+  for (int pass = 0; pass < (64 + STEP - 1) / STEP; pass++) {
+    const int r = pass * STEP + lane / CHUNKS, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    if (64 % STEP == 0 || r < 64) cp_async<16>(to + box * 64 * ROW + r * ROW + (piece ^ swizzle) * 16, from, r < left);
+    head += heads;
+    from += step;
+    if (head >= p.group) {
+      head -= p.group;
+      from += p.q_ss - p.group * p.q_sh;
+    }
   }
 }
 __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane) {
