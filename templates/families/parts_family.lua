@@ -144,6 +144,7 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
     l.split, l.parts, l.pack, l.columns = true, true, 1, columns
     l.pdl = a.cc >= 90 and l.tma or false
+    if l.tma and not p.has_lengths then l.q_warps = 2 end -- that copy Q; with lengths the second clears rows
     l.more_rounds = c.parts == c.named.parts.in_rounds
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
