@@ -52,9 +52,23 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   return each, least
 end
 
+-- How often a thread of the second step waits for parts, as fa_fwd_merge shares them.
+local function waits(p, a, l, rows, parts)
+  local shares = 1
+  if l.shares then
+    local fours = p.b * p.hkv * rows * l.columns // 4
+    local blocks = math.min(8 * a.sm_count, (rows * l.columns // (4 * l.merge_threads) + 1) * p.b * p.hkv * l.shares)
+    while shares < l.shares and parts > shares * l.parts_batch and fours <= blocks * l.merge_threads // 2 // shares do
+      shares = shares * 2
+    end
+  end
+  return (parts + shares * l.parts_batch - 1) // (shares * l.parts_batch)
+end
+
 -- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
--- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
-return function(doc, whole, chosen, tile_clocks, flop, features)
+-- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. part_clocks: more of a part than of a tile, of 128 x 128 of O.
+-- features: what they compute.
+return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   local tunables, constraints = {}, {}
 
   local function part_tiles(p, c, columns, more)
@@ -307,11 +321,14 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         end
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
-      if parts > 1 then first.tile_latency = first.tile_latency + 5280 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
+      -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
+      local each = (rows + c.br - 1) // c.br
+      local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
+      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
-      return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
-                        latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
+      return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
+                        latency = 3650 + (parts > 1 and 1200 * waits(p, a, l, rows, parts) or 0) } }
     end,
   }
 end
