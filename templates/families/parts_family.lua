@@ -16,7 +16,7 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
-local MERGE_CLOCKS, SUM_BYTES_CLK, SHARES = 6000, 2000, 8
+local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -52,22 +52,6 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   return each, least
 end
 
--- How often a thread of the second step waits for parts, as fa_fwd_merge shares them.
-local function waits(p, a, l, rows, parts)
-  local shares = 1
-  if l.shares then
-    local fours = p.b * p.hkv * rows * l.columns // 4
-    local blocks = math.min(8 * a.sm_count, (rows * l.columns // (4 * l.merge_threads) + 1) * p.b * p.hkv * l.shares)
-    while shares < l.shares and parts > shares * l.parts_batch and fours <= blocks * l.merge_threads // 2 // shares do
-      shares = shares * 2
-    end
-  end
-  return (parts + shares * l.parts_batch - 1) // (shares * l.parts_batch)
-end
-
--- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
--- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. part_clocks: more of a part than of a tile, of 128 x 128 of O.
--- features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   local tunables, constraints = {}, {}
 
@@ -166,8 +150,6 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merges = c.combine == c.named.combine.second_kernel
     l.counts = not l.merges
     l.merge_threads, l.parts_batch = 128, l.merges and 8 or 4
-    -- Threads of the second step for each that there are columns for: they share the parts, which else would wait for each other.
-    l.shares = l.merges and not l.walks and not p.has_lengths and SHARES or nil
     -- Clocks of an SM for a block of keys, two FLOP for each pair and column, and half as much again; of a tile; of adding up: a kernel
     -- more, or a warp's own rows, whose loads wait for each other.
     l.block_clocks = math.max(1, c.br * c.bc * (p.d + p.dv) * 3 // flop(p, a))
@@ -273,7 +255,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if not l.merges then return { first } end
       local last = {
         entry = "fa_fwd_merge", threads = l.merge_threads, smem = 0, per_sm = 8, pdl = l.pdl and 1 or 0,
-        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)) .. (l.shares and " " .. l.shares or ""),
+        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)),
       }
       return { first, last }
     end,
@@ -328,7 +310,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
-                        latency = 3650 + (parts > 1 and 1200 * waits(p, a, l, rows, parts) or 0) } }
+                        latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
     end,
   }
 end

@@ -1,10 +1,5 @@
-//| needs "c.rescale? l.even_rows? l.merge_threads l.parts_batch l.pdl l.shares? l.walks?"
+//| needs "l.even_rows? l.merge_threads l.pdl l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
-//| local log2_scale = c.rescale == 3 and "1.f" or include("pairs/pairs.lua").of(p, l).unit_log2
-//| if not (l.walks or p.has_lengths) then
-constexpr int SHARES_MOST = $(l.shares), PARTS_BATCH = $(l.parts_batch);  // lanes that share a row's parts; parts that one of them has under way
-
-//| end
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
 //| if l.pdl then
@@ -49,15 +44,9 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
 //|   if l.even_rows then
   const int high = rows_of_tile(rows, tiles);
 //|   end
-  // Lanes of a warp share the parts of four columns, each some that follow one another, as far as there are threads for all columns.
-  int shares = 1;
-  while (shares < SHARES_MOST && parts > shares * PARTS_BATCH && all <= (int)$(wk.blocks) * $(l.merge_threads) / 2 / shares) shares *= 2;
-  const int width = 32 / shares, lane = threadIdx.x % 32, share = lane / width;
-  const int begin = share * parts / shares, count = (share + 1) * parts / shares - begin;
-  const int first = ((int)$(wk.block) * $(l.merge_threads) + (int)threadIdx.x) / 32 * width + lane % width;
 #pragma unroll 1
-  for (int i = first; i - lane % width < all; i += (int)$(wk.blocks) * $(l.merge_threads) / shares) {
-    const int item = min(i, all - 1), at = item / (COLS / 4) / rows, row = item / (COLS / 4) - at * rows, four = item % (COLS / 4);
+  for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
+    const int at = i / (COLS / 4) / rows, row = i / (COLS / 4) - at * rows;
     Tile where;
     where.batch = at / p.hkv;
     where.kv_head = at - (int)where.batch * p.hkv;
@@ -66,9 +55,7 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
     where.number = at * tiles + row / $(high);
     where.part = 0;
     where.parts = parts;
-    Sum sum = sum_of(where, p, row - where.row, four, begin, count);
-    for (int other = width; other < 32; other *= 2) sum.add_other(other, $(log2_scale));
-    if (share == 0 && i < all) store_sum(p, sequence_of(p, where.batch), where, row - where.row, four, sum);
+    add_parts(p, sequence_of(p, where.batch), where, row - where.row, i % (COLS / 4));
   }
 //| end
 }

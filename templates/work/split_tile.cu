@@ -22,32 +22,14 @@
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
-//| if l.walks then
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
-//| else
-// Row `tile_row` of the tile, four columns from 4 * four on, out of `count` parts from the `begin`-th on.
-__device__ __forceinline__ Sum sum_of(const Tile &where, const Params &p, int tile_row, int four, int begin, int count) {
-//| local from = "((long long)where.number * where.parts + begin + min(j + k, count - 1)) * BR + tile_row"
-//| indented(2, wk.sum_of_parts, "count", l.parts_batch or 4, from, log2_scale)
-  return sum;
-}
-__device__ __forceinline__ void store_sum(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four, Sum sum) {
-  const Row at = row_of(p, where, where.row + tile_row);
-  sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
-//| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
-}
-// The same out of all parts, and to memory.
-//| end
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
-//| if l.walks then
-//| local from = "((long long)where.number + min(j + k, where.parts - 1)) * BR + tile_row"
+//| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
+//| if l.walks then from = "((long long)where.number + min(j + k, where.parts - 1)) * BR + tile_row" end
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
 //| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
-//| else
-  store_sum(p, sequence, where, tile_row, four, sum_of(where, p, tile_row, four, 0, where.parts));
-//| end
 }
 
 //| if l.walks then

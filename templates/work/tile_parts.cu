@@ -1,4 +1,4 @@
-//| needs "l.counts l.shares? l.walks?"
+//| needs "l.counts l.walks?"
 // ---- parts of a tile: O relative to the maximum m of a row's own keys, and l ----
 
 // Four columns of a row of O, from `col` on.
@@ -74,15 +74,6 @@ struct Sum {
       o.w = fmaf(weight, x[k].w, o.w);
     }
   }
-//|   if l.shares then
-  // Adds the sum of the lane so many lanes away, whose parts come after this one's.
-  __device__ __forceinline__ void add_other(int lanes, float scale_log2) {
-    const float2 state[1] = {make_float2(__shfl_xor_sync(~0u, m, lanes), __shfl_xor_sync(~0u, l, lanes))};
-    const float4 x[1] = {make_float4(__shfl_xor_sync(~0u, o.x, lanes), __shfl_xor_sync(~0u, o.y, lanes), __shfl_xor_sync(~0u, o.z, lanes),
-                                     __shfl_xor_sync(~0u, o.w, lanes))};
-    add(state, x, scale_log2);
-  }
-//|   end
 //| end
 };
 
