@@ -27,6 +27,8 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
+-- Of tiles in turns with 129 to 192 columns: in 12 races on an H100 0.95 to 1.01 of the time of 64 keys.
+local TURNS_KEYS = 112
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -142,7 +144,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
     l.split, l.parts, l.pack, l.columns = true, true, 1, columns
     l.pdl = a.cc >= 90 and l.tma or false
-    if l.tma and not p.has_lengths then l.q_warps = 2 end -- that copy Q; with lengths the second clears rows
+    -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
+    if l.tma and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.more_rounds = c.parts == c.named.parts.in_rounds
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
@@ -239,6 +242,11 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             add(at, with)
             local one = at.br == 64 and at.bc == 64 and at.ctas == 1 and rows > WIDE_ROWS
             if (at.br == WIDE_ROWS or one) and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
+            -- Two tiles and more to a head: the most keys that two buffers of each find room for, in turns.
+            if at.br == WIDE_ROWS and at.bc == 64 and at.schedule == "pingpong" and at.box == 64 and rows > WIDE_ROWS
+              and p.dv > WIDE_COLUMNS and p.dv <= WIDEST_COLUMNS and not p.has_lengths then
+              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, bc = TURNS_KEYS })
+            end
           else
             add(at, { pack = 1 })
           end

@@ -1,4 +1,4 @@
-//| needs "l.q_warps? l.shared?"
+//| needs "l.q_warps? l.q_warps_rows? l.shared?"
 // The rows of a tile are queries of all heads of a group, which lie in no one box: a warp copies them, 16 bytes a lane, to where a box of
 // BOX columns would have them. Rows and columns past the last are zeros.
 //| if l.shared then
@@ -19,7 +19,7 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
   }
 }
 //| else
-//| local copiers = l.q_warps or 1
+//| local warps, copiers = l.q_warps or 1, l.q_warps_rows or 1
 //| local copier = copiers > 1 and "copier" or "0"
 constexpr int COPIERS = $(copiers);  // warps that copy rows of each warpgroup, in turns
 __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane$(copiers > 1 and ", int copier" or "")) {
@@ -45,7 +45,7 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
     }
   }
 }
-__device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane$(copiers > 1 and ", int copier" or "")) {
+__device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int lane$(warps > 1 and ", int copier" or "")) {
   Ring<Q_BUFS> q;
   TileQueue tiles;
   Tile where;
@@ -65,7 +65,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int l
     tiles.done(smem, true);
     if (keys.loaded_hi < keys.loaded_lo) continue;
 #pragma unroll 1
-    for (int wg = 0; wg < WGS; wg++) {
+    for (int wg = $(warps > copiers and "copier" or "0"); wg < WGS; wg += $(warps > copiers and warps or 1)) {
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
       if (where.row + wg * 64 < row_count(p, sequence))
         copy_queries(p, sequence, where, smem + (q.at * WGS + wg) * Q_TILE, where.row + wg * 64, lane$(copiers > 1 and ", copier" or ""));
@@ -75,7 +75,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, u32 smem, int l
     if (fresh > 0) {
       fresh--;
 #pragma unroll 1
-      for (int wg = 0; wg < WGS; wg++) arrive(wg);
+      for (int wg = $(warps > copiers and "copier" or "0"); wg < WGS; wg += $(warps > copiers and warps or 1)) arrive(wg);
     }
     q.next();
   }
