@@ -25,9 +25,9 @@ KINDS = (
     ("two more seeds", "h100", ("h100_choice_51", "h100_few_queries_52", "h100_unequal_lengths_52", "h100_choice_52_moved", "h100_rounds",
                                 "h100_cut_small"), (3.6, 11.5, 30.0), 170),
     ("few queries, a fourth seed", "h100", ("h100_few_queries_71",), (4.4, 14.0, 36.0), 58),
-    ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_71",), (4.1, 11.5, 23.0), 58),
+    ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_71", "h100_turns_112"), (4.1, 13.5, 23.0), 58),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
-    ("what the missing terms moved", "h200", ("h200_model_races",), (3.9, 11.7, 22.0), 33),
+    ("what the missing terms moved", "h200", ("h200_model_races",), (4.0, 11.7, 22.0), 31),
 )
 
 
