@@ -20,7 +20,9 @@
 #define CORNER 4.5
 /* Of what row tiles of one head read again, the share that comes out of the L2. */
 #define MEET 0.77
-#define MEET_CUT 0.82 /* of tiles that are cut into parts, which all walk at once */
+#define MEET_CUT 0.82 /* of tiles that are cut into parts */
+#define MEET_ALL 0.9  /* where all walk at once and rows are whole lines: pieces of others come again with their neighbours */
+#define LINE 128
 /* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
  * much is lost, times the part of its warpgroups that rest. */
 #define APART 0.7
@@ -34,6 +36,11 @@
 static double rows_of(const fa_problem *p, bool pack)
 {
     return (double)p->sq * (pack ? p->hq / p->hkv : 1);
+}
+
+static int32_t row_bytes(const fa_problem *p, int32_t columns)
+{
+    return columns * fa_dtype_bytes(p->dtype);
 }
 
 static int32_t round_up(int32_t v, int32_t to)
@@ -95,7 +102,11 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     if (!pack)
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
+    bool lines = row_bytes(p, p->d) % LINE == 0 && row_bytes(p, p->dv) % LINE == 0;
+    bool at_once = pack && tiles * p->b * p->hkv * fmax(1, w->cuts) <= (double)a->sm_count * cost->blocks_sm;
     double hit = w->cuts > 1 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
+        hit = fmax(hit, MEET_ALL * keep);
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 

@@ -217,6 +217,14 @@ local function apart(p, c, low)
   return heads == 1 and 1.03 or 1
 end
 
+-- Dense, fitted to some 190 timings under 40 us on an H100. One kernel that shares tiles takes FILL clocks more than a stream of the same
+-- keys: its first copies and its last products stand alone. The block that comes last adds up parts with all of its warps: so many clocks
+-- for a byte and warp, with products as dots more. A second kernel waits for so many parts at a time.
+local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
+-- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110 gave.
+local CHAIN = 650
+local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
+
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
 -- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence,
@@ -242,11 +250,17 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
+  local sum = partial * 0.055
+  if as_raced(p, a) then
+    sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
+    if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
+  end
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
-  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or boxed and 5200 or 9000) end
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and sum or boxed and 5200 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
-  return { first, { bytes = math.max(1, tiles * partial) } }
+  local waits = not as_raced(p, a) and 0 or (parts + BATCH - 1) // BATCH - 1
+  return { first, { bytes = math.max(1, tiles * partial), latency = BATCH_CLOCKS * waits } }
 end
 
 function decode.work(p, c, a, l, sq)
@@ -255,7 +269,8 @@ function decode.work(p, c, a, l, sq)
   local flops = 2 * c.br * c.bk * c.key_warps * heads * (round_up(p.d, 16) + l.vb * 8)
   -- A program's instructions, of all warps of a block on four schedulers.
   local program = program_cost(p).issue * c.br * c.bk * c.key_warps * heads / 128
-  local chain, products = 640 + 110 * (c.bk // 16) * math.max(1, c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
+  local chain = 640 + (as_raced(p, a) and CHAIN or 110) * (c.bk // 16) * math.max(1, c.br // c.row_warps // 16) * (p.d + p.dv) / 256
+  local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program

@@ -169,9 +169,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
 //| end
 #pragma unroll
-    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2) - (l.shared and 1 or 0))
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2) - (l.shared and 1 or 0))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -207,6 +207,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
 //| end
 //| if l.shared then
+//| elseif (l.q_warps or 1) > 1 then
+    if (warp % 2 == 1) produce_queries(p, smem, lane, warp / 2);
 //| elseif l.split then
     if (warp == 1) produce_queries(p, smem, lane);
 //| else

@@ -27,6 +27,8 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
+-- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
+local TURNS_KEYS = 112
 
 -- What a config of the family of whole tiles has that these do not choose.
 local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
@@ -52,9 +54,7 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   return each, least
 end
 
--- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
--- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. features: what they compute.
-return function(doc, whole, chosen, tile_clocks, flop, features)
+return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   local tunables, constraints = {}, {}
 
   local function part_tiles(p, c, columns, more)
@@ -144,6 +144,8 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
     local columns = l.o_regs and l.o_regs * 2 or l.vb * 8
     l.split, l.parts, l.pack, l.columns = true, true, 1, columns
     l.pdl = a.cc >= 90 and l.tma or false
+    -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
+    if l.tma and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.more_rounds = c.parts == c.named.parts.in_rounds
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
@@ -240,6 +242,11 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
             add(at, with)
             local one = at.br == 64 and at.bc == 64 and at.ctas == 1 and rows > WIDE_ROWS
             if (at.br == WIDE_ROWS or one) and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
+            -- Two tiles and more to a head: the most keys that two buffers of each find room for, in turns.
+            if at.br == WIDE_ROWS and at.bc == 64 and at.schedule == "pingpong" and at.box == 64 and rows > WIDE_ROWS
+              and p.dv > WIDE_COLUMNS and p.dv <= WIDEST_COLUMNS and not p.has_lengths then
+              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, bc = TURNS_KEYS })
+            end
           else
             add(at, { pack = 1 })
           end
@@ -304,10 +311,13 @@ return function(doc, whole, chosen, tile_clocks, flop, features)
         end
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
-      if parts > 1 then first.tile_latency = first.tile_latency + 5280 * c.br * p.dv // 16384 end -- they leave in fp32: twice the bytes
+      -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
+      local each = (rows + c.br - 1) // c.br
+      local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
+      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
-      return { first, { bytes = parts > 1 and tiles * parts * c.br * (l.columns + 2) * 4 + 2 * tiles * c.br * p.dv or 1,
+      return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
                         latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
     end,
   }

@@ -6,6 +6,8 @@
 
 //| if p.has_lengths then
 // Heads of one section run side by side and share the L2, longest tiles first.
+//| elseif l.split then
+// The tiles of a head run side by side, and read each of its keys at the same time.
 //| else
 // Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
 //| end
@@ -35,6 +37,9 @@ __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_ti
 //|   end
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int heads = $(wk.heads(packed));
+//| if l.split then
+  const int at = index / p.tiles, tile = index - at * p.tiles;
+//| else
   const int total = heads * p.b;                           // heads of all batches
 //| if (c.sections or 1) > 1 then
   const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
@@ -45,6 +50,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int section = index / per_section, rest = index % per_section;
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
+//| end
   Tile w;
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| if not pr.right then
