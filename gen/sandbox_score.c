@@ -521,6 +521,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "cuts_beside");
     lua_pushboolean(L, k->slopes);
     lua_setfield(L, -2, "slopes");
+    lua_pushboolean(L, k->fades);
+    lua_setfield(L, -2, "fades");
     lua_pushboolean(L, k->along);
     lua_setfield(L, -2, "along");
     lua_pushboolean(L, k->by_key);

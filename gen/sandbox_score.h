@@ -19,6 +19,7 @@
  *   most                  the largest that a printed score may be, where it has bounds and a unit; else absent
  *   adds                  the node of that or of one of `arrays`, where the score is the scaled product and this number; else absent
  *   slopes                whether exponent() spares an instruction
+ *   fades                 whether it is the product's and a multiple of the key
  *   unit                  what kernels multiply a printed score by, as CUDA; absent: nothing
  *   issue, exps           of a pair: instructions beside those of a scaled product, of these on the special-function unit, about
  *   issue_ahead           the same of kernels that read `arrays` before, and compute of_distance once for each distance

@@ -133,6 +133,13 @@ static const score_fault faults[] = {
       "$(l) += sink_weight($(z), 0.f * $(m)," },
     { "the sink in other units", "wgmma_cap_sink", P, "scale_log2 or pr.unit_log2), $(scale or pr.unit)",
       "scale_log2 and \"1.f\" or \"1.f\"), $(scale or pr.unit)" },
+    { "blocks of which something is left", "wgmma_alibi_steep", "hopper_mask.cu", "NOTHING = -127.f", "NOTHING = 400.f" },
+    { "what is left at the last key", "wgmma_alibi_steep", "hopper_mask.cu", "last = exponent(h, BC - 7)", "last = exponent(h, 0)" },
+    { "products that outweigh the distance", "wgmma_alibi_steep", "hopper_mask.cu", "fmaf(__int_as_float(top), p.scale_log2, most)", "most" },
+    { "probabilities of the block before", "wgmma_alibi", "hopper_main_loop.cu", "          clear_operand(a);\n", "" },
+    { "V of a block of which nothing is left", "wgmma_alibi", "hopper_main_loop.cu",
+      "          release_v();\n//|   if l.pingpong_softmax then", "//|   if l.pingpong_softmax then" },
+    { "a turn without exponentials", "wgmma_alibi", "hopper_main_loop.cu", "          pingpong_pass(wg);\n//|   end\n          clear", "//|   end\n          clear" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -520,6 +520,7 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa
     out->bends_below_one = w->bend >= 0 && fa_score_bend_below_one(&w->k->ir, w->bend) >= 0;
     out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);
     out->slopes = find_slope(w->k, &n, &slope);
+    out->fades = out->slopes && fa_score_is_value(&w->k->ir, n.factor, 1) && !fa_score_is_value(&w->k->ir, slope, 0);
     out->along = out->slopes && !fa_score_depends_on(&w->k->ir, n.factor, FA_SCORE_OF_I) && fa_score_of_distance(&w->k->ir, n.offset);
     fa_text_free(&lines);
     free(w);

@@ -58,6 +58,7 @@ typedef struct fa_score_lines_costs {
     double rows, exps_rows; /* of a row's own values */
     int regs, regs_staged;  /* the latter without what is read ahead */
     bool slopes;            /* the score is a row's multiple of the product and what is linear in the key */
+    bool fades;             /* where it slopes: the product as such and a multiple of the key */
     bool along;             /* both depend on query and key by key - query alone */
     bool differentiable, bends, bends_below_one, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
 } fa_score_lines_costs;

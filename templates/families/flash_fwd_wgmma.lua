@@ -437,6 +437,8 @@ return masked {
       and p.score.adds == l.staged.lines[1].node
     l.besides = adds and l.staged.far
     l.begins = adds and not l.staged.far and l.interleaved
+    -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
+    l.fades = l.relative and l.interleaved and p.score and p.score.fades
     -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
     local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
