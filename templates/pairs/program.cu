@@ -157,6 +157,12 @@ __device__ __forceinline__ float bent(float probability, float bend) { return pr
 __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.ahead_row(packed(), n))
 }
+//|       if l.staged and l.staged.boxed[n] then
+// The indices of key 0 of a row there.
+__device__ __forceinline__ void score_at$(of.node)(const Params &p, const ScoreTile &t, int row, int (&at)[$(of.rank)]) {
+//|         print_lines(program.ahead_at(packed(), n))
+}
+//|       end
 //|     end
 //|     if l.tma and program.of_distance and not packed() then
 //|       ahead = ahead .. (", float a%d"):format(program.of_distance)
@@ -238,6 +244,17 @@ const int query = $(row), head = scored.h;
 //|
 //|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
 //|   pr.staged = has_score and l.staged
+//|   -- Maps of what is staged: as a kernel's parameters, as arguments of a function, and as its parameters.
+//|   local function box_words(word)
+//|     local text = ""
+//|     for _, tile in ipairs(pr.staged and l.staged.tiles or {}) do
+//|       if tile.boxed then text = text .. (", %smap%d"):format(word, tile.node) end
+//|     end
+//|     return text
+//|   end
+//|   function pr.box_maps() return box_words("const __grid_constant__ TensorMap ") end
+//|   function pr.box_arguments() return box_words("") end
+//|   function pr.box_types() return box_words("const TensorMap &") end
 //|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes

@@ -185,8 +185,34 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 }
 //| end
 
+//| local boxes = {}
+//| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end
+//| local ranks = {}
+//| for _, tile in ipairs(boxes) do
+//|   local rank = tile.of.rank
+//|   if not ranks[rank] then
+//|     ranks[rank] = true
+//|     local places = ({ [2] = "%3, %4", [3] = "%3, %4, %5", [4] = "%3, %4, %5, %6" })[rank]
+//|     local inputs = ({ [2] = "", [3] = ', "r"(at[2])', [4] = ', "r"(at[2]), "r"(at[3])' })[rank]
+// A box of an array of the score program, at the first index, the row, and what is left.
+__device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barrier, const int (&at)[$(rank)]) {
+  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {$(places)}], [%2];" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs) : "memory");
+}
+//|   end
+//|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
+//|   for i = 0, last - 1 do if i ~= tile.of.row_index then order[#order + 1] = i end end
+// Elements of key to key + BC and $(tile.pitch // 2 - c.bc) more of array $(tile.of.operand), of rows from `row` on, by its map: what is outside are zeros.
+__device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMap &map, const ScoreTile &scored, u32 to, u32 full, int row,
+                                             int key) {
+  int index[$(rank)];
+  score_at$(node)(p, scored, row, index);
+  const int at[$(rank)] = {index[$(order[1])] + key, index[$(order[2])]$(order[3] and (", index[%d]"):format(order[3]) or "")$(order[4] and (", index[%d]"):format(order[4]) or "")};
+  load_box(to, map, full, at);
+}
+//| end
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
-__device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
+__device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
 //| if l.persistent then
   u32 walked = 0;  // tiles, every other one in the same slot, and, in the lowest three bits, blocks up to twice the stages
   auto tiles = [&] {
@@ -228,7 +254,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| for _, tile in ipairs(l.staged.tiles) do
-      stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
+      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
 //| end
 //| if far then
       if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
@@ -265,6 +291,16 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
       mbarrier_arrive_copied(score_full(smem, at));
 //| end
       __syncwarp();
+//| if #boxes > 0 then
+//|   local bytes = 0
+//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.rows * tile.pitch end
+      if (threadIdx.x % 32 == 0 && p.boxed) {
+        mbarrier_expect(score_full(smem, at), $(bytes));
+//|   for _, tile in ipairs(boxes) do
+        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), where.row, block * BC);
+//|   end
+      } else
+//| end
       if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
       walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }
