@@ -81,18 +81,23 @@ __device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, 
 }
 //|   end
 //|   if l.relative and pr.slopes then
-// Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
                                                const RowState (&state)[2], int row, int block, int t, bool whole$(pr.keeps_ends and ", u32 ends" or "")) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
-  if (whole) {
-//|     indented(4, pr.apply, "wgmma", "s", "exponents")
+//|     if pr.has_mask and not pr.ends then
+  if (!whole) {
+    apply_score<true>(s, p, scored, row, block, t);
+    apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
     return;
   }
-  apply_score<true>(s, p, scored, row, block, t);
-  apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
-#pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
+//|     end
+//|     indented(2, pr.apply, "wgmma", "s", "exponents")
+//|     if not pr.has_mask or pr.ends then
+  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+//|     end
 }
 //|   end
 //| end
