@@ -117,7 +117,7 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 250, 250, 0, 0 },
     { "wgmma_staged_tile", ALL, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 250, 250, 0, 0 },
     { "wgmma_staged_keys", KEYS_RELATIVE, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=per_tile,ahead=0,cluster=1,rescale=lazy,convert=late,o_path=direct"),

@@ -187,7 +187,8 @@ Test(runtime_maps, arrays_of_a_score_program)
     fa_args a = toy_args();
     fa_score_value v[2] = { FA_SCORE_VALUE_INIT, FA_SCORE_VALUE_INIT };
     fa_score *score;
-    OK(fa_score_create(ctx, "c = scalar(2); x = bf16 'hq sq b sk'\nfunction score(s, b, h, i, j) return s + c * x[h][i][b][j] end", &score));
+    OK(fa_score_create(ctx, "c = scalar(2); x = bf16 'hq sq b sk'\nfunction score(s, b, h, i, j) return s + c * x[h][i][b][j] end",
+                       &score));
     v[1] = (fa_score_value){ .size = sizeof *v, .ptr = AT(9), .extent = { 8, 128, 2, 256 }, .stride = { 128 * 264, 264, 0, 1 } };
     v[0].scalar = 2;
     a.score = score, a.score_values = v, a.score_value_count = 2;
@@ -204,8 +205,11 @@ Test(runtime_maps, arrays_of_a_score_program)
     const struct {
         const void *ptr;
         int64_t stride[4];
-    } none[] = { { (char *)AT(9) + 2, { 128 * 264, 264, 0, 1 } }, { AT(9), { 128 * 260, 260, 0, 1 } }, { AT(9), { 264, 0, 0, 1 } },
-                 { AT(9), { 128 * 264, 264, 4, 1 } }, { AT(9), { 128 * 528, 528, 0, 2 } } };
+    } none[] = { { (char *)AT(9) + 2, { 128 * 264, 264, 0, 1 } },
+                 { AT(9), { 128 * 260, 260, 0, 1 } },
+                 { AT(9), { 264, 0, 0, 1 } },
+                 { AT(9), { 128 * 264, 264, 4, 1 } },
+                 { AT(9), { 128 * 528, 528, 0, 2 } } };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         v[1].ptr = none[i].ptr;
         memcpy(v[1].stride, none[i].stride, sizeof v[1].stride);

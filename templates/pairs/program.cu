@@ -290,6 +290,18 @@ $(x)$(of.at) = $(call);
 //|       end
 //|     end)
 //|   end
+//|   -- Where a lane reads 16 bytes of a tile of 16-bit elements, and of the m-th 32 bytes of its row.
+//|   function pr.tile_from(tile, stage, row, n)
+//|     if tile.swizzled then
+const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
+//|     else
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|     end
+//|   end
+//|   function pr.tile_at(tile, n)
+//|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
+//|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
+//|   end
 //|   -- Where a thread reads a line.
 //|   local function begin_line(line, stage, row)
 //|     local n = line.node
@@ -333,7 +345,7 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
 //|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
 //|       else
-const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|         pr.tile_from(tile, stage, row, n)
 //|         local word = ("v%d[2 * i + h]"):format(n)
 //|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
 //|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
@@ -357,7 +369,7 @@ for (int m = 0; m < NS / 8; m++) {
                        load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
 //|       else
   u32 v$(n)[4];
-  ldmatrix_x4(v$(n), from$(n) + m * 32);
+  ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
 //|       end
 //|     end
 //|     for _, line in ipairs(l.staged.lines) do
