@@ -254,13 +254,15 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       float x$(line.node)[(BC + 31) / 32];
 //|   if far then
       const int side = far_side(p, scored, where.row, block * BC);
-      if (side != 0)
 //|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
-        x$(line.node)[0] = line$(line.node)(p, scored, $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
-      else
-//|   end
+      const int from = side == 0 ? distance : $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above);
+#pragma unroll
+      for (int i = 0; i < (BC + 31) / 32; i++)
+        if (i == 0 || side == 0) x$(line.node)[i] = line$(line.node)(p, scored, from + 32 * i);
+//|   else
 #pragma unroll
       for (int i = 0; i < (BC + 31) / 32; i++) x$(line.node)[i] = line$(line.node)(p, scored, distance + 32 * i);
+//|   end
 //|   end
 //| end
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
