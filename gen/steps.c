@@ -78,6 +78,9 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     bool array = lua_getfield(L, -1, "array") != LUA_TNIL;
     lua_pop(L, 1);
     *m = (fa_map){ .array = 0 };
+    if (array && i == 1)
+        luaL_error(L, "templates/%s: %s is of an array; accepted: a tensor's first, which takes its place where no map can hold it",
+                   f->file, of);
     if (array)
         read_array(L, fr, f, of, m);
     else

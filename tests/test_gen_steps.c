@@ -97,6 +97,9 @@ Test(steps, faults_are_named)
         { MAP("tensor = 'v', cols = 64, rows = 16, boxes = 2"), "bf16,d=128,dv=96", "sm_90a", "boxes of map 1 of step toy is 2" },
         { MAP("tensor = 'k', cols = 64, rows = 12, boxes = 2"), "bf16,d=128,dv=96", "sm_90a",
           "rows of map 1 of step toy is 12; accepted with boxes: a multiple of 8" },
+        { MAP("array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "map 1 of step toy is of an array; accepted" },
+        { MAP("tensor = 'q', cols = 64, rows = 64 }, { array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a",
+          "array of map 2 of step toy is 0; accepted: the number of an array of 16-bit elements of the score program" },
         { MAP("tensor = 'o', cols = 32, rows = 64"), "bf16,d=64,o=fp32", "sm_90a", "map 1 of step toy is of o, which is fp32 here" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
