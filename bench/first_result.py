@@ -4,6 +4,9 @@ that ship beside the library. Each time is that of a process of its own. The dri
 libfagen and NVRTC is part of it.
 
     python3 bench/first_result.py [--rounds 3] [--shipped LIBRARY] [--classes dense,decode,gradients,mixed] [-o first.json]
+    python3 bench/first_result.py --programs alibi,relative,t5_decoder --head-dims 64,128
+
+--programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2.
 
 FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that has
 fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another.
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 CLASSES = ("dense", "decode", "gradients", "mixed")
 BARS = {"dense": 0.6, "decode": 0.6, "gradients": 0.9, "mixed": 1.0}  # seconds, what it is held to with an empty cache
 
@@ -27,6 +31,8 @@ def parse(argv=None):
     p.add_argument("--rounds", type=int, default=3, help="processes of each class and each kind (default 3)")
     p.add_argument("--classes", default=",".join(CLASSES))
     p.add_argument("--shipped", metavar="LIBRARY", help="libfagen.so beside fagen-kernels.bundle: a column of its own")
+    p.add_argument("--programs", help="score programs of bench/scores.py, in the place of classes")
+    p.add_argument("--head-dims", default="64,128", help="beside --programs")
     p.add_argument("-o", "--json", help="all times")
     p.add_argument("--one", help=argparse.SUPPRESS)
     return p.parse_args(argv)
@@ -38,9 +44,15 @@ def arguments(name):
 
     def randn(*shape):
         return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
-    if name == "dense":
-        q, k, v = (randn(1, 4096, 16, 128) for _ in "qkv")
-        return [q, k, v, torch.empty_like(q)], {"mask": 1}
+    if name.startswith("dense"):  # dense, or dense:d:program
+        _, d, program = (name + ":128:" if name == "dense" else name).split(":")[:3]
+        heads = 2048 // int(d)
+        q, k, v = (randn(1, 4096, heads, int(d)) for _ in "qkv")
+        what = {"mask": 1}
+        if program:
+            import scores
+            what.update(score=scores.text_of(program), values=scores.PROGRAMS[program][0](heads, 4096))
+        return [q, k, v, torch.empty_like(q)], what
     if name == "gradients":
         q, k, v, o, grad_o, gq, gk, gv = (randn(1, 4096, 16, 128) for _ in range(8))
         return [q, k, v, o, torch.full((1, 16, 4096), 8.0, device="cuda"), grad_o, gq, gk, gv], {"mask": 1}
@@ -66,6 +78,8 @@ def one(name):
     begun = time.perf_counter()
     fa = fagen.Fagen(cache_dir=os.environ["FAGEN_CACHE_DIR"])
     created = time.perf_counter()
+    if "score" in what:
+        what["score"] = fa.score(what["score"])
     args = fa.gradient_args(*given, **what) if name == "gradients" else fa.args(*given, **what)
     fa.launch(args)
     torch.cuda.synchronize()
@@ -78,10 +92,35 @@ def run(name, cache, library=None):
     return json.loads(subprocess.run([sys.executable, __file__, "--one", name], env=env, check=True, capture_output=True, text=True).stdout)
 
 
+def programs(o):
+    """Of each head_dim: plain, then the programs, in turns."""
+    doc = {}
+    for d in o.head_dims.split(","):
+        names = [f"dense:{d}:{program}" for program in ["", *o.programs.split(",")]]
+        found = {name: [] for name in names}
+        for _ in range(o.rounds):
+            for name in names:
+                cache = tempfile.mkdtemp(prefix="fagen-first-")
+                found[name].append(run(name, cache)["first"])
+                shutil.rmtree(cache)
+        plain = statistics.median(found[names[0]])
+        for name, t in found.items():
+            print(f"d={d:4} {name.split(':')[2] or 'plain':14} {statistics.median(t):.3f} s ({min(t):.3f}-{max(t):.3f}), "
+                  f"{statistics.median(t) / plain:.2f} of plain", flush=True)
+        doc.update(found)
+    return doc
+
+
 def main():
     o = parse()
     if o.one:
         return one(o.one)
+    if o.programs:
+        doc = programs(o)
+        if o.json:
+            with open(o.json, "w") as f:
+                json.dump(doc, f, indent=1)
+        return
     doc = {}
     print(f"medians of {o.rounds} processes, seconds (least to most)\n{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} "
           "full cache")

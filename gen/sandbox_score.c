@@ -74,6 +74,7 @@ typedef enum what {
     PAIR,
     PAIR_AHEAD,
     AHEAD_ROW,
+    AHEAD_AT,
     BEND,
     DISTANCE,
     FAR_BELOW,
@@ -94,10 +95,11 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",   "fill",           "pair",        "pair_ahead",       "ahead_row",
-                                          "bend",         "distance",  "far_below",      "far_above",   "exponent",         "mask",
-                                          "mask_members", "mask_fill", "mask_helpers",   "mask_bounds", "mask_ends",        "mask_class",
-                                          "mask_column",  "mask_row",  "mask_plane_row", "mask_staged", "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = { "helpers",    "members",      "fill",      "pair",           "pair_ahead",  "ahead_row",
+                                          "ahead_at",   "bend",         "distance",  "far_below",      "far_above",   "exponent",
+                                          "mask",       "mask_members", "mask_fill", "mask_helpers",   "mask_bounds", "mask_ends",
+                                          "mask_class", "mask_column",  "mask_row",  "mask_plane_row", "mask_staged", "mask_fill_tables",
+                                          "sink" };
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -121,6 +123,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         break;
     case AHEAD_ROW:
         fa_score_kernel_ahead_row(out, k, packed, n);
+        break;
+    case AHEAD_AT:
+        fa_score_kernel_ahead_at(out, k, n);
         break;
     case BEND:
         fa_score_kernel_bend(out, k, packed);
@@ -214,8 +219,8 @@ static int lines(lua_State *L)
     const printed *of = lua_touserdata(L, lua_upvalueindex(1));
     const fa_score_kernel *k = &of->kernel;
     what w = (what)lua_tointeger(L, lua_upvalueindex(2));
-    int numbers = w == AHEAD_ROW ? k->aheads : w == MASK_COLUMN ? of->staged.columns : w == MASK_ROW ? of->staged.rows : 0;
-    bool numbered = w == AHEAD_ROW || w == MASK_COLUMN || w == MASK_ROW;
+    int numbers = w == AHEAD_ROW || w == AHEAD_AT ? k->aheads : w == MASK_COLUMN ? of->staged.columns : w == MASK_ROW ? of->staged.rows : 0;
+    bool numbered = w == AHEAD_ROW || w == AHEAD_AT || w == MASK_COLUMN || w == MASK_ROW;
     int n = numbered ? (int)luaL_checkinteger(L, 2) - 1 : 0;
     if (numbered && (n < 0 || n >= numbers))
         return luaL_error(L, "%s: %d of %d", words[w], n + 1, numbers);
@@ -521,6 +526,8 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     lua_setfield(L, -2, "cuts_beside");
     lua_pushboolean(L, k->slopes);
     lua_setfield(L, -2, "slopes");
+    lua_pushboolean(L, k->fades);
+    lua_setfield(L, -2, "fades");
     lua_pushboolean(L, k->along);
     lua_setfield(L, -2, "along");
     lua_pushboolean(L, k->by_key);

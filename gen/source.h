@@ -12,12 +12,16 @@
 #define FA_STEP_MAPS 12  /* of a step */
 #define FA_CLUSTER_MAX 8 /* blocks of a cluster that every chip with clusters takes */
 
-/* A tensor map that a kernel takes as a parameter: boxes of cols x rows elements of one head, for loads and stores by TMA. */
+/* A tensor map that a kernel takes as a parameter: boxes of cols x rows elements of one head, for loads and stores by TMA. Of an array of
+ * the score program boxes have cols of its last index and rows of another, and one of each index besides; its elements have 16 bits. */
 typedef struct fa_map {
     int32_t operand;    /* index in the operation's rows */
     int32_t cols, rows; /* of the box, elements */
     int32_t swizzle;    /* span of the shared-memory swizzle, bytes: 0 = none, 32, 64, 128 */
     int32_t boxes;      /* of a row of the tensor, side by side in groups of eight rows: rank 5; 0: rank 4 */
+    int32_t array;      /* 1 + the number of an operand of the score program, in the place of `operand`; 0: none */
+    int32_t rank;       /* indices that it has */
+    int32_t row_index;  /* which of them counts rows */
 } fa_map;
 
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:

@@ -3,6 +3,7 @@
 #include "family.h"
 #include "problem.h"
 #include "score/known.h"
+#include "score/names.h"
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,27 +36,59 @@ static void read_boxes(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
         luaL_error(L, "templates/%s: rows of %s is %d; accepted with boxes: a multiple of %d", f->file, of, m->rows, GROUP);
 }
 
-/* The map at the top of the stack, map number i of the step. */
-static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
+/* Which array of the score program the map at the top of the stack is of. */
+static void read_array(lua_State *L, const fa_lua_args *fr, const fa_family *f, const char *of, fa_map *m)
 {
-    char of[64], names[128];
-    snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
-    if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->file, of,
-                   luaL_typename(L, -1));
+    const fa_program *program = fa_score_known(fr->problem);
+    m->array = fa_family_integer(L, f, of, "array", -1) + 1;
+    m->row_index = fa_family_integer(L, f, of, "row_index", -1);
+    const fa_score_operand *o = program && m->array <= program->ir.operands ? &program->ir.operand[m->array - 1] : NULL;
+    if (!o || o->scalar || fa_score_element_bytes(o->element) != 2)
+        luaL_error(L, "templates/%s: array of %s is %d; accepted: the number of an array of 16-bit elements of the score program", f->file,
+                   of, m->array - 1);
+    m->rank = o->rank;
+    if (m->row_index >= m->rank - 1)
+        luaL_error(L, "templates/%s: row_index of %s is %d; accepted: up to %d, one before the last index", f->file, of, m->row_index,
+                   m->rank - 2);
+}
+
+/* Which tensor. */
+static void read_tensor(lua_State *L, const fa_lua_args *fr, const fa_family *f, const char *of, fa_map *m)
+{
+    char names[128];
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     m->operand = fa_operand_index(f->operation, name);
     if (m->operand < 0 || !f->operation->operand[m->operand].strided || f->operation->operand[m->operand].parts_at)
         luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
+    const fa_operand *o = &f->operation->operand[m->operand];
+    if (fa_operand_bytes(o, fr->problem) != fa_dtype_bytes(fr->problem->dtype))
+        luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
+                   o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
+}
+
+/* The map at the top of the stack, map number i of the step. */
+static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
+{
+    char of[64];
+    snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->file, of,
+                   luaL_typename(L, -1));
+    bool array = lua_getfield(L, -1, "array") != LUA_TNIL;
+    lua_pop(L, 1);
+    *m = (fa_map){ .array = 0 };
+    if (array && i == 1)
+        luaL_error(L, "templates/%s: %s is of an array; accepted: a tensor's first, which takes its place where no map can hold it",
+                   f->file, of);
+    if (array)
+        read_array(L, fr, f, of, m);
+    else
+        read_tensor(L, fr, f, of, m);
     m->cols = fa_family_integer(L, f, of, "cols", -1);
     m->rows = fa_family_integer(L, f, of, "rows", -1);
     m->swizzle = fa_family_integer(L, f, of, "swizzle", 0);
-    const fa_operand *o = &f->operation->operand[m->operand];
-    int bytes = fa_operand_bytes(o, fr->problem);
-    if (bytes != fa_dtype_bytes(fr->problem->dtype))
-        luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
-                   o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
+    int bytes = array ? 2 : fa_dtype_bytes(fr->problem->dtype);
     if (m->rows < 1 || m->rows > BOX_MAX)
         luaL_error(L, "templates/%s: rows of %s is %d; accepted: 1 to %d", f->file, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)
@@ -66,7 +99,8 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     if (m->swizzle && m->cols * bytes > m->swizzle)
         luaL_error(L, "templates/%s: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes", f->file, of,
                    m->cols, m->cols * bytes, m->swizzle);
-    read_boxes(L, fr, f, of, m);
+    if (!array)
+        read_boxes(L, fr, f, of, m);
 }
 
 /* The list `maps` of the step at the top of the stack. */

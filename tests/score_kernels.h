@@ -9,6 +9,7 @@
 #define NEGATIVE "cap = scalar(-3)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define HIGH "cap = scalar(60)\nfunction score(s, b, h, i, j) return cap * tanh_exact(s / cap) end\n"
 #define ALIBI "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + slope[h] * (j - i - off) end\n"
+#define STEEP "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + 4 * slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
 #define BIAS_F32 "bias = f32 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
@@ -116,7 +117,7 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 250, 250, 0, 0 },
     { "wgmma_staged_tile", ALL, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 250, 250, 0, 0 },
     { "wgmma_staged_keys", KEYS_RELATIVE, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=per_tile,ahead=0,cluster=1,rescale=lazy,convert=late,o_path=direct"),
@@ -208,6 +209,9 @@ static const score_kernel score_kernels[] = {
         "rescale=lazy_scaled,convert=early,o_path=direct,parts=2,combine=last_warp",
         true, 4, 1, 20, 700, 0, 0 },
     { "ffma_chains", CHAINS, "fp32,d=24" CAUSAL, "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", false, 0, 0, 60, 90, 0, 0 },
+    { "wgmma_alibi_steep", STEEP, "fp16,d=64,mask=none",
+      WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 300, 40, 1e-3 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

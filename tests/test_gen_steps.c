@@ -42,7 +42,9 @@ Test(steps, all_fields)
         FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->n_maps == 4);
-    const fa_map expect[] = { { 0, 64, 256, 128, 0 }, { 1, 256, 1, 0, 0 }, { 2, 16, 24, 32, 4 }, { 3, 32, 3, 64, 0 } };
+    const fa_map expect[] = {
+        { 0, 64, 256, 128, 0, 0, 0, 0 }, { 1, 256, 1, 0, 0, 0, 0, 0 }, { 2, 16, 24, 32, 4, 0, 0, 0 }, { 3, 32, 3, 64, 0, 0, 0, 0 }
+    };
     for (int i = 0; i < 4; i++)
         cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d, %d", i, t->map[i].operand, t->map[i].cols,
                   t->map[i].rows, t->map[i].swizzle, t->map[i].boxes);
@@ -95,6 +97,9 @@ Test(steps, faults_are_named)
         { MAP("tensor = 'v', cols = 64, rows = 16, boxes = 2"), "bf16,d=128,dv=96", "sm_90a", "boxes of map 1 of step toy is 2" },
         { MAP("tensor = 'k', cols = 64, rows = 12, boxes = 2"), "bf16,d=128,dv=96", "sm_90a",
           "rows of map 1 of step toy is 12; accepted with boxes: a multiple of 8" },
+        { MAP("array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "map 1 of step toy is of an array; accepted" },
+        { MAP("tensor = 'q', cols = 64, rows = 64 }, { array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a",
+          "array of map 2 of step toy is 0; accepted: the number of an array of 16-bit elements of the score program" },
         { MAP("tensor = 'o', cols = 32, rows = 64"), "bf16,d=64,o=fp32", "sm_90a", "map 1 of step toy is of o, which is fp32 here" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

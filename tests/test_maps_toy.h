@@ -13,8 +13,8 @@ static const char lua[] =
     "more.cluster,\n"
     "  counter = more.counter, pdl = more.pdl } } end\n"
     "return {\n"
-    "  doc = \"a toy with maps\", default = false, features = \"lengths+pages\",\n"
-    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, \"which steps\" } },\n"
+    "  doc = \"a toy with maps\", default = false, features = \"lengths+pages+score\",\n"
+    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, \"which steps\" } },\n"
     "  supports = function(p, a) if p.align < 16 then return false, \"rows\" end return true end,\n"
     "  constraints = {},\n"
     "  layout = function(p, c, a) return { bytes = 1024, threads = 128, regs = 40 } end,\n"
@@ -28,6 +28,8 @@ static const char lua[] =
     "    if c.kind == 6 then return step { pdl = 1 } end\n"
     "    if c.kind == 7 then return step { pdl = 1, cluster = 2 } end\n"
     "    if c.kind == 8 then return step { maps = { { tensor = \"k\", cols = 16, rows = 24, swizzle = 32, boxes = 4 } } } end\n"
+    "    if c.kind == 9 then return step { maps = { { tensor = \"q\", cols = 64, rows = 32 },\n"
+    "      { array = 1, row_index = 1, cols = 72, rows = 64 } } } end\n"
     "    return step { maps = { { tensor = \"k\", cols = c.kind == 4 and 64 or 32, rows = 64, swizzle = 128 } } }\n"
     "  end,\n"
     "}\n";
@@ -74,7 +76,10 @@ static inline const fa_plan *plan_of(const fa_args *a, int kind)
     char text[32];
     raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.o_dtype = a->o_dtype;
     raw.features = fa_operation_features(fa_operation_find(a->op), a), raw.page = a->page_table ? fa_lengths_page(a) : 0;
-    OK(fa_problem_normalize(&p, &raw));
+    if (a->score)
+        OK(fa_problem_of(a, &p));
+    else
+        OK(fa_problem_normalize(&p, &raw));
     snprintf(text, sizeof text, "toy:kind=%d", kind);
     OK(fa_config_parse(&c, text));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));

@@ -1,11 +1,11 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program, and the kernel named beside it must be wrong, fault
- * or fail a check of the simulator. The kernels are those of score_kernels, which holds them right without. One row in three runs by
+ * or fail a check of the simulator. The kernels are those of score_kernels, which holds them right without. One row in four runs by
  * default; FAGEN_TEST_FULL=1: all. */
 #include "score_kernels.h"
 #include "score_mutation.h"
 #include "test_full.h"
 
-#define EVERY 3
+#define EVERY 4
 
 #define P "program.cu"
 #define LAYOUTS "layouts.lua"
@@ -133,6 +133,26 @@ static const score_fault faults[] = {
       "$(l) += sink_weight($(z), 0.f * $(m)," },
     { "the sink in other units", "wgmma_cap_sink", P, "scale_log2 or pr.unit_log2), $(scale or pr.unit)",
       "scale_log2 and \"1.f\" or \"1.f\"), $(scale or pr.unit)" },
+    { "a box of the row beside", "wgmma_staged_held", "hopper_staged.cu", "score_at$(node)(p, scored, row, index);",
+      "score_at$(node)(p, scored, row + 1, index);" },
+    { "a box of the key beside", "wgmma_staged_held", "hopper_staged.cu", "index[$(order[1])] + key$(",
+      "index[$(order[1])] + key + 1$(" },
+    { "a box of another head", "wgmma_staged_held", "hopper_staged.cu", "load_tile$(tile.node)(p, map$(tile.node), scored, ",
+      "load_tile$(tile.node)(p, map$(tile.node), score_tile(p, sequence, 0), " },
+    { "a box that counts at another stage", "wgmma_staged_held", "hopper_staged.cu",
+      "stage + $(tile.at), score_full(smem, at), where.row", "stage + $(tile.at), score_full(smem, (at + 1) % STAGES_SCORE), where.row" },
+    { "a box that is not awaited", "wgmma_staged_held", "hopper_staged.cu", "mbarrier_expect(score_full(smem, at), $(bytes));",
+      "mbarrier_arrive(score_full(smem, at));" },
+    { "rows where no box can lie", "wgmma_staged_held", "hopper_staged.cu", "\"if (!p.boxed) \"", "\"if (false) \"" },
+    { "a box of the row's own pattern", "wgmma_staged_held", P, "turn$(n) = lane / 16 * 16 ^ lane % 8 * 16", "turn$(n) = lane / 16 * 16" },
+    { "elements that are not where a box has them", "wgmma_staged_held", "hopper_staged.cu", " ^ i % 8 * 16)", ")" },
+    { "blocks of which something is left", "wgmma_alibi_steep", "hopper_mask.cu", "NOTHING = -127.f", "NOTHING = 400.f" },
+    { "what is left at the last key", "wgmma_alibi_steep", "hopper_mask.cu", "last = exponent(h, BC - 7)", "last = exponent(h, 0)" },
+    { "products that outweigh the distance", "wgmma_alibi_steep", "hopper_mask.cu", "fmaf(__int_as_float(top), p.scale_log2, most)", "most" },
+    { "probabilities of the block before", "wgmma_alibi", "hopper_main_loop.cu", "          clear_operand(a);\n", "" },
+    { "V of a block of which nothing is left", "wgmma_alibi", "hopper_main_loop.cu",
+      "          release_v();\n//|   if l.pingpong_softmax then", "//|   if l.pingpong_softmax then" },
+    { "a turn without exponentials", "wgmma_alibi", "hopper_main_loop.cu", "          pingpong_pass(wg);\n//|   end\n          clear", "//|   end\n          clear" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

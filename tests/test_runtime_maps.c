@@ -181,6 +181,47 @@ Test(runtime_maps, boxes_side_by_side)
     same_boxes(&a, "rows that are no groups", ROW(16, 255, 4, 1, 2), ROW(128, 32, 32, 255 * 128), BOX(16, 8, 4, 1, 1));
 }
 
+/* Of an array for each head, query and key, the same for all sequences. */
+Test(runtime_maps, arrays_of_a_score_program)
+{
+    fa_args a = toy_args();
+    fa_score_value v[2] = { FA_SCORE_VALUE_INIT, FA_SCORE_VALUE_INIT };
+    fa_score *score;
+    OK(fa_score_create(ctx, "c = scalar(2); x = bf16 'hq sq b sk'\nfunction score(s, b, h, i, j) return s + c * x[h][i][b][j] end",
+                       &score));
+    v[1] = (fa_score_value){ .size = sizeof *v, .ptr = AT(9), .extent = { 8, 128, 2, 256 }, .stride = { 128 * 264, 264, 0, 1 } };
+    v[0].scalar = 2;
+    a.score = score, a.score_values = v, a.score_value_count = 2;
+    fake_launch l = launch(&a, 9);
+    cr_assert_eq(l.maps, 2);
+    SAME(&l.map[1], "an array", 0x900000000, ROW(256, 128, 8, 1), ROW(528, 128 * 528, 128 * 528));
+    cr_expect(l.map[1].rank == 4 && l.map[1].box[0] == 72 && l.map[1].box[1] == 64 && l.map[1].box[2] == 1 && l.map[1].box[3] == 1);
+    cr_expect_eq(l.map[1].swizzle, CU_TENSOR_MAP_SWIZZLE_NONE);
+    v[1].stride[2] = 8 * 77;
+    l = launch(&a, 9);
+    SAME(&l.map[1], "of each sequence", 0x900000000, ROW(256, 128, 8, 2), ROW(528, 128 * 528, 16 * 77));
+    /* What TMA does not take: the kernel is told, and the map is Q's. */
+    const fa_score_value good = v[1];
+    const struct {
+        const void *ptr;
+        int64_t stride[4];
+    } none[] = { { (char *)AT(9) + 2, { 128 * 264, 264, 0, 1 } },
+                 { AT(9), { 128 * 260, 260, 0, 1 } },
+                 { AT(9), { 264, 0, 0, 1 } },
+                 { AT(9), { 128 * 264, 264, 4, 1 } },
+                 { AT(9), { 128 * 528, 528, 0, 2 } } };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        v[1].ptr = none[i].ptr;
+        memcpy(v[1].stride, none[i].stride, sizeof v[1].stride);
+        l = launch(&a, 9);
+        cr_expect(!memcmp(&l.map[0], &l.map[1], sizeof l.map[0]), "%zu", i);
+    }
+    v[1] = good;
+    l = launch(&a, 9);
+    SAME(&l.map[1], "as before", 0x900000000, ROW(256, 128, 8, 2), ROW(528, 128 * 528, 16 * 77));
+    fa_score_destroy(score);
+}
+
 /* Encodings that a launch makes. */
 static long encodes(const fa_plan *plan, const fa_args *a)
 {

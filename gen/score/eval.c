@@ -58,6 +58,8 @@ double fa_score_eval(const fa_score_ir *ir, int last, const fa_score_data *data,
             value[i] = fa_score_apply(a->op, value[a->arg[0]], a->n > 1 ? value[a->arg[1]] : 0, a->n > 2 ? value[a->arg[2]] : 0);
         if (a->op == FA_SCORE_TANH)
             value[i] *= 1 + data->tanh_off;
+        else if (a->op == FA_SCORE_TANH_EXACT)
+            value[i] += data->tanh_exact_off;
     }
     return value[last];
 }

@@ -7,7 +7,8 @@
 typedef struct fa_score_data {
     int64_t off, sq, sk, group; /* of the sequence */
     double scalar[FA_SCORE_OPERANDS_MAX];
-    double tanh_off; /* what `tanh`, which is no exact one on the chip, is multiplied by, beside 1 */
+    double tanh_off;       /* what `tanh`, which is no exact one on the chip, is multiplied by, beside 1 */
+    double tanh_exact_off; /* what is added to `tanh_exact`, whose error is absolute */
     int64_t extent[FA_SCORE_OPERANDS_MAX][FA_SCORE_RANK_MAX]; /* of an array, from 1 */
     /* The element of an array. Indices are inside its extents: those that were not are clamped. */
     double (*read)(void *user, int operand, const int64_t *index);

@@ -114,6 +114,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
         return false;
     out->issue = costs.issue;
     out->slopes = costs.slopes;
+    out->fades = costs.fades;
     out->along = costs.along;
     out->exps = costs.exps;
     out->regs = costs.regs;

@@ -18,6 +18,7 @@ typedef struct fa_score_kernel {
     int sink;           /* -1: there is none */
     int adds;           /* the score is the scaled product and this number, `ahead` or of_distance; -1: it is otherwise */
     bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */
+    bool fades;         /* where it slopes: the product as such and a multiple of the key */
     bool along;         /* where it slopes: the slope depends on key - query alone */
     bool by_key;        /* a lookup of a pair depends on the key: it must not be past the last */
     bool by_key_beside; /* one that is not of those below does */

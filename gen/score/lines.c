@@ -438,6 +438,27 @@ void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool pack
     fa_text_str(out, ";\n");
 }
 
+void fa_score_kernel_ahead_at(fa_text *out, const fa_score_kernel *k, int n)
+{
+    fa_score_printer printer = {
+        .ir = &k->ir,
+        .words = { "t.b", "t.h", "query", "0", NULL, "t.off", "t.sq", "t.sk", "p.group", "p" },
+    };
+    const fa_score_node *a = &k->ir.node[k->ahead[n]];
+    fa_text_str(out, "  const int query = row;\n");
+    for (int i = 0; i < a->n; i++)
+        fa_score_print_variables(out, &printer, a->arg[i], ~0, "  ");
+    for (int i = 0; i < a->n; i++) {
+        bool in = fa_score_index_inside(&k->ir, a, i);
+        fa_text_fmt(out, "  at[%d] = p.score%d_stride[%d] == 0 ? 0 : ", i, a->operand, i);
+        fa_text_str(out, in ? "" : "score_clamp(");
+        fa_score_print_value(out, &printer, a->arg[i]);
+        if (!in)
+            fa_text_fmt(out, ", p.score%d_extent[%d])", a->operand, i);
+        fa_text_str(out, ";\n");
+    }
+}
+
 void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed)
 {
     writer *w;
@@ -520,6 +541,7 @@ bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa
     out->bends_below_one = w->bend >= 0 && fa_score_bend_below_one(&w->k->ir, w->bend) >= 0;
     out->bend_is_finite = w->bend >= 0 && fa_score_is_finite(&w->k->ir, w->bend);
     out->slopes = find_slope(w->k, &n, &slope);
+    out->fades = out->slopes && fa_score_is_value(&w->k->ir, n.factor, 1) && !fa_score_is_value(&w->k->ir, slope, 0);
     out->along = out->slopes && !fa_score_depends_on(&w->k->ir, n.factor, FA_SCORE_OF_I) && fa_score_of_distance(&w->k->ir, n.offset);
     fa_text_free(&lines);
     free(w);

@@ -45,6 +45,8 @@ void fa_score_kernel_far(fa_text *out, const fa_score_kernel *k, fa_score_side s
 void fa_score_kernel_pair_ahead(fa_text *out, const fa_score_kernel *k, bool packed);
 /* Lines of a function with p, t, head where packed, and row, that returns where key 0 of a row lies in the array of k->ahead[n]. */
 void fa_score_kernel_ahead_row(fa_text *out, const fa_score_kernel *k, bool packed, int n);
+/* The same of one that writes the indices of that element to `at`: of one that all elements share 0. Rows are of one head. */
+void fa_score_kernel_ahead_at(fa_text *out, const fa_score_kernel *k, int n);
 
 /* The same of a function that has `shift` as well: the exponent of 2 of the score, less that. Where k->slopes. */
 void fa_score_kernel_exponent(fa_text *out, const fa_score_kernel *k, bool packed);
@@ -58,6 +60,7 @@ typedef struct fa_score_lines_costs {
     double rows, exps_rows; /* of a row's own values */
     int regs, regs_staged;  /* the latter without what is read ahead */
     bool slopes;            /* the score is a row's multiple of the product and what is linear in the key */
+    bool fades;             /* where it slopes: the product as such and a multiple of the key */
     bool along;             /* both depend on query and key by key - query alone */
     bool differentiable, bends, bends_below_one, bend_is_finite; /* as in kernel.h, of FA_SCORE_LINES_BEND */
 } fa_score_lines_costs;

@@ -163,6 +163,18 @@ static void dimensions_of(dimension out[RANK_MAX], const fa_map *m, const tensor
     }
 }
 
+/* Strides of dimensions of length 1, and of those of an empty tensor, are made up. */
+static void encode_dimensions(recipe *r, const dimension all[RANK_MAX], int bytes, bool empty)
+{
+    uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
+    for (int i = 0; i < r->rank; i++) {
+        r->size[i] = (uint32_t)all[i].size;
+        r->box[i] = (uint32_t)all[i].box;
+        if (i > 0)
+            below = r->stride[i - 1] = all[i].size > 1 && !empty ? (uint64_t)(all[i].stride * bytes) : below;
+    }
+}
+
 /* The rows that a map spans; at least 1. */
 static int64_t rows_of(const tensor *t, const fa_call *c)
 {
@@ -177,14 +189,55 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c)
     bool all = true;
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
+        if (!m->boxes)
+            continue;
         tensor t = tensor_of(c, m->operand, &c->problem);
-        if (!m->boxes || is_empty(&t, c))
+        if (is_empty(&t, c))
             continue;
         int64_t apart = t.stride[1] / m->cols;
         all = all && t.stride[1] >= 0 && t.stride[1] % m->cols == 0 && apart < INT32_MAX / (t.size[1] + m->boxes) &&
               rows_of(&t, c) % GROUP == 0 && fa_map_stride_fits(t.stride[0] * GROUP * fa_dtype_bytes(t.dtype));
     }
     return all;
+}
+
+/* ---- arrays of the score program ---- */
+
+#define ARRAY_BYTES 2 /* of an element */
+
+static bool array_fits(const fa_map *m, const fa_score_given *given)
+{
+    bool fits = given->address % TMA_UNIT == 0 && given->stride[m->rank - 1] == 1;
+    for (int i = 0; i < m->rank - 1; i++)
+        fits = fits && (given->extent[i] <= 1 || (i != m->row_index && given->stride[i] == 0) ||
+                        fa_map_stride_fits(given->stride[i] * ARRAY_BYTES));
+    return fits;
+}
+
+bool fa_maps_boxed(const fa_step *s, const fa_call *c)
+{
+    bool all = true;
+    for (int i = 0; i < s->n_maps; i++)
+        if (s->map[i].array)
+            all = all && array_fits(&s->map[i], &c->values.score[s->map[i].array - 1]);
+    return all;
+}
+
+/* Innermost the last index, then that of rows, then the others in their order. One that all elements share has the length 1. */
+static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const fa_score_given *given)
+{
+    int last = m->rank - 1, at = 2;
+    dimension all[RANK_MAX] = { { given->extent[last], 1, m->cols },
+                                { given->extent[m->row_index], given->stride[m->row_index], m->rows } };
+    for (int i = 0; i < last; i++)
+        if (i != m->row_index)
+            all[at++] = (dimension){ given->stride[i] ? given->extent[i] : 1, given->stride[i], 1 };
+    *r = (recipe){ .driver = d,
+                   .address = given->address,
+                   .rank = (uint16_t)at,
+                   .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                   .swizzle = (uint32_t)m->swizzle };
+    encode_dimensions(r, all, ARRAY_BYTES, false);
 }
 
 static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_call *c)
@@ -206,13 +259,7 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(first < rows ? first : rows - 1);
     }
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
-    uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
-    for (int i = 0; i < r->rank; i++) {
-        r->size[i] = (uint32_t)all[i].size;
-        r->box[i] = (uint32_t)all[i].box;
-        if (i > 0)
-            below = r->stride[i - 1] = all[i].size > 1 && !empty ? (uint64_t)(all[i].stride * bytes) : below;
-    }
+    encode_dimensions(r, all, bytes, empty);
 }
 
 static uint32_t line_of(const recipe *r)
@@ -235,7 +282,7 @@ static void print_product(char *out, size_t n, const uint32_t *of, int rank)
 
 static fa_status refused(const recipe *r, const char *name, CUresult got)
 {
-    char call[320], size[72], box[72], strides[96];
+    char call[352], size[72], box[72], strides[96];
     int at = 0;
     print_product(size, sizeof size, r->size, r->rank);
     print_product(box, sizeof box, r->box, r->rank);
@@ -280,15 +327,23 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
         return fa_fail(FA_NOMEM, "launch: %zu bytes of host memory for this thread's tensor maps", sizeof *all);
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
-        uint64_t address = c->values.operand[m->operand].address;
+        const fa_score_given *array = m->array ? &c->values.score[m->array - 1] : NULL;
+        if (array && !c->values.boxed) { /* nothing is loaded by it */
+            at[i] = at[0];
+            continue;
+        }
+        uint64_t address = array ? array->address : c->values.operand[m->operand].address;
         recent *known = &all->recents[(address * 0x9E3779B97F4A7C15u >> 40) % LINES][i];
         const cached_map *there = recall(known, same, address);
         if (!there) {
             recipe r;
-            describe(&r, d, m, c);
+            if (array)
+                describe_array(&r, d, m, array);
+            else
+                describe(&r, d, m, c);
             cached_map *here = &all->table[line_of(&r)][i];
             if (memcmp(&here->of, &r, sizeof r) != 0) {
-                fa_status st = encode(here, &r, c->op->operand[m->operand].name);
+                fa_status st = encode(here, &r, array ? "an array of the score program" : c->op->operand[m->operand].name);
                 if (st != FA_OK)
                     return st;
             }

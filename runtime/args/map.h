@@ -31,6 +31,11 @@ bool fa_map_stride_fits(int64_t bytes);
  * eight. Else a box has eight rows. True where there are none. */
 bool fa_maps_joined(const fa_step *s, const fa_call *c);
 
+/* Whether TMA can address the arrays of the score program that the step has maps of: one that begins at a multiple of 16 bytes, whose last
+ * index goes from element to element, and whose others have strides as those of tensors, or of 0 for all but the rows. Else their maps are
+ * of another tensor, and nothing is loaded by them: values.boxed. True where there are none. */
+bool fa_maps_boxed(const fa_step *s, const fa_call *c);
+
 /* Whether one of the steps takes maps. */
 bool fa_steps_map(const fa_step *s, int32_t steps);
 #endif

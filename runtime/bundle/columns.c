@@ -22,7 +22,10 @@
     X(cols, 1, 256)                   \
     X(rows, 1, 256)                   \
     X(swizzle, 0, 128)                \
-    X(boxes, 0, 256)
+    X(boxes, 0, 256)                  \
+    X(array, 0, FA_SCORE_OPERANDS_MAX) \
+    X(rank, 0, 4)                     \
+    X(row_index, 0, 3)
 
 #define COUNT(...) +1
 #define OF(type, member) sizeof(((type *)0)->member)

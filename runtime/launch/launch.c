@@ -129,6 +129,7 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
         st = fa_counter_take(ctx, in->current, stream, &c->values.counter);
     if (st == FA_OK && counted)
         st = fa_device_data_counters(ctx, c->values.counter, sizeof(uint32_t), FA_INTERNAL, (fa_stream)stream);
+    c->values.boxed = fa_maps_boxed(s, c); /* which addresses decide, too */
     if (st == FA_OK && s->n_maps)
         st = fa_maps_encode(map, d, s, r->same, c);
     if (st != FA_OK)

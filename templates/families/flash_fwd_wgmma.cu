@@ -152,7 +152,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     fa_fwd(const __grid_constant__ Params p$(l.split and "" or ", const __grid_constant__ TensorMap q_map"),
            const __grid_constant__ TensorMap k_map,
-           const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")) {
+           const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")$(pr.box_maps())) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 2) grid_over();
 //| end
 //| if pr.staged then
-    if (warp == 3) produce_scores(p, smem);
+    if (warp == 3) produce_scores(p, smem$(pr.box_arguments()));
 //| end
 //| if pr.brings_mask then
     if (warp == 3) produce_masks(p, smem, lane);

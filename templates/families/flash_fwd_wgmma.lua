@@ -439,6 +439,8 @@ return masked {
       and p.score.adds == l.staged.lines[1].node
     l.besides = adds and l.staged.far
     l.begins = adds and not l.staged.far and l.interleaved
+    -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
+    l.fades = l.relative and l.interleaved and p.score and p.score.fades
     -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
     local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
@@ -473,6 +475,7 @@ return masked {
       { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
     return { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
@@ -487,7 +490,7 @@ return masked {
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "")
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less

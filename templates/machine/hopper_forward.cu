@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.joined? l.o_regs"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
@@ -128,6 +128,13 @@ __device__ __forceinline__ void wgmma_fence(float (&s)[$(NS)], float (&o)[$(NO)]
         $(operands(NS // 2, '"+r"(a[#])'))
       :
       : "memory");
+}
+//| end
+//| if l.fades then
+// Opaque: else the compiler would write the zeros where products are being issued, which it then waits for one by one.
+__device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) asm volatile("mov.u32 %0, 0;" : "=r"(a[i]));
 }
 //| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

@@ -157,6 +157,12 @@ __device__ __forceinline__ float bent(float probability, float bend) { return pr
 __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.ahead_row(packed(), n))
 }
+//|       if l.staged and l.staged.boxed[n] then
+// The indices of key 0 of a row there.
+__device__ __forceinline__ void score_at$(of.node)(const Params &p, const ScoreTile &t, int row, int (&at)[$(of.rank)]) {
+//|         print_lines(program.ahead_at(packed(), n))
+}
+//|       end
 //|     end
 //|     if l.tma and program.of_distance and not packed() then
 //|       ahead = ahead .. (", float a%d"):format(program.of_distance)
@@ -238,6 +244,17 @@ const int query = $(row), head = scored.h;
 //|
 //|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
 //|   pr.staged = has_score and l.staged
+//|   -- Maps of what is staged: as a kernel's parameters, as arguments of a function, and as its parameters.
+//|   local function box_words(word)
+//|     local text = ""
+//|     for _, tile in ipairs(pr.staged and l.staged.tiles or {}) do
+//|       if tile.boxed then text = text .. (", %smap%d"):format(word, tile.node) end
+//|     end
+//|     return text
+//|   end
+//|   function pr.box_maps() return box_words("const __grid_constant__ TensorMap ") end
+//|   function pr.box_arguments() return box_words("") end
+//|   function pr.box_types() return box_words("const TensorMap &") end
 //|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
 //|   -- Whether products become exponents at once, where no pair is hidden.
 //|   pr.slopes = has_score and program.slopes
@@ -272,6 +289,18 @@ $(x)$(of.at) = $(call);
 //|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
 //|       end
 //|     end)
+//|   end
+//|   -- Where a lane reads 16 bytes of a tile of 16-bit elements, and of the m-th 32 bytes of its row.
+//|   function pr.tile_from(tile, stage, row, n)
+//|     if tile.swizzled then
+const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
+//|     else
+const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|     end
+//|   end
+//|   function pr.tile_at(tile, n)
+//|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
+//|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
 //|   end
 //|   -- Where a thread reads a line.
 //|   local function begin_line(line, stage, row)
@@ -316,7 +345,7 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
 //|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
 //|       else
-const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|         pr.tile_from(tile, stage, row, n)
 //|         local word = ("v%d[2 * i + h]"):format(n)
 //|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
 //|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
@@ -340,7 +369,7 @@ for (int m = 0; m < NS / 8; m++) {
                        load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
 //|       else
   u32 v$(n)[4];
-  ldmatrix_x4(v$(n), from$(n) + m * 32);
+  ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
 //|       end
 //|     end
 //|     for _, line in ipairs(l.staged.lines) do

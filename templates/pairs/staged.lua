@@ -5,7 +5,8 @@
 
 local edges = include "pairs/edges.lua"
 
-local LEAST, MOST, PAD = 2, 4, 16 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
+local LEAST, MOST, PAD, BOX = 2, 4, 16, 256 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
+local SWIZZLE, PATTERN = 128, 1024 -- of rows that need none: boxes of so many bytes a row, in patterns of eight rows
 local none = {}
 
 local staged = { least = LEAST, most = MOST }
@@ -15,21 +16,36 @@ function staged.wanted(p)
   return p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and (#p.score.arrays > 0 or p.score.of_distance) and true or false
 end
 
--- Tiles { of =, at =, bytes =, pitch = }, in the order of the program's arrays, and lines { of =, node =, at = }: at is in a stage; copy:
+-- Whether TMA may bring a block of an array, by a map of it: rows that lie apart in memory by one stride, of elements of 16 bits. A row has
+-- its pad besides.
+local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
+
+-- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =, at = }: at is in a stage; copy:
 -- bytes of one of a line's copies. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
 -- bytes: of a stage.
 function staged.places(p, c, stages)
-  local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST }
+  local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
+  local align = 128
   l.copy = ((c.br + c.bc + 2 + 31) // 32 * 32 + 16) * 4
-  for _, of in ipairs(p.score.arrays) do
+  for n, of in ipairs(p.score.arrays) do
     if of.diagonal then
       l.lines[#l.lines + 1] = { of = of, node = of.node, at = l.bytes }
       l.bytes = l.bytes + 2 * l.copy
     else
       local row = c.bc * (of.wide and 4 or 2)
-      local pitch = of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
-      l.tiles[#l.tiles + 1] = { of = of, node = of.node, at = l.bytes, pitch = pitch, rows = of.by_row and c.br or 1 }
-      l.bytes = l.bytes + (of.by_row and c.br * pitch or row)
+      local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1, boxed = boxed(p, c, of) }
+      tile.swizzled = tile.boxed and row % SWIZZLE == 0
+      tile.pitch = tile.swizzled and SWIZZLE or of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
+      tile.bytes = tile.swizzled and c.br * row or of.by_row and c.br * tile.pitch or row
+      tile.box = c.br * tile.pitch
+      if tile.swizzled then align, l.bytes = PATTERN, (l.bytes + PATTERN - 1) // PATTERN * PATTERN end
+      tile.at = l.bytes
+      l.bytes = l.bytes + tile.bytes
+      l.tiles[#l.tiles + 1], l.boxed[n] = tile, tile.boxed
+      if tile.boxed then
+        l.maps[#l.maps + 1] = { array = of.operand, row_index = of.row_index, cols = tile.pitch // 2, rows = c.br,
+          swizzle = tile.swizzled and SWIZZLE or 0 }
+      end
     end
   end
   if p.score.of_distance then
@@ -40,7 +56,7 @@ function staged.places(p, c, stages)
       l.bytes = l.bytes + 16
     end
   end
-  l.bytes = (l.bytes + 127) // 128 * 128
+  l.bytes = (l.bytes + align - 1) // align * align
   return l
 end
 

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.held? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -308,6 +308,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
+    };
+//| end
+//| if l.fades then
+    // Whether of a block all probabilities are 0.
+    auto none_left = [&](int $(pr.scans and "code" or "block")) {
+      return $(whole) && all_fade(s, p, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t);
     };
 //| end
 //| if l.skip_late then

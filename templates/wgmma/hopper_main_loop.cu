@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.fades? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -45,6 +45,18 @@
         release_k();
 //| if l.besides then
         float unit_log2, beside;
+//| end
+//| if l.fades then
+        if (none_left($(next))) {
+          wgmma_wait<0>(o);
+          release_v();
+//|   if l.pingpong_softmax then
+          pingpong_wait(wg);
+          pingpong_pass(wg);
+//|   end
+          clear_operand(a);
+          continue;
+        }
 //| end
         $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
 //| if l.interleaved then

@@ -1,4 +1,4 @@
-//| needs "l.besides? l.held? l.relative"
+//| needs "l.besides? l.fades? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -52,19 +52,52 @@ __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params 
   return false;
 }
 //|   end
+//|   if l.fades then
+// Up to here 2^x is 0, by the special-function unit as by exp2_by_fma().
+constexpr float NOTHING = -127.f;
+// Of products of a later block that is whole: whether the powers of 2 of all exponents are 0. An exponent rises with the product, and over
+// a row's keys it rises or falls all the way: so does what is rounded. None is above that of the largest product, or of 0, at the thread's
+// first or last key. The same for a warp.
+__device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, const ScoreTile &scored, const RowState (&state)[2], int row,
+                                         int block, int t) {
+  auto exponent = [&](int h, int column) {  // of a product of 0
+//|     indented(4, pr.own_row, "row + 8 * h")
+    return score_exponent(p, scored, head, query, block * BC + 2 * t, column, 0.f, near_shift(state[h].m));
+  };
+  if (!__all_sync(~0u, exponent(0, 0) <= NOTHING)) return false;  // one tells that there is more, for most blocks
+  float most = -infinity();
+  bool below = p.scale > 0.f;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const float first = exponent(h, 0), last = exponent(h, BC - 7);
+    below = below && first <= NOTHING && last <= NOTHING && !is_far(state[h].m, 1.f);  // NaN is not
+    most = fmaxf(most, fmaxf(first, last));
+  }
+  if (!__all_sync(~0u, below)) return false;
+  int top = 0;  // as integers products above 0 are in order, and NaN above all
+#pragma unroll
+  for (int i = 0; i < NS; i += 2) top = max(max(top, __float_as_int(s[i])), __float_as_int(s[i + 1]));
+  return __all_sync(~0u, fmaf(__int_as_float(top), p.scale_log2, most) <= NOTHING);
+}
+//|   end
 //|   if l.relative and pr.slopes then
-// Products of a later block become exponents relative to the rows' m: at once where no pair is hidden, else after the mask.
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
                                                const RowState (&state)[2], int row, int block, int t, bool whole$(pr.keeps_ends and ", u32 ends" or "")) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
-  if (whole) {
-//|     indented(4, pr.apply, "wgmma", "s", "exponents")
+//|     if pr.has_mask and not pr.ends then
+  if (!whole) {
+    apply_score<true>(s, p, scored, row, block, t);
+    apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
     return;
   }
-  apply_score<true>(s, p, scored, row, block, t);
-  apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
-#pragma unroll
-  for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", pr.unit_log2, "shift[i / 2 % 2]"));
+//|     end
+//|     indented(2, pr.apply, "wgmma", "s", "exponents")
+//|     if not pr.has_mask or pr.ends then
+  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+//|     end
 }
 //|   end
 //| end

@@ -49,11 +49,11 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 // What a thread adds to its products of a block, two keys to a word.
 __device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg) {
   const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-  const u32 from = stage + $(tile.at) + (tile_row + lane % 16) * $(tile.pitch) + lane / 16 * 16;
+//|   indented(2, pr.tile_from, tile, "stage", "tile_row", "")
 #pragma unroll
   for (int m = 0; m < NS / 8; m++) {
     u32 v[4];
-    ldmatrix_x4(v, from + m * 32);
+    ldmatrix_x4(v, $(pr.tile_at(tile, "")));
 #pragma unroll
     for (int i = 0; i < 4; i++) held[4 * m + i] = v[i];
   }
@@ -91,6 +91,9 @@ __device__ __forceinline__ T opaque(T x) {
 //|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
 //|   local step = of.row_index and "step"
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on. Lanes take 16 bytes where elements lie side by side, aligned.
+//|   if tile.swizzled then
+__device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) { return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16); }
+//|   end
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
 //|   if of.by_row and step then
   const long long step = opaque(p.score$(of.operand)_stride[$(of.row_index)]);
@@ -108,8 +111,10 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   if (aligned) {
 //|   if of.by_row then
     const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
+//|     if not tile.swizzled then
     to += r * $(tile.pitch) + own * $(size);
-//|     if step then
+//|     end
+//|     if step and not tile.boxed then
     if (row + BR <= scored.sq && key + BC <= scored.sk) {
       const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
@@ -123,11 +128,11 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     ScoreTile here = scored;
     here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
-    for (int i = r; i < BR; i += $(32 // abreast), to += $(32 // abreast * tile.pitch)) {
+    for (int i = r; i < BR; i += $(32 // abreast)$(tile.swizzled and "" or (", to += %d"):format(32 // abreast * tile.pitch))) {
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
 #pragma unroll
       for (int n = 0; n < $(chunks // abreast); n++)
-        cp_async_part(to + n * $(abreast * 16), from + n * $(abreast * 16 // size),
+        cp_async_part(to + $(tile.swizzled and ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) or ("n * %d"):format(abreast * 16)), from + n * $(abreast * 16 // size),
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
     }
 //|   else
@@ -139,12 +144,12 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
-  for (int i = 0; i < $(tile.rows); i++, to += $(tile.pitch)) {
+  for (int i = 0; i < $(tile.rows); i++$(tile.swizzled and "" or (", to += %d"):format(tile.pitch))) {
     const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i);
 #pragma unroll 1
     for (int column = lane; column < BC; column += 32) {
       const $(type) x = from[min(key + column, here.sk - 1) * opaque($(stride))];
-      store_shared(to + column * $(size), $(of.wide and "(u32)__float_as_int(x)" or "x"));
+      store_shared(to + $(tile.swizzled and ("tile_place%d(i, column * %d)"):format(of.node, size) or ("column * %d"):format(size)), $(of.wide and "(u32)__float_as_int(x)" or "x"));
     }
   }
 }
@@ -185,8 +190,41 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 }
 //| end
 
+//| local boxes = {}
+//| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end
+//| local ranks = {}
+//| for _, tile in ipairs(boxes) do
+//|   local rank = tile.of.rank
+//|   if not ranks[rank] then
+//|     ranks[rank] = true
+//|     local places = ({ [2] = "%3, %4", [3] = "%3, %4, %5", [4] = "%3, %4, %5, %6" })[rank]
+//|     local inputs = ({ [2] = "", [3] = ', "r"(at[2])', [4] = ', "r"(at[2]), "r"(at[3])' })[rank]
+// A box of an array of the score program, at the first index, the row, and what is left.
+__device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barrier, const int (&at)[$(rank)]) {
+  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {$(places)}], [%2];" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs) : "memory");
+}
+//|   end
+//|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
+//|   for i = 0, last - 1 do if i ~= tile.of.row_index then order[#order + 1] = i end end
+// Elements of key to key + BC$(tile.swizzled and "" or (" and %d more"):format(tile.pitch // 2 - c.bc)) of array $(tile.of.operand), of rows from `row` on, by its map: what is outside are zeros.
+__device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMap &map, const ScoreTile &scored, u32 to, u32 full, int row,
+                                             int key) {
+  int index[$(rank)];
+  score_at$(node)(p, scored, row, index);
+//|   if tile.swizzled then
+#pragma unroll
+  for (int box = 0; box < $(tile.bytes // tile.box); box++) {
+//|   end
+  const int at[$(rank)] = {index[$(order[1])] + key$(tile.swizzled and (" + box * %d"):format(tile.pitch // 2) or ""), index[$(order[2])]$(order[3] and (", index[%d]"):format(order[3]) or "")$(order[4] and (", index[%d]"):format(order[4]) or "")};
+  load_box(to$(tile.swizzled and (" + box * %d"):format(tile.box) or ""), map, full, at);
+//|   if tile.swizzled then
+  }
+//|   end
+}
+//| end
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
-__device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
+__device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
 //| if l.persistent then
   u32 walked = 0;  // tiles, every other one in the same slot, and, in the lowest three bits, blocks up to twice the stages
   auto tiles = [&] {
@@ -216,19 +254,21 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
       float x$(line.node)[(BC + 31) / 32];
 //|   if far then
       const int side = far_side(p, scored, where.row, block * BC);
-      if (side != 0)
 //|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
-        x$(line.node)[0] = line$(line.node)(p, scored, $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
-      else
-//|   end
+      const int from = side == 0 ? distance : $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above);
+#pragma unroll
+      for (int i = 0; i < (BC + 31) / 32; i++)
+        if (i == 0 || side == 0) x$(line.node)[i] = line$(line.node)(p, scored, from + 32 * i);
+//|   else
 #pragma unroll
       for (int i = 0; i < (BC + 31) / 32; i++) x$(line.node)[i] = line$(line.node)(p, scored, distance + 32 * i);
+//|   end
 //|   end
 //| end
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| for _, tile in ipairs(l.staged.tiles) do
-      stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
+      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
 //| end
 //| if far then
       if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
@@ -265,6 +305,16 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem) {
       mbarrier_arrive_copied(score_full(smem, at));
 //| end
       __syncwarp();
+//| if #boxes > 0 then
+//|   local bytes = 0
+//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
+      if (threadIdx.x % 32 == 0 && p.boxed) {
+        mbarrier_expect(score_full(smem, at), $(bytes));
+//|   for _, tile in ipairs(boxes) do
+        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), where.row, block * BC);
+//|   end
+      } else
+//| end
       if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
       walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }

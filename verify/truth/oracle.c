@@ -190,7 +190,8 @@ static void tanh_row(job *j, const operands *at)
     const fa_attention *a = j->a;
     float room[FA_MAX_HEAD_DIM];
     operands off = *at;
-    off.program.tanh_off = FA_TANH_OFF;
+    off.program.tanh_off = a->approximate ? FA_TANH_OFF : 0;
+    off.program.tanh_exact_off = FA_TANH_EXACT_OFF;
     double most = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         if (!seen(a, at, key))
@@ -395,8 +396,8 @@ fa_status fa_oracle_tanh(const fa_attention *a, double *most)
 {
     job j = { .a = a, .tanh = true, .sums = PTHREAD_MUTEX_INITIALIZER };
     bool any = false;
-    for (int i = 0; a->approximate && a->program && i < a->ir->n; i++)
-        any = any || a->ir->node[i].op == FA_SCORE_TANH;
+    for (int i = 0; a->program && i < a->ir->n; i++)
+        any = any || (a->approximate && a->ir->node[i].op == FA_SCORE_TANH) || a->ir->node[i].op == FA_SCORE_TANH_EXACT;
     fa_status st = any ? run(&j) : FA_OK;
     *most = j.most;
     return st;

@@ -42,9 +42,10 @@ const float *fa_attention_input(const fa_attention *a, const char *name);
  * rows of their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
 
-/* The most that an approximate `tanh` changes a score by, of pairs that are seen; 0 without one. */
+/* The most that an approximate `tanh`, or the error of `tanh_exact`, changes a score by, of pairs that are seen; 0 without one. */
 fa_status fa_oracle_tanh(const fa_attention *a, double *most);
 #define FA_TANH_OFF 0x1p-11
+#define FA_TANH_EXACT_OFF 1.2e-7
 
 /* How far from fa_oracle_exact() the fp32 arithmetic of any kernel may be, element by element, a priori: scores are sums of d products in
  * any order, each score and exponent is rounded, P to dtype (FA_TF32: inputs are such numbers already), O to o_dtype. Keys whose scores

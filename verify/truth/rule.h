@@ -11,7 +11,7 @@
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
  * exp2 on the special-function unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1
- * there. A program whose `tanh` is the chip's adds twice what that changes a score by, and once that to LSE.
+ * there. A program whose `tanh` is the chip's, or that has `tanh_exact`, adds twice what that changes a score by, and once that to LSE.
  *
  * Gradients may have 3 times naive's largest error. With heavy-tailed values it is that of the one element with the largest terms, whose
  * two roundings, of P and of dS, are a matter of chance. `fagen verify --op backward` has met 3.0 times, less the ulp (seed 13662 of
