@@ -128,7 +128,7 @@ local function places(p, c, stages)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  if p.score and edges.ends(p) then -- the first and the last key of each row
+  if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then -- the first and the last key of each row
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end

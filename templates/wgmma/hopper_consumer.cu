@@ -245,9 +245,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (!code_has(code, CODE_EDGE | nothing)) return;
 //|   end
       // By selects: beside a branch that has no scores the others would be copied.
+      if (code_has(code, nothing)) {
 #pragma unroll
-      for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
-      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+        for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+      }
+      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
