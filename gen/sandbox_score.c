@@ -97,10 +97,12 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",   "fill",           "pair",        "pair_ahead",       "ahead_row",
-                                          "bend",         "distance",  "far_below",      "far_above",   "exponent",         "mask",
-                                          "mask_members", "mask_fill", "mask_helpers",   "mask_bounds", "mask_ends",        "mask_class", "mask_classes",
-                                          "mask_column",  "mask_row",  "mask_plane_row", "mask_staged", "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",   "members",    "fill",         "pair",        "pair_ahead",   "ahead_row",      "bend",         "distance",
+    "far_below", "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers", "mask_bounds",
+    "mask_ends", "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_staged",  "mask_fill_tables",
+    "sink"
+};
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)

@@ -1,4 +1,5 @@
-/* conditions: a mask as truths that all have to hold: those that leave one interval of keys to each query, which are solved, and the rest. */
+/* conditions: a mask as truths that all have to hold: those that leave one interval of keys to each query, which are solved, and the rest.
+ */
 #ifndef FA_GEN_SCORE_CONDITIONS_H
 #define FA_GEN_SCORE_CONDITIONS_H
 #include "bounds.h"
