@@ -13,12 +13,11 @@ static bool scored(const fa_problem *p)
     return p->features & FA_FEATURE_SCORE;
 }
 
-/* Of few rows a mask makes little difference, and the backward pass looks at each pair. */
+/* Of few rows a mask makes little difference. */
 static bool masked_by_score(const fa_problem *p)
 {
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
-    return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_FORWARD && p->mask == FA_MASK_NONE &&
-           !fa_problem_few_rows(p);
+    return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->mask == FA_MASK_NONE && !fa_problem_few_rows(p);
 }
 
 static void drop_score(fa_problem *p)

@@ -289,9 +289,10 @@ return backward.family({
 
   work = function(p, c, a, l)
     -- Of a score program's mask: the share of the blocks that are walked.
-    local share, program_issue = 1, program_cost(p).issue_back
+    local share, uneven, program_issue = 1, 0, program_cost(p).issue_back
     if edges.marked(p) then
       local mask_issue
+      uneven = 2  -- as under a diagonal
       share, mask_issue = mask_cost(p, c, c.br, 64)
       program_issue = program_issue - p.score.mask_issue + mask_issue
     end
@@ -313,14 +314,14 @@ return backward.family({
         + scores * (c.twins == 1 and 7.5 or 0),
       latency = latency, tile_latency = l.persistent and 10000 or 10800,
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
-      share = share,
+      share = share, uneven = uneven,
       regs = l.kv_regs,
     }
     local q = {
       rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
       smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 1070 // c.q_stages,
       bytes = math.max(1, visible * p.sq * p.sk * 2 + 2 * p.d * (p.b * p.hkv * p.sk + p.b * p.hq * p.sq)),
-      share = share,
+      share = share, uneven = uneven,
       regs = l.q_regs,
     }
     if l.sums then
