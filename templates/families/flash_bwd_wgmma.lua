@@ -197,6 +197,7 @@ return backward.family({
     { "drawing", function(p, c)
       if c.grid == c.named.grid.per_tile or feeder_of(p, c) > FEEDER then return true end
       if p.has_lengths then return false, "tiles that are drawn and lengths leave too few registers" end
+      if edges.marked(p) then return false, "tiles that are drawn and marks of a mask leave too few registers" end
       if c.dq == c.named.dq.spill then return true end
       return false, "tiles that are drawn and sums of dQ leave too few registers"
     end, upto = "grid", about = "registers" },
