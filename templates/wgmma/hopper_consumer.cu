@@ -158,7 +158,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
-    keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+//|   if l.ahead then
+    find_ends();
+//|   end
 //| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
