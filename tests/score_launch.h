@@ -80,14 +80,14 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     }
     int64_t *extent = l->world.data.extent[k], n = 1, index[FA_SCORE_RANK_MAX] = { 0 }, elements = 1;
     bool bits = o->element == FA_SCORE_ELEMENT_BITS;
-    int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements; 2 of bytes: at multiples of 16 */
+    int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     if (o->element == FA_SCORE_ELEMENT_U8 && gap == 1)
         n = 4, gap = 0;
     for (int r = o->rank - 1; r >= 0; r--) {
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
         n *= bits && r == o->rank - 1 ? (extent[r] + 31) / 32 : extent[r];
-        n += r < o->rank - 1 ? 0 : gap == 3 ? n % 2 : gap == 2 && o->element == FA_SCORE_ELEMENT_U8 ? -n & 15 : gap;
+        n += r < o->rank - 1 ? 0 : gap == 3 ? n % 2 : gap;
         elements *= extent[r];
     }
     int size = o->element == FA_SCORE_ELEMENT_U8                                           ? 1

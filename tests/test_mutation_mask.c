@@ -108,9 +108,6 @@ static const score_fault faults[] = {
     { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
     { "ends of the rows of another warp", "wgmma_pages", C, "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
       "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
-    { "every other row comes", "wgmma_seen", W, "r < 64; r += 32)\n    asm", "r < 64; r += 64)\n    asm" },
-    { "rows of the first warpgroup are expected", "wgmma_seen", W, "__popc(code & CODE_CUT) * 64 * BC", "64 * BC" },
-    { "rows beside", "wgmma_seen", W, "min(row + r, scored.sq - 1)) + key), \"r\"", "min(row + r + 1, scored.sq - 1)) + key), \"r\"" },
     { "what is solved is no edge", "wgmma", M, "sees && solved == 1 || edge(block, wg)", "edge(block, wg)" },
 };
 /* clang-format on */

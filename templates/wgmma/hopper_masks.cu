@@ -5,9 +5,8 @@
 constexpr int STAGES_MASK = $(masks.stages), SMEM_MASK = $(masks.at), MASK_STAGE = $(masks.bytes);
 __device__ __forceinline__ u32 mask_full(u32 smem, int stage) { return barrier(smem, $(masks.barriers) + stage); }
 __device__ __forceinline__ u32 mask_empty(u32 smem, int stage) { return mask_full(smem, STAGES_MASK + stage); }
-//| local bytes = masks.plane and not masks.words
-// Those who arrive at `full`: a lane for what the warp has stored$(masks.plane and ", and every lane when its copies have landed" or "")$(bytes and "; one that expects rows" or "").
-constexpr int MASK_ARRIVALS = $(bytes and 34 or masks.plane and 33 or 1);
+// Those who arrive at `full`: a lane for what the warp has stored$(masks.plane and ", and every lane when its copies have landed" or "").
+constexpr int MASK_ARRIVALS = $(masks.plane and 33 or 1);
 //| if #masks.columns > 0 then
 __device__ __forceinline__ uint2 load_shared_x2(u32 from) {
   uint2 x;
@@ -63,27 +62,10 @@ __device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &
     copy_part<BYTES>(to + r * $(masks.pitch) + n, from + key + n, min(max(keys - key - n, 0), BYTES));
   }
 }
-// Bits that are 0 in this are so in all addresses of rows.
-__device__ __forceinline__ long long apart_of_rows(const Params &p) {
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
   long long apart = (long long)(size_t)p.score$(operand);
 #pragma unroll
   for (int k = 0; k < $(last); k++) apart |= p.score$(operand)_stride[k];
-  return apart;
-}
-// Rows that lie at multiples of 16 bytes come from the copy engine one by one, where the array has all keys of the block: each copy is an
-// instruction, and the lane that asks for it finds one address.
-__device__ __forceinline__ bool come_whole(const Params &p, int key) {
-  return $(stride) == 1 && apart_of_rows(p) % 16 == 0 && key + BC <= $(extent);
-}
-__device__ __forceinline__ void copy_rows(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane, u32 full) {
-#pragma unroll
-  for (int r = lane; r < 64; r += 32)
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to + r * $(masks.pitch)),
-                 "l"(mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key), "r"(BC), "r"(full)
-                 : "memory");
-}
-__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-  const long long apart = apart_of_rows(p);
   if ($(stride) == 1 && apart % 16 == 0) return copy_elements<16>(p, scored, to, row, key, lane);
   if ($(stride) == 1 && apart % 4 == 0) return copy_elements<4>(p, scored, to, row, key, lane);
   const int keys = $(extent);
@@ -129,17 +111,6 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 #pragma unroll
       for (int i = 0; i < (BC + 31) / 32; i++)
         if (32 * i + lane < BC) store_shared(to + $(column.at) + (32 * i + lane) * 4, (u32)$(column.type == "float" and "__float_as_int(" .. value .. ")" or value));
-//| end
-//| if bytes then
-      const bool whole = come_whole(p, key);
-      if (lane == 0) mbarrier_expect(mask_full(smem, masks.at), whole ? __popc(code & CODE_CUT) * 64 * BC : 0);
-      if (whole) {
-        __syncwarp();
-        fence_async();  // what other copies had left there has been read
-#pragma unroll 1
-        for (int wg = 0; wg < WGS; wg++)
-          if (code >> wg & 1) copy_rows(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane, mask_full(smem, masks.at));
-      } else
 //| end
 //| if masks.plane then
 #pragma unroll 1
