@@ -284,8 +284,8 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     if (w->share < 1) {
         c.visits.all *= w->share;
         c.visits.groups *= w->share;
-        c.visits.longest = fmax(1, c.visits.longest * w->share);
-        c.visits.shortest *= w->share;
+        c.visits.longest = fmax(1, c.visits.longest * (w->uneven > 0 ? fmin(1, w->share * w->uneven) : w->share));
+        c.visits.shortest *= w->uneven > 0 ? 0 : w->share;
         c.traffic.read_k *= w->share;
         c.traffic.read_v *= w->share;
     }

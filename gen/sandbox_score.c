@@ -18,6 +18,7 @@ typedef struct printed {
     fa_score_kernel kernel;
     fa_score_tiles tiles; /* where it has a mask */
     fa_score_bounds bounds;
+    fa_score_conditions conditions;
     fa_score_staged staged;
 } printed;
 
@@ -53,7 +54,8 @@ static const printed *push_kernel(lua_State *L, const fa_program *program)
         if (k->kernel.ir.root[FA_SCORE_ROOT_MASK] >= 0) {
             fa_score_tiles_of(&k->tiles, &k->kernel.ir);
             fa_score_bounds_of(&k->bounds, &k->tiles, FA_SCORE_J);
-            fa_score_staged_of(&k->staged, &k->tiles);
+            fa_score_conditions_of(&k->conditions, &k->tiles);
+            fa_score_staged_of(&k->staged, &k->tiles, &k->conditions);
         }
         lua_pushlstring(L, (const char *)&program->id, sizeof program->id);
         lua_pushvalue(L, -2);
@@ -87,6 +89,7 @@ typedef enum what {
     MASK_BOUNDS,
     MASK_ENDS,
     MASK_CLASS,
+    MASK_CLASSES,
     MASK_COLUMN,
     MASK_ROW,
     MASK_PLANE_ROW,
@@ -95,10 +98,11 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",    "members",      "fill",      "pair",           "pair_ahead",  "ahead_row",
-                                          "ahead_at",   "bend",         "distance",  "far_below",      "far_above",   "exponent",
-                                          "mask",       "mask_members", "mask_fill", "mask_helpers",   "mask_bounds", "mask_ends",
-                                          "mask_class", "mask_column",  "mask_row",  "mask_plane_row", "mask_staged", "mask_fill_tables",
+static const char *const words[WHATS] = { "helpers",      "members",     "fill",           "pair",         "pair_ahead",
+                                          "ahead_row",    "ahead_at",    "bend",           "distance",     "far_below",
+                                          "far_above",    "exponent",    "mask",           "mask_members", "mask_fill",
+                                          "mask_helpers", "mask_bounds", "mask_ends",      "mask_class",   "mask_classes",
+                                          "mask_column",  "mask_row",    "mask_plane_row", "mask_staged",  "mask_fill_tables",
                                           "sink" };
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
@@ -156,13 +160,16 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         fa_score_tiles_print_bounds(out, &of->bounds);
         break;
     case MASK_ENDS:
-        fa_score_tiles_print_ends(out, &of->bounds);
+        fa_score_tiles_print_ends(out, of->bounds.exact ? &of->bounds : &of->conditions.ends);
         break;
     case MASK_FILL_TABLES:
         fa_score_tiles_print_fill(out, &of->tiles, "Params");
         break;
     case MASK_CLASS:
         fa_score_tiles_print_class(out, &of->tiles);
+        break;
+    case MASK_CLASSES:
+        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions);
         break;
     case MASK_COLUMN:
         fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);
@@ -174,7 +181,7 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         fa_score_staged_plane_row(out, &of->staged, &of->tiles, packed);
         break;
     case MASK_STAGED:
-        fa_score_staged_pair(out, &of->staged, &of->tiles, packed);
+        fa_score_staged_pair(out, &of->staged, &of->tiles, &of->conditions, packed);
         break;
     default:
         fa_score_kernel_sink(out, k);
@@ -185,7 +192,8 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
 static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
-    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact);
+    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
+                (w != MASK_CLASSES || of->conditions.solved);
     if ((w == MASK_PLANE_ROW || w == MASK_STAGED) && !(w == MASK_STAGED ? of->staged.can : of->staged.lookup >= 0))
         return false;
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
@@ -264,7 +272,7 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, two_ended, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
+/* exact, solved_in_part, two_ended, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
@@ -277,6 +285,8 @@ static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
     fa_text_free(&tables);
     lua_pushboolean(L, of->bounds.exact);
     lua_setfield(L, -2, "exact");
+    lua_pushboolean(L, of->conditions.solved > 0);
+    lua_setfield(L, -2, "solved_in_part");
     fa_score_tiles_marks(&marks, by);
     lua_pushlstring(L, marks.s, marks.n);
     lua_setfield(L, -2, "marks");

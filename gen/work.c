@@ -77,6 +77,7 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     w->even = number(L, f, "even", 0);
     w->cuts = number(L, f, "cuts", 1);
     w->share = number(L, f, "share", 1);
+    w->uneven = number(L, f, "uneven", 0);
     text(L, f, "unit", "mma16", w->unit, sizeof w->unit);
     w->algorithm = algorithm(L, f, w);
     bool streams = w->cols == 0 && (w->algorithm ? w->rows >= 1 : w->bytes > 0);

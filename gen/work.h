@@ -23,8 +23,10 @@ typedef struct fa_work {
     const fa_algorithm *algorithm; /* that counts the bytes; NULL: bytes */
     double bytes;                  /* of global memory */
     double share; /* of the blocks of scores that the launch's mask leaves so many are walked: a score program hides others */
-    double even;  /* 1: the rows of a head are cut evenly over its tiles; 0: the last has what is left */
-    double cuts;  /* parts of the keys of each row tile, which thread blocks take one by one */
+    double
+        uneven;  /* where they are not all: so many times as long as the mean is the longest tile, the shortest is none; 0: all are alike */
+    double even; /* 1: the rows of a head are cut evenly over its tiles; 0: the last has what is left */
+    double cuts; /* parts of the keys of each row tile, which thread blocks take one by one */
 } fa_work;
 
 /* Inside a run. Asks work() of a family that has one about the config in fr->c, which has so many steps: shaped is the index of the

@@ -108,6 +108,7 @@ static const score_fault faults[] = {
     { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
     { "ends of the rows of another warp", "wgmma_pages", C, "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
       "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
+    { "what is solved is no edge", "wgmma", M, "sees && solved == 1 || edge(block, wg)", "edge(block, wg)" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -199,10 +199,18 @@ static shape shape_of(const fa_score_bounds *b, int node)
 
 void fa_score_bounds_of(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of)
 {
+    const int16_t mask = (int16_t)tiles->mask;
+    fa_score_bounds_of_all(out, tiles, of, &mask, 1);
+}
+
+void fa_score_bounds_of_all(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of, const int16_t *truth, int n)
+{
     out->tiles = tiles;
     out->of = of;
     out->n = 0;
-    out->root = solve(out, tiles->mask, false, 0);
+    out->root = solve(out, truth[0], false, 0);
+    for (int k = 1; k < n; k++)
+        out->root = both(out, false, out->root, solve(out, truth[k], false, 0));
     if (out->root < 0) { /* no more room */
         out->n = 0;
         out->root = unknown(out);

@@ -48,4 +48,6 @@ typedef struct fa_score_bounds {
 
 /* Where tiles has a mask. What cannot be solved is unknown in the solution; a root that is so bounds nothing. */
 void fa_score_bounds_of(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of);
+/* The same of n truths that all have to hold, at least one. */
+void fa_score_bounds_of_all(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of, const int16_t *truth, int n);
 #endif

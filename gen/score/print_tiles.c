@@ -237,6 +237,26 @@ void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t)
     fa_text_fmt(out, "  return c%d.lo > 0 ? 2 : c%d.hi > 0 ? 1 : 0;\n", t->mask, t->mask);
 }
 
+static void print_all(fa_text *out, const char *name, const int16_t *truth, int n)
+{
+    fa_text_fmt(out, "  ScoreSpan %s = c%d;\n", name, truth[0]);
+    for (int k = 1; k < n; k++)
+        fa_text_fmt(out, "  %s = score_min(%s, c%d);\n", name, name, truth[k]);
+}
+
+void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c)
+{
+    writer w = { .out = out, .t = t };
+    for (int k = 0; k < c->solved; k++)
+        mark(&w, c->of_solved[k]);
+    for (int k = 0; k < c->rest; k++)
+        mark(&w, c->of_rest[k]);
+    write_needed(&w);
+    print_all(out, "rest", c->of_rest, c->rest);
+    print_all(out, "solved", c->of_solved, c->solved);
+    fa_text_str(out, "  return (rest.lo > 0 ? 2 : rest.hi > 0 ? 1 : 0) + (solved.lo > 0 ? 8 : solved.hi > 0 ? 4 : 0);\n");
+}
+
 /* ---- bounds ---- */
 
 static void write_half(writer *w, const fa_score_bounds *b, int node)

@@ -113,11 +113,12 @@ static int grain_of(const fa_score_ir *ir, int node, fa_score_op of, bool seen[F
 }
 
 /* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */
-static double issue_of(const fa_score_staged *s, const fa_score_tiles *t)
+static double issue_of(const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c)
 {
     bool reached[FA_SCORE_ROOM] = { false };
     double issue = 1 + 0.25 * s->columns + (s->plane >= 0 ? 1 : 0);
-    fa_score_ir_reach(t->ir, t->mask, reached);
+    for (int k = 0; k < c->rest; k++)
+        fa_score_ir_reach(t->ir, c->of_rest[k], reached);
     for (int i = 0; i < t->ir->n; i++) {
         const fa_score_node *a = node_of(t, i);
         bool is = reached[i] && a->n && t->reading[i] == FA_SCORE_BY_PARTS && i != s->plane && a->depends & FA_SCORE_OF_J;
@@ -127,42 +128,48 @@ static double issue_of(const fa_score_staged *s, const fa_score_tiles *t)
 }
 
 /* Tables tell of 64 queries or keys at a time, and intervals of numbers with a fraction are wider than these. */
-static bool is_grained(const fa_score_ir *ir, int root, int grain, int row_grain)
+static bool is_grained(const fa_score_ir *ir, const fa_score_conditions *c, int grain, int row_grain)
 {
     bool reached[FA_SCORE_ROOM] = { false }, good = grain % FA_SCORE_TABLE_STEP == 0 && row_grain % FA_SCORE_TABLE_STEP == 0;
-    fa_score_ir_reach(ir, root, reached);
-    for (int i = 0; i <= root; i++)
+    for (int k = 0; k < c->rest; k++)
+        fa_score_ir_reach(ir, c->of_rest[k], reached);
+    for (int i = 0; i < ir->n; i++)
         good = good && !(reached[i] && ir->node[i].type == FA_SCORE_F32);
     return good;
 }
 
-static int grain_by(const fa_score_ir *ir, int node, fa_score_op of)
+static int grain_by(const fa_score_ir *ir, const int16_t *node, int n, fa_score_op of)
 {
     bool seen[FA_SCORE_ROOM] = { false };
-    int grain = grain_of(ir, node, of, seen);
+    int grain = 0;
+    for (int k = 0; k < n; k++)
+        grain = gcd(grain, grain_of(ir, node[k], of, seen));
     return grain > 1 ? grain : 1;
 }
 
-void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t)
+void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t, const fa_score_conditions *c)
 {
     search s = { .t = t, .out = out };
     memset(out, 0, sizeof *out);
     out->plane = out->lookup = -1;
     if (t->mask < 0)
         return;
-    find_plane(&s, t->mask);
+    for (int k = 0; k < c->rest; k++)
+        find_plane(&s, c->of_rest[k]);
     memset(s.seen, 0, sizeof s.seen);
-    find_sides(&s, t->mask);
+    for (int k = 0; k < c->rest; k++)
+        find_sides(&s, c->of_rest[k]);
     if (out->plane >= 0)
         find_lookup(out, t);
     out->can = s.planes <= 1 && (out->plane >= 0 ? out->lookup >= 0 : out->columns > 0);
-    out->issue = issue_of(out, t);
-    out->grain = grain_by(t->ir, t->mask, FA_SCORE_J);
-    out->row_grain = grain_by(t->ir, t->mask, FA_SCORE_I);
-    out->grained = is_grained(t->ir, t->mask, out->grain, out->row_grain);
+    out->issue = issue_of(out, t, c);
+    out->grain = grain_by(t->ir, c->of_rest, c->rest, FA_SCORE_J);
+    out->row_grain = grain_by(t->ir, c->of_rest, c->rest, FA_SCORE_I);
+    out->grained = is_grained(t->ir, c, out->grain, out->row_grain);
     if (out->plane >= 0 && !out->grained) {
-        out->grain = grain_by(t->ir, out->plane, FA_SCORE_J);
-        out->row_grain = grain_by(t->ir, out->plane, FA_SCORE_I);
+        const int16_t plane = (int16_t)out->plane;
+        out->grain = grain_by(t->ir, &plane, 1, FA_SCORE_J);
+        out->row_grain = grain_by(t->ir, &plane, 1, FA_SCORE_I);
     }
 }
 
@@ -249,7 +256,7 @@ void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_
     fa_text_str(out, ";\n");
 }
 
-void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
+void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c, bool packed)
 {
     fa_score_printer p = printer_of(t, packed);
     for (int k = 0; k < s->columns; k++)
@@ -259,5 +266,12 @@ void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score
     if (s->plane >= 0)
         p.named[s->plane] = FA_SCORE_PARAMETER;
     fa_text_str(out, "  const int query = row, j = key + column;\n");
-    print_value(out, &p, t->mask);
+    for (int k = 0; k < c->rest; k++)
+        fa_score_print_variables(out, &p, c->of_rest[k], ~0, "  ");
+    fa_text_str(out, "  return ");
+    for (int k = 0; k < c->rest; k++) {
+        fa_text_str(out, k ? " & " : "");
+        fa_score_print_value(out, &p, c->of_rest[k]);
+    }
+    fa_text_str(out, ";\n");
 }

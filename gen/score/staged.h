@@ -2,7 +2,7 @@
  * each pair as a bit. What is left of a pair are comparisons. */
 #ifndef FA_GEN_SCORE_STAGED_H
 #define FA_GEN_SCORE_STAGED_H
-#include "tiles.h"
+#include "conditions.h"
 
 typedef struct fa_score_staged {
     bool can;                                                      /* there is something to bring, and nothing else is looked up by key */
@@ -17,17 +17,18 @@ typedef struct fa_score_staged {
     double issue;  /* instructions of a pair, about */
 } fa_score_staged;
 
-/* Of the mask of a plan. */
-void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t);
+/* Of what conditions leave unsolved. */
+void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t, const fa_score_conditions *c);
 
 /* Lines that end in "return ...;", with p and t, and
  *   column n: key, which may be after the last, and
  *   row n: head and row, which may be after the last query: its value;
  *   plane_row: head and row: where key 0 of the plane lies, a const unsigned char * or a const unsigned *;
- *   pair: head, row, key, column, and the values a7 of nodes 7 among the columns, rows and the plane: whether the query sees key + column.
+ *   pair: head, row, key, column, and the values a7 of nodes 7 among the columns, rows and the plane: whether all that is not
+ *   solved holds of key + column.
  * packed: rows are of several heads. */
 void fa_score_staged_column(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
 void fa_score_staged_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed, int n);
 void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
-void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed);
+void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c, bool packed);
 #endif

@@ -13,12 +13,20 @@ static bool scored(const fa_problem *p)
     return p->features & FA_FEATURE_SCORE;
 }
 
-/* Of few rows a mask makes little difference, and the backward pass looks at each pair. */
+/* Of few rows a mask makes little difference. */
 static bool masked_by_score(const fa_problem *p)
 {
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_FORWARD && p->mask == FA_MASK_NONE &&
            !fa_problem_few_rows(p);
+}
+
+/* Gradients that leave dS in memory go through it slice by slice, and under a mask each slice ends with its longest tile: of that winners
+ * without one know nothing. */
+static bool masked_gradients(const fa_problem *p)
+{
+    const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
+    return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_BACKWARD;
 }
 
 static void drop_score(fa_problem *p)
@@ -129,7 +137,8 @@ static const struct rule {
 };
 
 #define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */
-#define PAGES_APART 0.5  /* keys in pages are walked as keys that are not */
+#define GRADIENTS_APART 6
+#define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
 
 static void add(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
 {
@@ -156,6 +165,8 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
     int n = 0;
     bool own = true;
     add_both(out, &n, &q, 0, true);
+    if (masked_gradients(p))
+        apart = GRADIENTS_APART;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
         if (r->holds ? !r->holds(&q) : !(q.features & r->feature))

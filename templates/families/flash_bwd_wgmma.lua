@@ -10,6 +10,7 @@
 local backward = include "families/backward_family.lua"
 local hopper = include "families/hopper_family.lua"
 local program_cost = include "pairs/program_cost.lua"
+local mask_cost = include "pairs/mask_cost.lua"
 local edges = include "pairs/edges.lua"
 
 local round_up = include "families/round_up.lua"
@@ -61,10 +62,13 @@ local function places_q(l, p, c)
 end
 
 -- What a score program takes. Of blocks that are whole one number for each distance is read, where S of them has its place; other blocks
--- may spill.
+-- may spill. Elements of pairs are read one after the other: at d = 128 some 70 bytes of spills cost less than tiles of fewer keys, 0.80 of
+-- the time on an H100.
 local function regs_of_program(p)
-  local regs = program_cost(p).regs_back
-  return p.score and p.score.has_score and not p.score.bends and edges.line(p.score) and math.min(regs, 4) or regs
+  local regs, program = program_cost(p).regs_back, p.score
+  if not program or not program.has_score or program.bends then return regs end
+  local few = edges.line(program) or #program.arrays > 0 and p.d + p.dv >= 256
+  return few and math.min(regs, 4) or regs
 end
 
 -- What the gradients, S and dP, and P and dS as operands take, per thread.
@@ -81,6 +85,9 @@ local function feeder_of(p, c)
   local tight = matrices(p, c) + 36 + regs_of_program(p) > 232
   return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and not tight and 40 or FEEDER
 end
+
+-- The thread that walks marks in the kernel of dQ spills at 24.
+local function q_feeder_of(p) return edges.marked(p) and 32 or FEEDER end
 
 -- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
 -- the heads of its group one by one, leave each other behind, for each has more queries to go through than the next: half the heads are at
@@ -193,6 +200,7 @@ return backward.family({
     { "drawing", function(p, c)
       if c.grid == c.named.grid.per_tile or feeder_of(p, c) > FEEDER then return true end
       if p.has_lengths then return false, "tiles that are drawn and lengths leave too few registers" end
+      if edges.marked(p) then return false, "tiles that are drawn and marks of a mask leave too few registers" end
       if c.dq == c.named.dq.spill then return true end
       return false, "tiles that are drawn and sums of dQ leave too few registers"
     end, upto = "grid", about = "registers" },
@@ -202,7 +210,7 @@ return backward.family({
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "grid", about = "shared memory" },
     { "q_accumulators", function(p, c, a)
-      local launch, most = registers(a, c.q_br // 64, FEEDER)
+      local launch, most = registers(a, c.q_br // 64, q_feeder_of(p))
       local need = round_up(p.d, 8) // 2 + 28
       if need > most then return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers" end
       if need + 2 <= launch then return true end
@@ -222,14 +230,14 @@ return backward.family({
 
   layout = function(p, c, a)
     local l = places_q(places_kv(p, c), p, c)
-    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), FEEDER
+    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), q_feeder_of(p)
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
     l.spread = c.spread > 0
     l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
-    l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
+    l.q_regs, l.q_consumer = registers(a, l.q_groups, l.q_feeder)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
     -- Where dQ is added up, the next kernel has neither buffers nor products.
     l.regs = l.sums and l.kv_regs or math.min(l.kv_regs, l.q_regs)
@@ -284,7 +292,15 @@ return backward.family({
   end,
 
   work = function(p, c, a, l)
-    local visible = p.b * p.hq * seen_share(p)
+    -- Of a score program's mask: the share of the blocks that are walked.
+    local share, uneven, program_issue = 1, 0, program_cost(p).issue_back
+    if edges.marked(p) then
+      local mask_issue
+      uneven = 2  -- as under a diagonal
+      share, mask_issue = mask_cost(p, c, c.br, 64)
+      program_issue = program_issue - p.score.mask_issue + mask_issue
+    end
+    local visible = p.b * p.hq * seen_share(p) * share
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
     -- What a copy takes beyond the time of the blocks before it. Fitted, as the numbers below, to 1,769 timings of random shapes on an
@@ -295,19 +311,21 @@ return backward.family({
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
-      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_cost(p).issue_back))
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_issue))
         + l.groups * 97,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
         + scores * (c.twins == 1 and 7.5 or 0),
       latency = latency, tile_latency = l.persistent and 10000 or 10800,
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
+      share = share, uneven = uneven,
       regs = l.kv_regs,
     }
     local q = {
       rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
       smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 1070 // c.q_stages,
       bytes = math.max(1, visible * p.sq * p.sk * 2 + 2 * p.d * (p.b * p.hkv * p.sk + p.b * p.hq * p.sq)),
+      share = share, uneven = uneven,
       regs = l.q_regs,
     }
     if l.sums then

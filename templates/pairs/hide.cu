@@ -49,7 +49,7 @@ __syncwarp();
 //|   -- The first and last key that a row's query sees, within the block.
 //|   function told.keys(of, x, value)
 //|     loops(of.outer, true, function()
-//|       if pr.ends then
+//|       if pr.row_ends then
 //|         ends_of(of)
 const int lo = from - block * BC, hi = upto - block * BC;
 //|         loops(of.inner, of.pair, function() set(of, x, value, pr.unseen(of.key, "lo", "hi")) end)
@@ -65,7 +65,7 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 //|   function told.bits(of, x, value)
 const int first = block * BC + 2 * t;
 //|     loops(of.outer, true, function()
-//|       if pr.ends then
+//|       if pr.row_ends then
 //|         if pr.keeps_ends then
 const int from = (int)load_shared(ends + h * 64), upto = (int)load_shared(ends + h * 64 + 4);
 //|         else
@@ -78,14 +78,14 @@ const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
 //|       end
-//|       if not pr.ends then
+//|       if not pr.row_ends then
 const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
 //|       end
-//|       if pr.left and not pr.ends then
+//|       if pr.left and not pr.row_ends then
 const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       end
 //|       loops(of.words, true, function()
-//|         local front = (pr.left or pr.ends) and " & ~bits_below(below_lo - 32 * word)" or ""
+//|         local front = (pr.left or pr.row_ends) and " & ~bits_below(below_lo - 32 * word)" or ""
 const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|         loops(of.inner, true, function() set(of, x, value, "i < NS && !(seen >> bit & 1)") end)
 //|       end)

@@ -20,6 +20,21 @@ struct Marks {
     return both;
   }
   __device__ __forceinline__ Marks line(int n) const { return {from + n * words, min(lines - n, 1), words}; }
+  // Of up to LINES: tiles of word n that hold some pair; which lines hold one of tile 32 n + bit, a bit for each.
+  template <int LINES>
+  __device__ __forceinline__ u32 tiles_of(int n) const {
+    u32 some = 0;
+#pragma unroll
+    for (int i = 0; i < LINES; i++) some |= i < lines ? (u32)from[i * words + n].x : 0;
+    return some;
+  }
+  template <int LINES>
+  __device__ __forceinline__ u32 lines_of(int n, int bit) const {
+    u32 some = 0;
+#pragma unroll
+    for (int i = 0; i < LINES; i++) some |= (i < lines ? (u32)from[i * words + n].x >> bit & 1 : 0) << i;
+    return some;
+  }
   // The first block from `block` on that meets a tile with some pair, -1 where there is none. Of SIZE queries, or keys.
   template <int SIZE>
   __device__ __forceinline__ int next(int block) const {
@@ -44,6 +59,24 @@ struct Marks {
   __device__ __forceinline__ bool some(int first, int n) const { return between(first, first + n - 1).x != 0; }
   __device__ __forceinline__ bool all(int first, int n) const { return between(first, first + n - 1).y != 0; }
 };
+// A walk over the tiles of a line, or of several. No word is read twice.
+struct MarkWalk {
+  int word = -1, bit = 0;
+  u32 left = 0;
+  // The next tile, -1 at the end. read(n): the tiles of word n.
+  template <class Read>
+  __device__ __forceinline__ int next(int words, const Read &read) {
+    while (left == 0) {
+      if (++word >= words) return -1;
+      left = read(word);
+    }
+    bit = __ffs((int)left) - 1;
+    left &= left - 1;
+    return word * 32 + bit;
+  }
+};
+// A word that all lanes of a warp have. By a vote, of which the compiler knows it: addresses of products stay in uniform registers.
+__device__ __forceinline__ u32 by_vote(u32 word) { return __ballot_sync(~0u, word >> threadIdx.x % 32 & 1); }
 __device__ __forceinline__ Marks marks_of(const void *marks, int place, int length, int others, int first, int n) {
   const int lines = (length + 63) / 64, words = mark_words(others), line = first / 64;
   return {(const int2 *)marks + ((long long)place * lines + line) * words, min((first + n - 1) / 64, lines - 1) - line + 1, words};

@@ -18,13 +18,18 @@ local function runs(n, grain)
 end
 
 -- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a
--- walk without a mask. packed: rows are of several heads.
+-- walk without a mask. packed: rows are of several heads. Gradients pass over the same tiles, and ask all pairs of those in doubt.
 return function(p, c, rows, group, packed)
-  local program = p.score
-  if not edges.walks(p) then return 1, 0 end
+  local program, marked = p.score, edges.marked(p)
+  if not edges.walks(p) and not marked then return 1, 0 end
+  if marked and program.exact then
+    if program.two_ended then return FEW, IN_DOUBT * program.mask_issue end
+    return ONE_END, 0
+  end
   if edges.ends(p) then return program.two_ended and FEW or ONE_END, 0 end
-  if not edges.scans(p) then return 1, program.mask_issue end
-  local each = not packed and mask_places.wanted(p, c) and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
+  if not edges.scans(p) and not marked then return 1, program.mask_issue end
+  local staged = not marked and not packed and mask_places.wanted(p, c)
+  local each = staged and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
   if program.grain == 1 or program.row_grain == 1 then return FEW, IN_DOUBT * each end
   local met, within = runs(c.bc, program.grain)
   local met_by_rows = runs(rows, program.row_grain)

@@ -20,6 +20,8 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
+//|   -- The function of scan.cu that tells look() of a warpgroup's rows.
+//|   pr.class_of_group = pr.ends_in_part and "classes_of_rows" or "class_of_rows"
 //|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows; edge(block, wg): whether
 //|   -- the launch's mask may hide pairs of them.
 //|   function pr.begin_staged()
@@ -27,7 +29,7 @@ auto look = [&](int block, int wg) {
   const Tile where = tiles.again(p, smem);
   const Sequence sequence = sequence_of(p, where.batch);
   const int row = where.row + row_in_tile(wg), end = min(row + 64, row_count(p, sequence)) - 1;
-  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, end, block);
+  return row > end ? 0 : $(pr.class_of_group)(p, sequence, where.head, row, end, block);
 };
 auto edge = [&](int block, int wg) {
   const KeyRange keys = tiles.keys(p, smem, wg);
@@ -36,7 +38,8 @@ auto edge = [&](int block, int wg) {
 //|   end
 //|
 //|   -- The number beside each K tells of the program's mask alone which warpgroups may not see all of the block, below CODE_LAST, and from
-//|   -- CODE_HIDDEN on which see nothing; CODE_EDGE is that the launch's mask may hide pairs of some.
+//|   -- CODE_HIDDEN on which see nothing; CODE_EDGE is that the launch's mask may hide pairs of some, or what is solved of the program's: of that
+//|   -- the bits below CODE_LAST tell nothing.
 //|   function pr.staged_codes()
 
 constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;
@@ -58,8 +61,15 @@ struct TileBlocks {
       if (top <= lo) return -1;
       top -= LOOK;
       const int lane = threadIdx.x % 32, wg = min(lane / LOOK, WGS - 1), block = top + LOOK - 1 - lane % LOOK;
+//|     if pr.ends_in_part then
+      const int both = lane >= LOOK * WGS || block < lo ? 0 : look(block, wg), is = both & 3, solved = both >> 2;
+      const bool sees = is != 0 && solved != 0;
+      maybe = __ballot_sync(~0u, sees && is == 1), seen = __ballot_sync(~0u, sees);
+      edges = __ballot_sync(~0u, sees && solved == 1 || edge(block, wg));
+//|     else
       const int is = lane >= LOOK * WGS || block < lo ? 0 : look(block, wg);
       maybe = __ballot_sync(~0u, is == 1), seen = __ballot_sync(~0u, is != 0), edges = __ballot_sync(~0u, edge(block, wg));
+//|     end
 #pragma unroll
       for (int i = 0; i < WGS; i++) some |= seen >> i * LOOK & (u32)((1ull << LOOK) - 1);
     }
@@ -96,7 +106,7 @@ __device__ __forceinline__ const $(element) *mask_plane_row(const Params &p, con
 //|       print_lines(program.mask_plane_row(false))
 }
 //|     end
-// Whether a row's query sees key + column.
+// Whether a row's query sees key + column$(pr.ends_in_part and ", as far as that is not solved" or "").
 __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column$(parameters())) {
 //|     print_lines(program.mask_staged(false))
 }

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.pack? l.row_ends? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -37,7 +37,10 @@ $(line)
 //|   pr.late = pr.marked and not has_score  -- what pairs share is read where a tile is in doubt
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
-//|   pr.keeps_ends = pr.ends and l.row_ends -- which lie in shared memory
+//|   -- Some of its conditions are such keys, and what is staged is the rest.
+//|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
+//|   pr.row_ends = pr.ends or pr.ends_in_part
+//|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
@@ -119,8 +122,8 @@ __device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTi
 //|       end
 }
 //|     end
-//|     if pr.ends then
-// Of a row: the first and the last key that the mask leaves.
+//|     if pr.row_ends then
+// Of a row: the first and the last key that $(pr.ends and "the mask leaves" or "what is solved of the mask leaves").
 struct MaskEnds {
   int lo, hi;
 };
@@ -132,6 +135,12 @@ __device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &
 // What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
 __device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
 //|       print_lines(program.mask_class())
+}
+//|     end
+//|     if pr.ends_in_part then
+// The same of the conditions that are not solved, and 4 times that of those that are.
+__device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_classes())
 }
 //|     end
 //|     if not has_score then return end

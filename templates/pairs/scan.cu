@@ -20,6 +20,14 @@ __device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &se
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + blocks * BC, t.sk) - 1;
   return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
+//|     if pr.ends_in_part then
+// The same of one block and the conditions that are not solved, and 4 times that of those that are.
+__device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
+  const ScoreTile t = score_tile(p, sequence, head);
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
+  return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
+}
+//|     end
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
 __device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int full_lo, int full_hi,
                                            int block) {

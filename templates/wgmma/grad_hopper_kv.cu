@@ -212,6 +212,13 @@ __device__ __forceinline__ void hide(u32 (&a)[NS / 2], const Sequence &sequence,
 //|   indented(2, pr.hide_operand, "wgmma_keys", "a")
 }
 //| end
+//| -- Whether arrays have an element for each query and key.
+//| local function has_rows(program)
+//|   for _, of in ipairs(program.arrays) do
+//|     if of.by_row and not of.diagonal then return true end
+//|   end
+//|   return false
+//| end
 //| if pr.of_pairs then
 //|   local scored = (pr.late and "int head" or "const ScoreTile &scored") .. (pr.marked and ", bool whole" or "")
 //|   local becomes = pr.bends and "an operand, and in its place what dP^T - D is multiplied by" or "P^T, and the same as an operand"
@@ -238,6 +245,22 @@ __device__ __forceinline__ void line_probabilities(float (&s)[NS], const float (
 //|     indented(2, pr.probabilities_by_line, "s")
 }
 //|   end
+//|   local fetches = not pr.marked and not pr.late and not pr.line and has_rows(p.score)
+//|   if fetches then
+// Elements of the block after the next, into the L2: each warpgroup those of its keys.
+__device__ __forceinline__ void fetch_ahead(const Params &p, const ScoreTile &scored, int key, int row) {
+  const int thread = threadIdx.x % 128, column = min(key + thread % 2 * 32, scored.sk - 1);
+#pragma unroll
+  for (int i = 0; i < BR; i += 64) {
+    const int ahead = min(row + 2 * BR + i + thread / 2, scored.sq - 1);
+//|     for _, of in ipairs(p.score.arrays) do
+//|       if of.by_row and not of.diagonal then
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(score_ahead$(of.node)(p, scored, scored.h, ahead) + column * p.score$(of.operand)_stride[$(of.rank - 1)]));
+//|       end
+//|     end
+  }
+}
+//|   end
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row, $(scored)) {
 //|   if not pr.marked then
@@ -258,6 +281,9 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
   } else
     score_probabilities<true>(s, a, lse, p, scored, sequence, key, row);
 //|   else
+//|     if fetches then
+  fetch_ahead(p, scored, key, row);
+//|     end
   if (whole)
     score_probabilities<false>(s, a, lse, p, scored, sequence, key, row);
   else

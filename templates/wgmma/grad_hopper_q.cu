@@ -11,10 +11,9 @@ __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barri
 
 //| local each = "int block = blocks.lo; block <= blocks.hi; block++"
 //| local blocks_type = pr.marked and "Marks" or "KeyBlocks"
-//| local of_group = pr.marked and "blocks.line(i)" or "own[i]"
-//| local function own_has(own) return own .. (pr.marked and ".some(block * 64, 64)" or ".has(block)") end
+//| local of_group = pr.marked and "(own >> i & 1) != 0" or "own[i].has(block)"
 //| if pr.marked then
-//|   each = "int block = blocks.next<64>(0); block >= 0; block = blocks.next<64>(block + 1)"
+//|   each = "int block = walk.next(blocks.words, read); block >= 0; block = walk.next(blocks.words, read)"
 //| else
 //|   pr.key_blocks()
 //| end
@@ -24,6 +23,10 @@ __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barri
 __device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const $(blocks_type) &blocks, int lane) {
   Ring<Q_STAGES> ring;
   u32 parities = 0;  // of what lands: a bit for each stage
+//| if pr.marked then
+  MarkWalk walk;
+  auto read = [&](int n) { return by_vote(blocks.tiles_of<Q_GROUPS>(n)); };
+//| end
 #pragma unroll 1
   for ($(each), ring.next()) {
     const OwnRows own = own_rows(sequence, block);
@@ -86,6 +89,10 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     for (int i = 0; i < Q_GROUPS; i++) own[i] = key_blocks(p, sequence, row0 + i * 64, 64);
 //| end
     Ring<Q_STAGES> ring;
+//| if pr.marked then
+    MarkWalk walk;
+    auto read = [&](int n) { return blocks.tiles_of<Q_GROUPS>(n); };
+//| end
 //| local landing, batch = "stage_full(smem, ring.at)", "map_batch"
 //| if p.has_lengths then
 //|   landing, batch = "own_rows(sequence, block).all() ? stage_full(smem, ring.at) : stage_landed(smem, ring.at)", "map_batch_k"
@@ -95,9 +102,14 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 #pragma unroll 1
     for ($(each)) {
       const u32 stage = smem + ring.at * Q_STAGE, full = $(landing);
+//| if pr.marked then
+      const u32 own = blocks.lines_of<Q_GROUPS>(walk.word, walk.bit);
+      const int tiles = __popc(own);
+//| else
       int tiles = 0;
 #pragma unroll
-      for (int i = 0; i < Q_GROUPS; i++) tiles += $(own_has(of_group));
+      for (int i = 0; i < Q_GROUPS; i++) tiles += $(of_group);
+//| end
       mbarrier_wait(stage_empty(smem, ring.at), ring.parity ^ 1);
       mbarrier_expect(full, K_TILE + tiles * DS_TILE);
 #pragma unroll
@@ -105,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         tma_load(stage + box * 64 * ROW, k_map, full, box * BOX, sequence.map_key(block * 64), unit.kv_head, sequence.$(batch)());
 #pragma unroll
       for (int i = 0; i < Q_GROUPS; i++)
-        if ($(own_has(of_group)))
+        if ($(of_group))
           bulk_load(stage + K_TILE + i * DS_TILE, ds_tile(p, unit, member, row0 / 64 + i, block), DS_TILE, full);
       ring.next();
     }
@@ -114,6 +126,12 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     const int wg = warp / 4 - 1, row = row0 + wg * 64;
 //| if pr.marked then
     const Marks own = blocks.line(wg);
+    MarkWalk walk;
+    u32 own_tiles = 0;  // of the word at hand
+    auto read = [&](int n) {
+      own_tiles = by_vote(own.tiles_of<1>(n));
+      return by_vote(blocks.tiles_of<Q_GROUPS>(n));
+    };
 //| else
     const KeyBlocks own = key_blocks(p, sequence, row, 64);
 //| end
@@ -129,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     for ($(each)) {
       const u32 stage = smem + ring.at * Q_STAGE;
       mbarrier_wait(stage_full(smem, ring.at), ring.parity);
-      if ($(own_has("own"))) {
+      if ($(pr.marked and "(own_tiles >> walk.bit & 1) != 0" or "own.has(block)")) {
         const u32 ds = stage + K_TILE + wg * DS_TILE + warp % 4 * 512 + lane * 16;
         uint4 x[4];
 #pragma unroll

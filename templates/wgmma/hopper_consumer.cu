@@ -158,7 +158,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
-    keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+//|   if l.ahead then
+    find_ends();
+//|   end
 //| end
 //| if pr.reads_ahead then
     ScoreAhead ahead;
@@ -245,9 +248,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (!code_has(code, CODE_EDGE | nothing)) return;
 //|   end
       // By selects: beside a branch that has no scores the others would be copied.
+      if (code_has(code, nothing)) {
 #pragma unroll
-      for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
-      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+        for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+      }
+      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"

@@ -32,6 +32,9 @@
 //| if l.pingpong_products then
       $(to)pingpong_pass(wg);
 //| end
+//| if pr.keeps_ends and not l.ahead then
+      find_ends();  // while the products are on their way
+//| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
 //| if l.ahead then

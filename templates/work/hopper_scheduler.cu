@@ -127,7 +127,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
             const int code = TileBlocks(hi, lo).next(
                 [&](int block, int wg) {
                   const int row = where.row + row_in_tile(wg);
-                  return row > end ? 0 : class_of_rows(p, sequence, where.head, row, min(row + 63, end), block);
+                  return row > end ? 0 : $(pr.class_of_group)(p, sequence, where.head, row, min(row + 63, end), block);
                 },
                 [](int, int) { return false; });
             return code < 0 ? -1 : code >> CODE_BLOCK;
