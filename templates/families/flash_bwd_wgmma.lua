@@ -223,7 +223,7 @@ return backward.family({
   layout = function(p, c, a)
     local l = places_q(places_kv(p, c), p, c)
     l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), FEEDER
-    l.delta_pad = 128
+    l.delta_pad, l.delta_pdl = 128, true
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
@@ -247,15 +247,15 @@ return backward.family({
     local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d members units"):format(c.q_br),
       pdl = 1,
       maps = { map("k", 64) } }
-    if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
+    if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = backward.row_tiles(p, 64), pdl = 1 } end
     local by_keys = { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, pdl = 1,
       grid = ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
       per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
       maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } }
-    if not l.spread then return { backward.delta_step(l), by_keys, by_queries } end
+    if not l.spread then return { backward.delta_step(l, p), by_keys, by_queries } end
     local folds = (l.dk + 15) // 16 + (l.dv + 15) // 16
     return {
-      backward.delta_step(l), by_keys,
+      backward.delta_step(l, p), by_keys,
       { entry = "fa_grad_fold", threads = 128, smem = 0, grid = ("sk/64 %d units"):format(folds), pdl = 1 },
       by_queries,
     }
@@ -320,11 +320,11 @@ return backward.family({
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
-    if not l.spread then return { backward.delta_work(p), kv, q } end
+    if not l.spread then return { backward.delta_work(p, l), kv, q } end
     -- Parts of dK and dV are written and read again.
     local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
     kv.bytes = kv.bytes + parts
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
-    return { backward.delta_work(p), kv, fold, q }
+    return { backward.delta_work(p, l), kv, fold, q }
   end,
 })
