@@ -444,6 +444,11 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       return;
     }
 //| end
+    if (warp == 3) {
+      grid_wait();
+      if (lane == 0) grid_over();
+      return;
+    }
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
 //| if pr.marked and not p.has_lengths then
@@ -465,10 +470,6 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         }
 //| end
       });
-    }
-    if (warp == 3 && lane == 0) {
-      grid_wait();
-      grid_over();
     }
   } else {
 //| if l.groups > 1 then
