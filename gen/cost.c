@@ -60,6 +60,15 @@ static int run(lua_State *L)
     return 0;
 }
 
+/* The shape that is priced. Of sequences with lengths of their own it has the longest: gradients cost what a third as many of that length
+ * do, or blocks of keys would seem to fill the chip that do not. */
+static void fill(fa_problem *p)
+{
+    fa_problem_fill_shape(p);
+    if (p->op == FA_BACKWARD && p->features & FA_FEATURE_LENGTHS)
+        p->b = (p->b + 2) / 3;
+}
+
 static fa_pricing pricing_of(const fa_problem *p, const fa_arch *a)
 {
     fa_band band = fa_band_of_problem(p);
@@ -149,7 +158,7 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
         return st;
     if ((st = fa_gen_load_family(g, c->family)) != FA_OK)
         return st;
-    fa_problem_fill_shape(&p);
+    fill(&p);
     g->priced++;
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
@@ -257,7 +266,7 @@ fa_status fa_model_shapes(fa_gen *g, const fa_problem *in, size_t n, const fa_sp
         fa_status st = fa_problem_normalize(&s.problem[k], &in[k]);
         if (st != FA_OK)
             return st;
-        fa_problem_fill_shape(&s.problem[k]);
+        fill(&s.problem[k]);
         s.on[k] = pricing_of(&s.problem[k], a);
     }
     s.st = fa_fail(FA_NO_FIT, "none of %zu configs fits %s", space->n, a->name);

@@ -17,6 +17,7 @@
     X(ROWS, "rows", "rows", "query rows of a group of heads: sq * hq / hkv")                                             \
     X(TOTAL_Q, "total_q", "total_q", "query rows of all sequences: b * sq where not packed")                             \
     X(TOTAL_K, "total_k", "total_k", "keys of all sequences: b * sk where not packed")                                   \
+    X(SPACED_Q, "spaced_q", "spaced_q", "total_q and 127 for each sequence: room for whole tiles of up to 128 rows")     \
     X(SMS, "sms", "sms", "SMs of the chip")                                                                              \
     X(BATCH_Q, "batch_q", "b", "first dimension of tensors of queries: b, or 1 where packed")                            \
     X(ROWS_Q, "rows_q", "sq", "their second: sq, or total_q where packed")                                               \
@@ -63,7 +64,7 @@ typedef struct fa_sizes {
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);
-/* Again what scales have, where the dimensions of K are others than the problem says. */
+/* Again what follows from the rows of all sequences, and from the dimensions of K, where these are others than the problem says. */
 void fa_sizes_scale(fa_sizes *s);
 
 /* A product of factors, each an extent, an extent divided by a tile and rounded up, or a number. Compared by value. */

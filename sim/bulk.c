@@ -243,7 +243,8 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
             return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: global address 0x%llx is no multiple of %d",
                              (unsigned long long)c.global, UNIT);
         }
-        bool ok = i->sub == BULK_SHARED || i->sub == BULK_PREFETCH || sim_grid_waited(w, i, (int)l);
+        bool ok = i->sub == BULK_SHARED || i->sub == BULK_PREFETCH ||
+                  (i->sub == BULK_LOAD && f->rank && sim_grid_settled(w, l, c.map.base)) || sim_grid_waited(w, i, (int)l);
         if (!ok)
             return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED)

@@ -73,7 +73,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(GRID_WAIT, "grid-wait", ERROR, 0, LAUNCH_FAILED,                                                                                     \
       "a launch with programmatic stream serialization: a thread touches global memory, or a block ends, before any "                      \
       "`griddepcontrol.wait` for what is in front. A relaxed load may come before it, as a hint: in lazy timing it finds another value "   \
-      "than later loads, and what was never written is some value")                                                                        \
+      "than later loads, and what was never written is some value. So may a box of a tensor, of an allocation that the launch in front "   \
+      "does not write, where that one reported its end (`launch_dependents`) after its own wait")                                          \
     X(OPERAND, "operand", ERROR, 1, LAUNCH_FAILED,                                                                                         \
       "a value that the instruction does not accept: the size of a copy, the index of a branch, a rank or mask of blocks")                 \
     X(TRAP, "trap", ERROR, 1, LAUNCH_FAILED, "the kernel executed `trap`")                                                                 \

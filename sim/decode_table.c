@@ -67,14 +67,14 @@ static bool nothing(dec *d)
     return true;
 }
 
-/* Dependents begin when they are launched, which is after this launch: the permission to begin sooner changes nothing. */
+/* Dependents begin when they are launched, which is after this launch: the permission to begin sooner is only noted. */
 static bool griddepcontrol(dec *d)
 {
     bool wait = sim_dec_mod(d, "wait");
     if (!wait && !sim_dec_mod(d, "launch_dependents"))
         sim_dec_fail(d, "this griddepcontrol is unknown");
     sim_dec_ops(d, 0, 0);
-    d->o->run = wait ? sim_run_grid_wait : sim_run_nothing, d->o->cls = C_CONTROL;
+    d->o->run = wait ? sim_run_grid_wait : sim_run_grid_over, d->o->cls = C_CONTROL;
     return true;
 }
 

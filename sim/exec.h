@@ -44,7 +44,9 @@ typedef struct sim_launch {
     bool (*whose)(uint64_t address, char *to, size_t room); /* names the device of an address; false: it is of none */
     uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
     bool explicit_cluster;
-    bool pdl; /* may begin before what precedes it in the stream has ended */
+    bool pdl;      /* may begin before what precedes it in the stream has ended */
+    bool alone;    /* it begins when all has ended but the launch before it: that one let it begin where it had waited itself */
+    bool reported; /* it let the next one begin by a thread that had not waited */
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;
@@ -263,7 +265,8 @@ bool sim_cluster_barrier_end(sim_block *b);      /* all warps of b have ended. f
 CUresult sim_launch_run(sim_launch *l);
 
 /* grid.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
-bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: reported */
+bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane);            /* false: reported */
+bool sim_grid_settled(const sim_warp *w, uint32_t lane, uint64_t address); /* what lies there no launch before can change any more */
 /* A relaxed load before the wait: what is in front may still write there. In lazy timing it finds another value than later ones. */
 bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane);
 void sim_grid_disturb(const sim_block *b, uint64_t address, uint8_t *data);

@@ -15,6 +15,23 @@ static bool ordered(const sim_warp *w, uint32_t lane)
     return !w->block->launch->pdl || w->after >> lane & 1;
 }
 
+sim_step sim_run_grid_over(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    (void)i;
+    if (w->block->launch->pdl && m & ~w->after)
+        __atomic_store_n(&w->block->launch->reported, true, __ATOMIC_RELAXED);
+    return STEP_NEXT;
+}
+
+bool sim_grid_settled(const sim_warp *w, uint32_t lane, uint64_t address)
+{
+    const sim_launch *launch = w->block->launch;
+    if (ordered(w, lane))
+        return true;
+    const sim_alloc *a = sim_memory_find(launch->memory, address);
+    return a && launch->alone && __atomic_load_n(&a->launch, __ATOMIC_RELAXED) + 1 < sim_memory_launch;
+}
+
 bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane)
 {
     return i->flags & F_HINT && !ordered(w, lane);

@@ -293,7 +293,10 @@ static CUresult run_launch(const sim_node *n)
         l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
     l->explicit_cluster = n->explicit_cluster, l->pdl = n->pdl;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
+    l->alone = !n->device->reported;
+    sim_memory_launch++;
     CUresult r = sim_launch_run(l);
+    n->device->reported = l->reported;
     add_counters(&l->counts.c);
     if (r)
         sim_tell(r, "%s", l->report[0] ? l->report : "out of host memory");

@@ -7,6 +7,8 @@
 enum { PAGE = 4096, ALIGN = 512 };
 static const uint64_t guard = 1u << 20; /* bytes between allocations */
 
+uint64_t sim_memory_launch;
+
 void sim_memory_init(sim_memory *m, uint64_t first, uint64_t last, uint64_t limit)
 {
     *m = (sim_memory){ .first = first, .last = last, .next = first, .limit = limit };
@@ -152,6 +154,8 @@ sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address)
 /* Blocks on several host threads may mark neighbouring bits: whole bytes are plain stores, the edges atomic. */
 void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n)
 {
+    if (__atomic_load_n(&a->launch, __ATOMIC_RELAXED) != sim_memory_launch)
+        __atomic_store_n(&a->launch, sim_memory_launch, __ATOMIC_RELAXED);
     if (n <= 16 && sim_memory_unwritten(a, offset, n) < 0)
         return;
     while (n && (offset & 7 || n < 8)) {

@@ -16,7 +16,10 @@ typedef struct sim_alloc {
     const char *name;        /* of a module's variable, or NULL */
     sim_touch *touch;        /* per 4 bytes; NULL as long as no launch needed it */
     uint32_t era;            /* of the launches whose touches these are; 0: of none */
+    uint64_t launch;         /* the latest at which something was written, by its number; 0: before the first */
 } sim_alloc;
+
+extern uint64_t sim_memory_launch; /* the number of the launch that runs, or that ran last */
 
 typedef struct sim_memory {
     sim_alloc **alloc; /* by base */

@@ -13,6 +13,7 @@
     X(load) X(store) X(atom)                                                                                          \
     /* grid.c */                                                                                                          \
     X(grid_wait)                                                                                                          \
+    X(grid_over)                                                                                                          \
     /* exchange.c */                                                                                                      \
     X(shuffle) X(vote) X(match) X(active) X(redux) X(elect) X(warp_barrier)                                               \
     /* matrix.c, mma.c */                                                                                                 \

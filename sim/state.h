@@ -14,6 +14,7 @@ typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_CAP
 typedef struct sim_device {
     const sim_arch *arch; /* NULL: there is no such device */
     int ordinal, retained;
+    bool reported; /* the last launch let the next one begin by a thread that had not waited */
     sim_memory memory;
     const struct sim_simulator *of;
 } sim_device; /* also its own primary context */

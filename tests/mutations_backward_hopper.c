@@ -98,7 +98,7 @@ const scene hopper_scenes[] = {
 #define H "hopper_gradient.cu"
 #define L "grad_hopper_tiles.cu"
 #define U "queue.cu"
-#define D "delta.cu"
+#define D "delta_block.cu"
 #define RING "ring.cu"
 #define GATHER "gather_block.cu"
 #define Q "sequence.cu"
@@ -110,12 +110,17 @@ const scene hopper_scenes[] = {
 const mutation hopper_mutations[] = {
     /* LSE and D */
     { "LSE in base e", D, "to[0] = sees ? lse_log2(p, lse)", "to[0] = sees ? lse", 0, "one" },
-    { "rows past the last, and blind ones, have P", D, "to[0] = sees ? lse_log2(p, lse) : infinity();", "to[0] = lse * LOG2E;", 0,
-      "one blind" },
     { "D without the gradient of LSE", D, "= sees ? sum - extra : 0.f;", "= sees ? sum : 0.f;", 0, "one" },
+    { "D over the pieces that are loaded once more", D, "lane + k * DELTA_LANES < DELTA_PIECES ? dot : 0.f", "dot", 0, "odd" },
+    { "D of the first rows for all that a lane has", D, "sum_of[(begin + n) * DELTA_ROWS + at / DELTA_LANES]", "sum_of[at / DELTA_LANES]",
+      0, "boxes" },
+    { "D before the kernel in front has ended", D, "  grid_wait();\n  if (threadIdx.x == 0) grid_over();",
+      "  if (threadIdx.x == 0) grid_over();", 0, "one" },
+    { "D lets the next kernel begin before it has waited itself", D, "  grid_wait();\n  if (threadIdx.x == 0) grid_over();",
+      "  if (threadIdx.x == 0) grid_over();\n  grid_wait();", 0, "one" },
     { "LSE over the D of the rows in front", D, "2 * first + place", "first + place", 0, "one" },
-    { "a row's place as in memory", D, "row % 8 / 2 * 4 + row / 8 % 2 * 2", "row / 8 % 2 * 8 + row % 8 / 2 * 2", 0, "one" },
-    { "rows of the first sixteen alone", D, "row % $(l.delta_pad) / 16 * 16 +", "", 0, "one" },
+    { "a row's place as in memory", D, "at % 8 / 2 * 4 + at / 8 % 2 * 2", "at / 8 % 2 * 8 + at % 8 / 2 * 2", 0, "one" },
+    { "rows of the first sixteen alone", D, "place = at / 16 * 16 +", "place =", 0, "one" },
     { "LSE and D of the first batch for all", Q, "return (batch * p.hq + head) * ((p.sq", "return head * ((p.sq", 0, "one" },
     { "rows of the next 128 from the first", K, " + rows / DELTA_PAD * DELTA_PAD;", ";", 0, "one" },
     { "D for LSE", K, "ring.at * BR * 8, statistics, BR * 4", "ring.at * BR * 8, statistics + DELTA_PAD, BR * 4", 0, "one" },
@@ -298,14 +303,14 @@ const mutation hopper_mutations[] = {
       "mbarrier_wait(q_empty(smem, ring.at), ring.parity);", 0, "one" },
     { "LSE and D are not expected", K, "mbarrier_expect(full, Q_TILE + BR * 8);", "mbarrier_expect(full, Q_TILE);", 0, "one" },
     { "keys of one warpgroup are expected", K, "mbarrier_expect(full, KEYS / 64 * tile);", "mbarrier_expect(full, tile);", 0, "turns" },
-    { "K and V come with every block", K, "      if ($(begun)) continue;\n", "", 0, "one" },
+    { "K and V come with every block", K, "if (!($(begun))) {", "{", 0, "one" },
     { "one warpgroup empties a buffer of Q for both", K, "mbarrier_init(q_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(q_empty(smem, i), 4);", 0, "turns" },
     { "one warpgroup empties a buffer of dO for both", K, "mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(grad_o_empty(smem, i), 4);", 0, "turns" },
     { "barriers are used before they are made", K, "  __syncthreads();\n  if (warp < 4)", "  if (warp < 4)", 0, "one" },
-    { "what is in front in the stream is not waited for", K, "      grid_wait();\n//| end\n      Ring<STAGES> ring;",
-      "//| end\n      Ring<STAGES> ring;", 0, "one" },
+    { "LSE and D before the kernel in front has ended", K, "      grid_wait();\n      const long long rows", "      const long long rows",
+      0, "one" },
 
     /* one warpgroup */
     { "K is not waited for", W, "mbarrier_wait(k_full(smem), keys.parity), mbarrier_wait(v_full(smem), keys.parity);",
@@ -372,8 +377,11 @@ const mutation hopper_mutations[] = {
     { "dQ: a block that others need is not given back", G, "        release(stage_empty(smem, ring.at));\n", "", 0, "wide_q" },
     { "dQ: a warpgroup keeps a buffer while it lets blocks pass", G, "          release(before);\n          before = 0;\n", "", 0,
       "wide_q" },
+    { "dQ lets the next kernel begin before it has waited itself", G, "    grid_wait();\n    grid_over();\n",
+      "    grid_over();\n    grid_wait();\n", 0, "units" },
     { "dQ: dS before the kernel in front has ended", G,
-      "    grid_wait();\n//| end\n#pragma unroll 1\n    for ($(each)) {\n      const u32 stage = smem + ring.at * Q_STAGE, full",
+      "    grid_wait();\n    grid_over();\n//| end\n#pragma unroll 1\n    for ($(each)) {\n      const u32 stage = smem + ring.at * "
+      "Q_STAGE, full",
       "//| end\n#pragma unroll 1\n    for ($(each)) {\n      const u32 stage = smem + ring.at * Q_STAGE, full", 0, "one" },
 
     /* blocks that stay */
@@ -526,8 +534,8 @@ const mutation hopper_mutations[] = {
       0, "add" },
     { "convert: sums before the kernel in front has ended", V, "//| if not p.has_lengths then\n  grid_wait();\n",
       "//| if not p.has_lengths then\n", 0, "add" },
-    { "convert: dQ without the scale", V, "pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale))", "pack2(four.x, four.y)", 0,
-      "add" },
+    { "convert: dQ without the scale", V, "pack2(four[n + i].x * $(pr.grad_scale), four[n + i].y * $(pr.grad_scale))",
+      "pack2(four[n + i].x, four[n + i].y)", 0, "add" },
     { "convert: the first batch for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "convert: the head in front", V, "* p.hq + head)", "* p.hq + max(head - 1, 0))", 0, "add" },
     { "convert: columns of the first warpgroup twice", V, "wg * 64 * COLUMNS + warp_row", "warp_row", 0, "add" },
@@ -535,8 +543,8 @@ const mutation hopper_mutations[] = {
     { "convert: warps of the second as far apart as of the first", V, "warp_row * columns +", "warp_row * COLUMNS +", 0,
       "add_odd add_boxes" },
     { "convert: rows g and g + 8 exchanged", V,
-      "x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),\n      x[1][i] = pack2",
-      "x[1][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),\n      x[0][i] = pack2", 0, "add" },
+      "x[0][i] = pack2(four[n + i].x * $(pr.grad_scale), four[n + i].y * $(pr.grad_scale)),\n      x[1][i] = pack2",
+      "x[1][i] = pack2(four[n + i].x * $(pr.grad_scale), four[n + i].y * $(pr.grad_scale)),\n      x[0][i] = pack2", 0, "add" },
     { "convert: rows past the last are stored", V, " && row + 8 * h < sequence.sq())", ")", 0, "add" },
     { "convert: columns past the last are stored", V, "if (n + t < columns / 8 && row", "if (row", 0, "add_odd" },
     { "convert: columns of fp32 in another order", V, "n * 8 + 2 * t + e % 2", "n * 8 + t + e % 2 * 4", 0, "add_fp32" },

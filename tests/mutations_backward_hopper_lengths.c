@@ -58,6 +58,7 @@ const scene hopper_lengths_scenes[] = {
       WITH(&whole) },
     { "edges", "bf16,d=64,mask=causal,op=backward,features=lengths,b=8,hq=1,hkv=1", CONFIG(64, 64, 0, 0, USUAL), 130, 130, NONE,
       WITH(&edges) },
+    { "many", "fp16,d=64,mask=none,op=backward,features=lengths,b=40,hq=1,hkv=1", ADD("schedule=1,grid=2"), 70, 20, NONE, WITH(&packed) },
     { "slices", "bf16,d=64,mask=causal,op=backward,features=lengths,b=2,hq=6,hkv=2", CONFIG(64, 128, 0, 1, USUAL), 100, 150, NONE,
       SLICED(&gaps, 4 * 49152) },
     /* of a query no more than two tiles of keys, so that the order of the additions leaves the bits alone */
@@ -83,9 +84,10 @@ const scene hopper_lengths_scenes[] = {
 #define Z "clear_rows.cu"
 #define G "grad_hopper_q.cu"
 #define V "grad_hopper_convert.cu"
-#define D "delta.cu"
+#define D "delta_block.cu"
 #define F "grad_hopper_fold.cu"
 #define Q "sequence.cu"
+#define R "spaced_rows.cu"
 #define L "flash_bwd_wgmma.lua"
 
 const mutation hopper_lengths_mutations[] = {
@@ -184,20 +186,25 @@ const mutation hopper_lengths_mutations[] = {
       "return (index * (long long)p.hq + head) * ((p.sq + 0)", 0, "packed" },
 
     /* D */
-    { "rows of a tile that is not whole have no D", D, "if (tile * $(l.delta_pad) >= sequence.sq()) return;",
-      "if ((tile + 1) * $(l.delta_pad) > sequence.sq()) return;", 0, "packed" },
+    { "rows of a tile that is not whole have no D", D, "tile * $(l.delta_pad) >= sequence.sq()) return;",
+      "(tile + 1) * $(l.delta_pad) > sequence.sq()) return;", 0, "packed" },
     { "sums of the first sequence are zeroed for all", D, "(long long)(sequence.$(number) * p.hq + head)", "(long long)head", 0, "add" },
 
     /* dQ */
-    { "dQ of a block that is not whole is not stored", V, "if (block * 64 >= sequence.sq()) return;",
-      "if (block * 64 + 64 > sequence.sq()) return;", 0, "add" },
+    { "a sequence shares a tile of rows with the one before", R, "(first + (long long)index * (ROWS - 1)) / ROWS", "first / ROWS", 0,
+      "packed add" },
+    { "sequences without packed rows begin as packed ones", R, "(long long)index * p.sq", "0", 0, "padded" },
+    { "of sequences that begin at a tile the first has it", R, "first <= number", "first < number", 0, "packed" },
+    { "sequences from the 33rd on are not found", R, "if (count < 32) break;", "break;", 0, "many" },
+    { "dQ of a block that is not whole is not stored", V, "block * 64 >= sequence.sq()) return;",
+      "block * 64 + 64 > sequence.sq()) return;", 0, "add" },
     { "fold: rows past a length are stored", F, "row + 8 * h < sequence.sk())", "row + 8 * h < p.sk)", 0, "spread spread_add" },
     { "fold: the first sequence for all", F, "sequence_of(p, unit / p.hkv)", "sequence_of(p, 0)", 0, "spread spread_add" },
-    { "convert: lengths are read too early", V, "//| if p.has_lengths then\n  grid_wait();\n//| end\n", "", 0, "add" },
+    { "convert: lengths are read too early", V, "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0, "add" },
     { "convert: the first sequence for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "dQ: rows of a tile that is not whole are not stored", G, "if (row0 >= sequence.sq()) return;",
       "if (row0 + QUERIES > sequence.sq()) return;", 0, "packed" },
-    { "dQ: lengths are read too early", G, "//| if p.has_lengths then\n  grid_wait();\n//| end\n", "", 0, "packed" },
+    { "dQ: lengths are read too early", G, "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0, "packed" },
     { "dQ: K of others stays", G, "    clear_outside<64, BOXES>(smem + ring.at * Q_STAGE, own.first, own.end, lane);\n", "", 0, "none" },
     { "dQ: zeros in the first stage", G, "smem + ring.at * Q_STAGE, own.first", "smem, own.first", 0, "deep none" },
     { "dQ: K of others counts as full where it lands", G,

@@ -329,3 +329,45 @@ Test(sim_tma_old, needs_compute_capability_9)
     const uint32_t box[1] = { 64 };
     refused(tensor_of(1, 2, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE), buffer(NULL, 128), CUDA_ERROR_NOT_SUPPORTED, "sm_80");
 }
+
+static CUresult launch_early(CUfunction f, CUdeviceptr a, const CUtensorMap *m)
+{
+    void *params[] = { &a, &a, (void *)(uintptr_t)m, (void *)(uintptr_t)m };
+    CUlaunchAttribute at = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                             .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig config = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .attrs = &at, .numAttrs = 1
+    };
+    return cu->cuLaunchKernelEx(&config, f, params, NULL);
+}
+
+/* A launch that begins early may load boxes of what the launch before does not write, where that one lets it begin after its own wait. */
+Test(sim_tma, boxes_before_the_wait)
+{
+    static const struct {
+        const char *front; /* what the launch before does */
+        bool writes, right;
+    } rows[] = {
+        { "griddepcontrol.wait; griddepcontrol.launch_dependents;", false, true },
+        { "griddepcontrol.wait;", false, true },
+        { "griddepcontrol.wait; griddepcontrol.launch_dependents;", true, false },
+        { "griddepcontrol.launch_dependents; griddepcontrol.wait;", false, false },
+    };
+    const uint64_t dim[2] = { 64, 64 };
+    const uint32_t box[2] = { 32, 8 };
+    tensor t = tensor_of(2, 2, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+    CUfunction loads = load(TMA_KERNEL(BOX, INIT("1") "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 %rd9, [bar], 512;\nmov.u32 %r1, 0;\n"
+                                                      "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                                                      "[buf], [%rd3, {%r1, %r1}], [bar];\n" WAIT("1", "bar", "0") "griddepcontrol.wait;"));
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        EACH_WAY(way)
+        {
+            CUdeviceptr tensor_at = buffer(noise(tensor_bytes(&t)), tensor_bytes(&t)), other = buffer(NULL, 64);
+            CUtensorMap m = map_of(&t, tensor_at);
+            CUfunction front = load(with(TMA_KERNEL(BOX, "$1 st.global.u32 [%rd1], 1;"), rows[k].front, "", ""));
+            cr_assert_eq(launch_early(front, rows[k].writes ? tensor_at : other, &m), CUDA_SUCCESS, "%s", sim_report());
+            cr_expect_eq(launch_early(loads, other, &m), rows[k].right ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "row %zu: %s", k,
+                         sim_report());
+            cr_expect(rows[k].right || strstr(sim_report(), "griddepcontrol.wait"), "%s", sim_report());
+        }
+}

@@ -12,14 +12,19 @@ function backward.delta(l, p)
   l.delta_pieces = (p.dv + l.delta_vec - 1) // l.delta_vec
   l.delta_lanes = 1
   while l.delta_lanes < 32 and l.delta_lanes < l.delta_pieces do l.delta_lanes = 2 * l.delta_lanes end
-  l.delta_rows = 256 // l.delta_lanes
+  l.delta_threads = l.delta_pad and math.min(1024, l.delta_pad * l.delta_lanes) or 256
+  l.delta_rows = l.delta_threads // l.delta_lanes
   return l
 end
 
+-- The grid of tiles of rows of all heads: with lengths of those that there are, work/spaced_rows.cu.
+function backward.row_tiles(p, rows) return (p.has_lengths and "spaced_q/%d hq" or "sq/%d hq b"):format(rows) end
+
 -- With l.delta_pad: rows of a block, and of what the rows of a head are padded to. Each such number of rows has
--- LSE in base 2, +inf where it is -inf, and then D.
-function backward.delta_step(l)
-  return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_pad or l.delta_rows) }
+-- LSE in base 2, +inf where it is -inf, and then D. With l.delta_pdl it begins before what is in front has ended.
+function backward.delta_step(l, p)
+  return { entry = "fa_delta", threads = l.delta_threads, smem = 0, pdl = l.delta_pdl and 1 or 0,
+    grid = l.delta_pad and backward.row_tiles(p, l.delta_pad) or ("sq/%d hq b"):format(l.delta_rows) }
 end
 
 -- Whether a family computes gradients of the problem's score program.
@@ -32,8 +37,8 @@ backward.delta_buffer = "delta fp32 b hq sq"
 -- With l.pairs: beside each D the row's LSE in base 2, as a pair, +inf where it is -inf.
 backward.pairs_buffer = "delta fp32 b hq sq 2"
 
-function backward.delta_work(p)
-  return { bytes = math.max(1, p.b * p.sq * p.hq * (2 * p.dv * p.o_bytes + 4)) }
+function backward.delta_work(p, l)
+  return { bytes = math.max(1, p.b * p.sq * p.hq * (2 * p.dv * p.o_bytes + 4)), regs = l and l.delta_pad and 32 or 0 }
 end
 
 -- Gradients of the operands of a score program, pairs/grad_operands.cu: the steps behind those of a family; of what its kernels take the

@@ -161,3 +161,15 @@ __device__ __forceinline__ void wgmma_transposed(float (&x)[$(NQ)], u64 a, u64 b
       : "l"(a), "l"(b), "r"(more));
 }
 //| end
+
+// Loads that stay where they stand, before what is computed of others: the assembler would move them down to their use.
+__device__ __forceinline__ float load_here(const float *from) {
+  float x;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(x) : "l"(from));
+  return x;
+}
+__device__ __forceinline__ uint4 load_here(const uint4 *from) {
+  uint4 x;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from));
+  return x;
+}

@@ -1,4 +1,4 @@
-//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs? l.sums?"
+//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs?"
 //| local wk = include("work/work.lua").of(p, l)
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- D = rowsum(dO O) - dLSE, the step before the backward pass ----
@@ -69,6 +69,9 @@ __device__ __forceinline__ float lse_log2(const Params &p, float lse) {
 //|   end
 //| end
 
+//| if l.delta_pad then
+//|   include "tiles/delta_block.cu"
+//| else
 __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
   const int lane = threadIdx.x % DELTA_LANES;
   const bool real = row < sequence.sq();
@@ -81,20 +84,6 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
   }
 #pragma unroll
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
-//| if l.delta_pad then
-  // $(l.delta_pad) rows have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
-  // whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
-  // their columns of S^T loads them at once.
-  if (lane != 0) return;
-  const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
-  const bool sees = lse != -infinity();
-  const float extra = real && p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
-  const long long first = sequence.delta(head, row - row % $(l.delta_pad));
-  const int place = row % $(l.delta_pad) / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2;
-  float *const to = (float *)p.delta + 2 * first + place;
-  to[0] = sees ? lse_log2(p, lse) : infinity();
-  to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
-//| else
   if (!real || lane != 0) return;
   const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
 //|   if l.pairs then
@@ -105,28 +94,11 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 //|   else
   ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
 //|   end
-//| end
 }
 
 extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
   const int tile = $(wk.tile()), head = $(wk.head("p.hq"));
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
-//| if l.delta_pad then
-//|   if p.has_lengths then
-  if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no later kernel reads of these rows
-//|   end
-#pragma unroll 4
-  for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS)
-    delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
-//|   if l.sums then
-  // dQ is added up from zeros.
-  const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
-  const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
-//| local number = p.has_lengths and "index" or "batch"
-  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(number) * p.hq + head) * blocks + first) * (64 * D / 4);
-  for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
-//|   end
-//| else
   delta_of_row(p, sequence, head, tile * DELTA_ROWS + threadIdx.x / DELTA_LANES);
-//| end
 }
+//| end

@@ -2,32 +2,41 @@
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ out of what was added up in fp32, 64 queries of a head ----
 extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constant__ Params p) {
-  const int block = $(wk.tile()), head = $(wk.head("p.hq")), wg = threadIdx.x / 128;
+//| local blocks = p.has_lengths and "((p.sq + 63) / 64)" or "p.tiles"
+  const int head = $(wk.head("p.hq")), wg = threadIdx.x / 128;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
 //| if p.has_lengths then
   grid_wait();
-//| end
+  if (threadIdx.x == 0) grid_over();
+  const RowTile at_hand = row_tile<64>(p, $(wk.tile()));
+  const int block = at_hand.tile;
+  const Sequence sequence = sequence_of(p, at_hand.sequence);
+  if (block < 0 || block * 64 >= sequence.sq()) return;
+//| else
+  const int block = $(wk.tile());
   const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
-//| if p.has_lengths then
-  if (block * 64 >= sequence.sq()) return;
 //| end
   const int columns = GradQueries::columns(wg), row = block * 64 + warp_row + g;
 //| local number = p.has_lengths and "index" or "batch"
-  const float *const from = (const float *)p.sums + (((long long)sequence.$(number) * p.hq + head) * p.tiles + block) * (64 * D) +
+  const float *const from = (const float *)p.sums + (((long long)sequence.$(number) * p.hq + head) * $(blocks) + block) * (64 * D) +
                             wg * 64 * COLUMNS + warp_row * columns + lane * 4;
   const long long to = sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + wg * COLUMNS;
 //| if not p.has_lengths then
   grid_wait();
+  if (threadIdx.x == 0) grid_over();
 //| end
 //| if p.grad_bytes == 2 then
-  // Four blocks of eight columns at a time, of which a lane stores one.
-  for (int n = 0; n < columns / 8; n += 4) {
+  constexpr int BLOCKS = (COLUMNS + 31) / 32 * 4;  // of eight columns: four at a time, of which a lane stores one
+  float4 four[BLOCKS];
+#pragma unroll
+  for (int n = 0; n < BLOCKS; n++) four[n] = n < columns / 8 ? *(const float4 *)(from + n * 128) : make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+  for (int n = 0; n < BLOCKS; n += 4) {
     u32 x[2][4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const float4 four = n + i < columns / 8 ? *(const float4 *)(from + (n + i) * 128) : make_float4(0.f, 0.f, 0.f, 0.f);
-      x[0][i] = pack2(four.x * $(pr.grad_scale), four.y * $(pr.grad_scale)),
-      x[1][i] = pack2(four.z * $(pr.grad_scale), four.w * $(pr.grad_scale));
+      x[0][i] = pack2(four[n + i].x * $(pr.grad_scale), four[n + i].y * $(pr.grad_scale)),
+      x[1][i] = pack2(four[n + i].z * $(pr.grad_scale), four[n + i].w * $(pr.grad_scale));
     }
 #pragma unroll
     for (int h = 0; h < 2; h++) {

@@ -55,8 +55,9 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 //|   include "wgmma/grad_hopper_out_of_range.cu"
 
 //| end
-// One thread: Q with LSE and D of its rows, and dO, block by block, head by head; after the first block K and V, for which the tile before
-// may have to end.
+// One thread: Q and dO, block by block, head by head; after the first block K and V, for which the tile before may have to end; then LSE
+// and D of its rows, which the kernel in front leaves. That kernel has waited for what is in front of it, so that the rest is there before
+// it ends.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                $(pr.marked and "" or "const QueryBlocks &blocks, ")Ring<STAGES> &ring, int round) {
@@ -105,10 +106,6 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       leave_code(smem, ring, marks_of_keys(p, sequence, head, key0, KEYS), head, block, head != before, head != next_head, !more);
 //| end
       mbarrier_expect(full, Q_TILE + BR * 8);
-      const long long rows = sequence.delta(head, block * BR);
-      const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
-      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8, statistics, BR * 4, full);
-      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
@@ -118,11 +115,17 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < BOXES_V; box++)
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, $(grad_o_landing), box * BOX,
                  sequence.map_query(block * BR), head, batch);
+      if (!($(begun))) {
+        wait_for_keys(smem, round);
+        load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
+        load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
+      }
+      grid_wait();
+      const long long rows = sequence.delta(head, block * BR);
+      const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8, statistics, BR * 4, full);
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
       ring.next();
-      if ($(begun)) continue;
-      wait_for_keys(smem, round);
-      load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
-      load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
     }
 }
 
@@ -467,9 +470,14 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       return;
     }
 //| end
+    if (warp == 3) {
+      grid_wait();
+      if (lane == 0) grid_over();
+      return;
+    }
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
-//| if not p.has_lengths then
+//| if pr.marked and not p.has_lengths then
       grid_wait();
 //| end
       Ring<STAGES> ring;
@@ -482,8 +490,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         const QueryBlocks blocks = query_blocks(sequence, tile.key0, KEYS);
         if (blocks.lo <= blocks.hi)
           produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, blocks, ring, round);
-        else
+        else {
+          grid_wait();
           skip_keys(smem, round);
+        }
 //| end
       });
     }

@@ -56,6 +56,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 //| end
 //| if p.has_lengths then
   grid_wait();
+  if (threadIdx.x == 0) grid_over();
 //| end
   const Sequence sequence = sequence_of(p, unit.batch);
 //| if p.has_lengths then
@@ -98,6 +99,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 //|   landing, batch = "own_rows(sequence, block).all() ? stage_full(smem, ring.at) : stage_landed(smem, ring.at)", "map_batch_k"
 //| else
     grid_wait();
+    grid_over();
 //| end
 #pragma unroll 1
     for ($(each)) {

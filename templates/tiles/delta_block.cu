@@ -1,0 +1,90 @@
+//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.sums"
+//| local wk = include("work/work.lua").of(p, l)
+//| local passes, depth = l.delta_pad // l.delta_rows, (l.delta_pieces + l.delta_lanes - 1) // l.delta_lanes
+//| if p.has_lengths then
+//|   include "work/spaced_rows.cu"
+
+//| end
+constexpr int DELTA_DEPTH = $(depth);  // pieces of a row that a lane has
+constexpr int DELTA_BATCH = $(math.max(1, math.min(passes, 4 // depth)));  // rows that a lane has pieces of at once
+
+// $(l.delta_pad) rows of a head have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
+// whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
+// their columns of S^T loads them at once. So many threads have all loads of a block on their way at once: in a short launch nothing else hides how
+// long they take.
+extern "C" __global__ void __launch_bounds__($(l.delta_threads)) fa_delta(const __grid_constant__ Params p) {
+  __shared__ float sum_of[$(l.delta_pad)];
+//| if p.has_lengths then
+  const int head = $(wk.head("p.hq"));
+//| else
+  const int tile = $(wk.tile()), head = $(wk.head("p.hq"));
+//| end
+//| if l.delta_pdl then
+  // What is in front has ended: so the next kernel, which may begin now, finds Q, K, V and dO as they are.
+  grid_wait();
+  if (threadIdx.x == 0) grid_over();
+//| end
+//| if p.has_lengths then
+  const RowTile at_hand = row_tile<$(l.delta_pad)>(p, $(wk.tile()));
+  const int tile = at_hand.tile;
+  const Sequence sequence = sequence_of(p, at_hand.sequence);
+  if (tile < 0 || tile * $(l.delta_pad) >= sequence.sq()) return;  // no later kernel reads of these rows
+//| else
+  const Sequence sequence = sequence_of(p, $(wk.batch("p.hq")));
+//| end
+  const int at = threadIdx.x, row = tile * $(l.delta_pad) + at, lane = at % DELTA_LANES;
+  const bool real = at < $(l.delta_pad) && row < sequence.sq();  // one thread for each row
+  float lse = -infinity(), extra = 0.f;
+  if (real) {
+    lse = load_here(p.lse + sequence.lse(head, row));
+    if (p.grad_lse != nullptr) extra = load_here(p.grad_lse + sequence.lse(head, row));
+  }
+  const char *const o = (const char *)p.o + (sequence.o() + head * p.o_sh) * $(p.o_bytes);
+  const char *const grad = (const char *)p.grad_o + (sequence.grad_o() + head * p.grad_o_sh) * $(p.o_bytes);
+#pragma unroll
+  for (int begin = 0; begin < $(passes); begin += DELTA_BATCH) {
+    DeltaPiece a[DELTA_BATCH][DELTA_DEPTH], b[DELTA_BATCH][DELTA_DEPTH];
+#pragma unroll
+    for (int n = 0; n < DELTA_BATCH; n++) {
+      // Past the last row, and the last piece of a row, it is loaded once more: a load under a condition would be waited for.
+      const long long line = min(tile * $(l.delta_pad) + (begin + n) * DELTA_ROWS + at / DELTA_LANES, sequence.sq() - 1);
+#pragma unroll
+      for (int k = 0; k < DELTA_DEPTH; k++) {
+        const int i = min(lane + k * DELTA_LANES, DELTA_PIECES - 1);
+        a[n][k] = load_here((const DeltaPiece *)(o + line * p.o_ss * $(p.o_bytes)) + i);
+        b[n][k] = load_here((const DeltaPiece *)(grad + line * p.grad_o_ss * $(p.o_bytes)) + i);
+      }
+    }
+//| if l.sums then
+    // dQ is added up from zeros.
+    if (begin == 0) {
+      const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
+      const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
+//|   local number = p.has_lengths and "index" or "batch"
+      float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(number) * p.hq + head) * blocks + first) * (64 * D / 4);
+      for (int i = at; i < pieces; i += $(l.delta_threads)) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+    }
+//| end
+#pragma unroll
+    for (int n = 0; n < DELTA_BATCH; n++) {
+      float sum = 0.f;
+#pragma unroll
+      for (int k = 0; k < DELTA_DEPTH; k++) {
+        const float dot = dot_pieces(a[n][k], b[n][k]);
+        sum += lane + k * DELTA_LANES < DELTA_PIECES ? dot : 0.f;
+      }
+#pragma unroll
+      for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+      if (lane == 0) sum_of[(begin + n) * DELTA_ROWS + at / DELTA_LANES] = sum;
+    }
+  }
+  __syncthreads();
+  if (at >= $(l.delta_pad)) return;
+  const bool sees = lse != -infinity();
+  const float sum = sum_of[at];
+  const long long first = sequence.delta(head, tile * $(l.delta_pad));
+  const int place = at / 16 * 16 + at % 8 / 2 * 4 + at / 8 % 2 * 2 + at % 2;
+  float *const to = (float *)p.delta + 2 * first + place;
+  to[0] = sees ? lse_log2(p, lse) : infinity();
+  to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
+}
