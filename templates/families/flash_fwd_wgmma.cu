@@ -87,6 +87,7 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
 //|     if l.v_in_k then
 constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
+constexpr int LEFT_BYTES = LEFT * BC * ROW;
 //|     end
 //|   else
 constexpr int COLS = NO * 2;                      // of O, rounded up
@@ -146,7 +147,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include(l.shared and "wgmma/wide_consumer.cu" or "wgmma/hopper_consumer.cu")
 //| if l.merges then
 
-//|   include "work/split_merge.cu"
+//|   include(l.shared and not l.walks and "work/split_merge_rows.cu" or "work/split_merge.cu")
 //| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
@@ -164,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
 //| if l.v_in_k then
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
 //| else
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
 //| end

@@ -55,6 +55,8 @@ local rows = {
     { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
     { "box", { BOX }, "columns of a TMA box" },
+    -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
+    -- is that of the next. It would read K too early and give back more than it took, which ends the launch.
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },

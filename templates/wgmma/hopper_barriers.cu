@@ -6,9 +6,9 @@ __device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem
 __device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
 //| if l.v_in_k then
 // V lies in K's rows: both have one buffer. Its first LEFT boxes are empty when the first warpgroup has multiplied by them, the rest when the
-// second has, or both.
-__device__ __forceinline__ u32 v_full(u32 smem, int stage) { return k_full(smem, stage); }
-__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+// second has, or both; and S begins with the first when these are there.
+__device__ __forceinline__ u32 rest_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, 3 * STAGES_K + stage); }
 //| else
 __device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
 __device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }

@@ -52,7 +52,7 @@ __device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 fu
 //| end
 //| if not (l.joined_k and l.joined_v) then
 //|   if l.v_in_k then
-// The boxes [FROM, N) of the runs of a block. bytes: that are to come, of all boxes, or 0.
+// The boxes [FROM, N) of the runs of a block. bytes: that are to come, or 0.
 template <int FROM, int N>
 //|   else
 // The boxes of the runs of a block of K or V.
@@ -68,11 +68,11 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 
 //| local function load_k()
 //|   if l.v_in_k then
-        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
-        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, full, 0, k_run, where.kv_head, lane);
+        const bool all = own_rows(sequence, block).all();
+        const u32 left = all ? k_full(smem, k.at) : v_landed(smem, k.at), rest = all ? rest_full(smem, k.at) : v_landed(smem, k.at);
+        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, left, all ? LEFT_BYTES : 0, k_run, where.kv_head, lane);
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        // Of all boxes: whoever sees them knows that all of the buffer was empty.
-        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, full, K_TILE, k_run, where.kv_head, lane);
+        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, rest, K_TILE - (all ? LEFT_BYTES : 0), k_run, where.kv_head, lane);
 //|   elseif l.joined_k then
         load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else

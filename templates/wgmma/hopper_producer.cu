@@ -106,18 +106,25 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       const int key = sequence.map_key(block * BC);
       if (block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-//| local k_full = l.v_in_k and p.has_lengths and "full" or "k_full(smem, k.at)"
-//| if l.v_in_k and p.has_lengths then
-        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
-//| end
-//| if not l.v_in_k then
-        mbarrier_expect($(k_full), K_TILE);
-//| else
+//| local k_full = "k_full(smem, k.at)"
+//| if l.v_in_k then
+//|   local left, rest = k_full, "rest_full(smem, k.at)"
+//|   k_full = "rest"
+//|   if p.has_lengths then
+        const bool all = own_rows(sequence, block).all();
+        const u32 left = all ? $(left) : v_landed(smem, k.at), rest = all ? $(rest) : v_landed(smem, k.at);
+        if (all) mbarrier_expect(left, LEFT_BYTES);
+//|   else
+        const u32 left = $(left), rest = $(rest);
+        mbarrier_expect(left, LEFT_BYTES);
+//|   end
 #pragma unroll
         for (int box = 0; box < LEFT; box++)
-          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key, where.kv_head, sequence.$(batch_k)());
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, left, box * BOX, key, where.kv_head, sequence.$(batch_k)());
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        mbarrier_expect($(k_full), K_TILE);  // of all boxes: whoever sees them knows that all of the buffer was empty
+        mbarrier_expect(rest, K_TILE - $(p.has_lengths and "(all ? LEFT_BYTES : 0)" or "LEFT_BYTES"));
+//| else
+        mbarrier_expect($(k_full), K_TILE);
 //| end
 #pragma unroll
         for (int box = $(l.v_in_k and "LEFT" or "0"); box < BOXES; box++)

@@ -109,7 +109,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         for (int i = 0; i < after; i++) own.next();
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
+//| if l.v_in_k then
+        issue_scores<0, LEFT>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        mbarrier_wait(rest_full(smem, own.at), own.parity);
+        issue_scores<LEFT, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+//| else
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+//| end
         wgmma_commit();
       };
 //| if not l.v_in_k then
@@ -154,6 +160,25 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         while (block - 2 >= keys.loaded_lo) {
           to_operand(a, s);
           multiply();
+//| if l.v_in_k then
+          if (!EARLY && wg == 0) {  // the buffer is loaded beside the other's P V
+            wgmma_wait<0>(o);
+            next_block();
+            take();
+            multiply();
+            wgmma_wait<0>(o);
+            next_block();
+            block -= 2;
+            begin(0);
+            wgmma_wait<0>(s);
+            mask(block);
+            const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+            if (moved) others[0] *= keep[0], others[1] *= keep[1];
+            hand_over();
+            if (moved) rescale(o, keep);
+            continue;
+          }
+//| end
           if constexpr (EARLY) {
             begin(2);
             wgmma_wait<1>(o);

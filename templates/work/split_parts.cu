@@ -1,4 +1,4 @@
-//| needs "l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
+//| needs "l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- into how many parts the keys of every tile are cut ----
@@ -88,10 +88,10 @@ __device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int k
   return parts;
 }
 //|   if l.merges then
-// Where a tile is, for the second step: its number says nothing without the search.
-__device__ __forceinline__ void leave_place(const Params &p, const Tile &where) {
+// Where a tile is$(l.shared and ", and its rows" or ""), for the second step: its number says nothing without the search.
+__device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(l.shared and ", int rows" or "")) {
   if (where.row >= 0 && where.parts > 1 && where.part == 0)
-    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, 0);
+    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, $(l.shared and "rows" or "0"));
 }
 //|   end
 
