@@ -95,7 +95,7 @@ local rows = {
 
   supports = function(p, a)
     if p.d <= 256 and p.dv <= 256 then return false, "heads of at most 256 find room in one warpgroup: flash_fwd_wgmma" end
-    if p.dv % BOX ~= 0 or p.dv < 2 * BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 128 to 512 in boxes of 64, not " .. p.dv end
+    if p.dv <= BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 72 to 512 in boxes of 64, not " .. p.dv end
     return whole.supports(p, a)
   end,
 
