@@ -147,7 +147,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include(l.shared and "wgmma/wide_consumer.cu" or "wgmma/hopper_consumer.cu")
 //| if l.merges then
 
-//|   include(l.shared and not l.walks and "work/split_merge_tiles.cu" or "work/split_merge.cu")
+//|   include(l.shared and "work/split_merge_tiles.cu" or "work/split_merge.cu")
 //| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))

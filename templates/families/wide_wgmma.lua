@@ -38,7 +38,7 @@ local function places(p, c)
   l.bytes = l.slots + 2 * l.slot
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
-    l.bytes = l.order + (p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
+    l.bytes = l.order + 32 + 32 * 16
   end
   return l
 end
@@ -151,7 +151,7 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  "lengths+pages+batch-invariant+lse-strides+v-in-k")
+  "lengths+pages+lse-strides+v-in-k")
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)

@@ -156,7 +156,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   if early then
     if (lane == 0) {
 //|     publish_tile()
-//|     if l.merges and (l.walks or not l.shared) then
+//|     if l.merges and not l.shared then
       leave_place(p, where);
 //|     end
     }
@@ -167,7 +167,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if early then
       if (lane == 0) {
 //|       publish_sequence()
-//|       if l.merges and l.shared and not l.walks then
+//|       if l.merges and l.shared then
         leave_place(p, where, row_count(p, sequence) - where.row);
 //|       end
       }

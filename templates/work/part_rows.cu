@@ -54,7 +54,7 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
     }
 //| end
     if ($(holds.row) >= rows) continue;
-//| if l.shared and not l.walks then
+//| if l.shared then
 //|   indented(4, wk.leave_as_held, "first", "column", "from")
 //| else
 //|   indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)

@@ -1,4 +1,4 @@
-//| needs "l.shared? l.walks?"
+//| needs "l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
@@ -11,11 +11,10 @@
 //|   -- A thread's columns of row `row` of a part to memory. of: the accumulators of the row, for v of `count` blocks of eight columns.
 //|   function wk.leave_row(row, state, v, count, of)
 const long long at = part_row(where, $(row));
-//|     local mine = l.shared and ("if (%s * 8 >= from) "):format(v) or ""
-if (t == 0$(l.shared and " && column == 0" or "")) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
-float *const to = (float *)p.part_o + at * COLS$(l.shared and " + column" or "");
+if (t == 0) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
+float *const to = (float *)p.part_o + at * COLS;
 #pragma unroll
-for (int $(v) = 0; $(v) < $(count); $(v)++) $(mine)*(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
+for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
 //|   end
 //|
 //|   -- The same for h of a thread's two rows, as the warp holds them: 512 bytes at once, of 16 columns of eight rows. first: the warp's first

@@ -1,4 +1,4 @@
-//| needs "l.merge_threads l.pdl"
+//| needs "l.even_rows? l.merge_threads l.pdl"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -93,8 +93,14 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
     const int at_head = number / tiles;
     where.batch = at_head / p.hkv;
     where.kv_head = at_head - (int)where.batch * p.hkv;
+//|   if l.even_rows then
+    const int high = rows_of_tile(p.sq * p.group, tiles);
+    where.row = (number - at_head * tiles) * high;
+    const int rows = min(p.sq * p.group - where.row, high);
+//|   else
     where.row = (number - at_head * tiles) * BR;
     const int rows = p.sq * p.group - where.row;
+//|   end
 //| end
     where.head = where.kv_head * p.group;
     if (eight * 8 >= rows) continue;
