@@ -85,9 +85,10 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 //| if l.parts then
 //|   if l.shared then
 constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
-//|     if l.v_in_k then
 constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
 constexpr int LEFT_BYTES = LEFT * BC * ROW;
+//|     if not l.v_in_k then
+constexpr int REST_BARRIERS = $(l.rest_barriers);  // the first of those for the others
 //|     end
 //|   else
 constexpr int COLS = NO * 2;                      // of O, rounded up
@@ -167,7 +168,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.v_in_k then
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
 //| else
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.shared and "4" or "4 * " .. consumers)$(all));
+//|   if l.shared then
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+//|   end
 //| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);

@@ -31,7 +31,8 @@ local function places(p, c)
   l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * ROW)
   -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
   l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
-  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
+  l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
+  local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -109,8 +110,8 @@ local rows = {
     l.v_in_k = p.has_v_in_k
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, not l.v_in_k
-      l.joined = l.joined_k or l.joined_v
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, false
+      l.joined = l.joined_k
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
     l.o_regs = columns_of(p) // 2

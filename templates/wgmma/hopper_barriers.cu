@@ -1,4 +1,4 @@
-//| needs "l.v_in_k?"
+//| needs "l.shared? l.v_in_k?"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -12,6 +12,11 @@ __device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(
 //| else
 __device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
 __device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
+//|   if l.shared then
+// Of V's boxes: these are for the first LEFT, by which the first warpgroup alone multiplies, and these for the rest.
+__device__ __forceinline__ u32 rest_full(u32 smem, int stage) { return barrier(smem, REST_BARRIERS + stage); }
+__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, REST_BARRIERS + STAGES_V + stage); }
+//|   end
 //| end
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }

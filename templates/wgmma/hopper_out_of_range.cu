@@ -1,4 +1,4 @@
-//| needs "l.joined_v? l.split? l.v_in_k?"
+//| needs "l.joined_v? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- out-of-range rows: those of other sequences, and those that no pair uses ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
@@ -90,7 +90,7 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         $(clear)(tile, 0, own.first, lane);
         $(clear)(tile, own.end, BC, lane);
         complete($(l.v_in_k and "k_full(smem, v)" or "v_full(smem, v)"));
-//| if l.v_in_k then
+//| if l.shared then
         if (lane == 0) mbarrier_arrive(rest_full(smem, v));
 //| end
       }

@@ -46,7 +46,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     // O += P V of the block at hand is under way.
     auto multiply = [&] {
 //| if not l.v_in_k then
-      mbarrier_wait(v_full(smem, v.at), v.parity);
+      if (wg == 0) mbarrier_wait(v_full(smem, v.at), v.parity);
+      if (wg == 1 || OVERLAP > 0) mbarrier_wait(rest_full(smem, v.at), v.parity);
 //| end
       wgmma_fence(o, a);
       issue_output(o, a, values());
@@ -58,7 +59,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
       if (wg == 0) release(k_empty(smem, k.at));
 //| else
-      release(v_empty(smem, v.at));
+      if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, v.at));
+      if (wg == 0) release(v_empty(smem, v.at));
       v.next();
 //| end
       k.next();
