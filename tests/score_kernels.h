@@ -208,6 +208,10 @@ static const score_kernel score_kernels[] = {
         "rescale=lazy_scaled,convert=early,o_path=direct,parts=2,combine=last_warp",
         true, 4, 1, 20, 700, 0, 0 },
     { "ffma_chains", CHAINS, "fp32,d=24" CAUSAL, "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", false, 0, 0, 60, 90, 0, 0 },
+    { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
+      "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
+       "cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",
+        true, 4, 1, 20, 400, 4, 2e-2 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

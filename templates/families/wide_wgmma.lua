@@ -5,7 +5,7 @@
 local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"
 local family = include "families/parts_family.lua"
-local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
@@ -83,7 +83,7 @@ local rows = {
     end, upto = "bc" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
       return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc", about = "registers" },
@@ -97,6 +97,8 @@ local rows = {
   supports = function(p, a)
     if p.d <= 256 and p.dv <= 256 then return false, "heads of at most 256 find room in one warpgroup: flash_fwd_wgmma" end
     if p.dv <= BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 72 to 512 in boxes of 64, not " .. p.dv end
+    if p.score and edges.walks(p) then return false, "masks of score programs" end
+    if #program_cost(p).arrays > 0 then return false, "arrays of score programs" end
     return whole.supports(p, a)
   end,
 
@@ -136,8 +138,8 @@ local rows = {
       rows = c.br, cols = c.bc, group = c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
       unit = "wgmma16",
-      exps = 1,
-      issue = elements * 10 + 700,
+      exps = 1 + program_cost(p).exps,
+      issue = elements * 10 + 700 + math.floor(elements * program_cost(p).issue_ahead),
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + (wait or 0),
@@ -152,7 +154,7 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  "lengths+pages+lse-strides+v-in-k")
+  "lengths+pages+lse-strides+score+v-in-k")
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)

@@ -32,6 +32,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int first_row = where.row;  // of the tile
+//| indented(4, pr.begin_score, "where.head")
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float others[2] = {0.f, 0.f};  // l of the other warpgroup's blocks
     float keep[2];
@@ -92,6 +93,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       named_arrive(1 + wg * 4 + warp, 64);
     };
     auto mask = [&](int block) {
+//| indented(6, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, first_row + warp_row + g, block, t")
       if ($(pr.is_whole("keys"))) return;
       apply_mask(s, p, sequence$(pr.ends_argument), first_row + warp_row + g, block, t);
     };
