@@ -129,9 +129,11 @@ local rows = {
   start = function(p, a) return {} end,
 
   work = function(p, c, a, l)
-    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late.
+    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late, and two of fewer keys are
+    -- too few bytes under way. Products of 32 keys wait for Q, which they read as often as those of 64.
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
-    local wait = l.v_in_k and ({ [2] = 1500, [3] = 400 })[c.stages_k] or keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400
+    local wait = keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400 or 0
+    if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end
     local columns = columns_of(p) * CONSUMERS
     local elements = c.br * c.bc // 32
     return {
@@ -142,7 +144,7 @@ local rows = {
       issue = elements * 10 + 700 + math.floor(elements * program_cost(p).issue_ahead),
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
-      latency = 300 + (wait or 0),
+      latency = 300 + wait,
       tile_latency = 4000 + c.br * p.d // 16,
       l2_speed = 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
