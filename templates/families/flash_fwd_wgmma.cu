@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2) - (l.shared and 1 or 0))
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask) and 3 or 2) - (l.shared and not l.apart and 1 or 0))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -210,9 +210,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if p.has_pages or pr.scans then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
-    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+    if (warp == 0 && lane == 0) produce_keys$(l.apart and "<false>" or "")(p, k_map, v_map, smem);
 //| end
-//| if l.shared then
+//| if l.apart then
+    if (warp == 1 && lane == 0) produce_keys<true>(p, k_map, v_map, smem);
+//| elseif l.shared then
 //| elseif l.split then
     if (warp == 1) produce_queries(p, smem, lane);
 //| else

@@ -110,6 +110,7 @@ local rows = {
     l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
+    l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, false

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -105,6 +105,10 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         for (int box = LEFT; box < $(boxes); box++)
           load_keys(smem + $(to) + box * BC * ROW, $(map), rest, box * BOX, $(key), where.kv_head, sequence.$(batch)());
 //|   end
+//| if l.apart then
+// VALUES: V, by a thread of its own, which K does not wait for.
+template <bool VALUES>
+//| end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
 //| if not l.v_in_k then
@@ -119,12 +123,12 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
 //| if l.persistent then
-    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+    if ($(l.apart and "!VALUES && " or "")keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
     // V of a block is needed when K of the next has been.
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
-      if (block >= keys.loaded_lo) {
+      if ($(l.apart and "!VALUES && " or "")block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
 //| if l.v_in_k then
 //|   load_left("block", "k_full(smem, k.at)", "rest_full(smem, k.at)", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
@@ -148,7 +152,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| end
       }
 //| if not l.v_in_k then
-      if (block < keys.loaded_hi) {
+      if ($(l.apart and "VALUES && " or "")block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
 //| if l.shared then
 //|   load_left("block + 1", "v_full(smem, v.at)", "rest_full(smem, v.at)", "SMEM_V + v.at * V_TILE", "v_map", "key + BC", batch_k)
