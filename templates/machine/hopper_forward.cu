@@ -1,16 +1,9 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.joined? l.o_regs l.v_in_k?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.joined? l.o_regs"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::
                    "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
-}
-//| end
-//| if l.v_in_k then
-// Asks for a box that is soon to be loaded: from memory to the L2.
-__device__ __forceinline__ void tma_foresee(const TensorMap &map, int column, int sequence, int head, int batch) {
-  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::
-                   "l"(&map), "r"(column), "r"(sequence), "r"(head), "r"(batch) : "memory");
 }
 //| end
 //| if c.cluster > 1 then

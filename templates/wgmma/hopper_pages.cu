@@ -145,28 +145,6 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     }
     Runs runs(p, sequence, keys.loaded_hi, lane);
     Run next = runs.look_up(), k_run = next, v_run = next;
-//| if l.v_in_k then
-    // Two buffers are too few for what memory has under way: the blocks after them are asked for.
-    Run later = next;
-    if (keys.loaded_hi > keys.loaded_lo) {
-      runs.next(entries, tokens);
-      later = runs.look_up();
-    }
-    for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
-      k_run = next, next = later;
-      if (block - 2 >= keys.loaded_lo) {
-        runs.next(entries, tokens);
-        later = runs.look_up();
-      }
-      mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-//|   load_k()
-      k.next();
-      if (block - 2 >= keys.loaded_lo && lane < RUNS && later.page >= 0)
-#pragma unroll
-        for (int box = 0; box < BOXES; box++) tma_foresee(k_map, box * BOX, later.token, where.kv_head, later.page);
-      if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
-    }
-//| else
     // V of a block is needed when K of the next has been. Pages are looked up a block before the waits.
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1; block--) {
       v_run = k_run, k_run = next;
@@ -180,19 +158,20 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         k.next();
         if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
       }
+//| if not l.v_in_k then
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
-//|   if l.shared then
+//| if l.shared then
         const bool all = own_rows(sequence, block + 1).all();
         const u32 full = all ? v_full(smem, v.at) : v_landed(smem, v.at);
-//|   else
+//| else
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
-//|   end
+//| end
 //|   load_v()
         v.next();
       }
-    }
 //| end
+    }
 //| end
   }
 }

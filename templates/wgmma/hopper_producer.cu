@@ -134,9 +134,6 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //|   load_left("block", "k_full(smem, k.at)", "rest_full(smem, k.at)", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
 //|   load_rest("BOXES", "K_TILE", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
-        if (block - 2 >= keys.loaded_lo)  // two buffers are too few for what memory has under way
-#pragma unroll
-          for (int box = 0; box < BOXES; box++) tma_foresee(k_map, box * BOX, key - 2 * BC, where.kv_head, sequence.$(batch_k)());
 //| else
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll

@@ -17,16 +17,17 @@ float *const to = (float *)p.part_o + at * COLS;
 for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
 //|   end
 //|
-//|   -- The same for h of a thread's two rows, as the warp holds them: 512 bytes at once, of 16 columns of eight rows. first: the warp's first
-//|   -- row in the tile; column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave.
+//|   -- The same for h of a thread's two rows, as the warp holds them: 256 bytes at once, of eight columns of eight rows. Stores of four
+//|   -- columns would want them in registers side by side, and the loop over keys then spills. first: the warp's first row in the tile;
+//|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave.
 //|   function wk.leave_as_held(first, column, from)
 const long long part = (long long)where.number * where.parts + where.part;
 const int eight = $(first) / 8 + h;
 if (t == 0 && $(column) == 0) ((float2 *)p.part_state)[part * BR + eight * 8 + g] = make_float2(state[h].m, l);
-float4 *const to = (float4 *)p.part_o + part * (BR * COLS / 4) + (eight * (COLS / 16) + $(column) / 16) * 32 + lane;
+float2 *const to = (float2 *)p.part_o + part * (BR * COLS / 2) + (eight * (COLS / 8) + $(column) / 8) * 32 + lane;
 #pragma unroll
-for (int n = 0; n < NO / 8; n++)
-  if (n * 16 >= $(from)) to[n * 32] = make_float4(o[8 * n + 2 * h], o[8 * n + 2 * h + 1], o[8 * n + 4 + 2 * h], o[8 * n + 5 + 2 * h]);
+for (int n = 0; n < NO / 4; n++)
+  if (n * 8 >= $(from)) to[n * 32] = make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1]);
 //|   end
 //|
 //|   -- Whether of `parts` that count at a word of the workspace this is the last: it sees what the others wrote before. The word is 0

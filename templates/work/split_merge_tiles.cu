@@ -16,7 +16,7 @@ struct Piece {
 __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int parts, int eight, int group, bool real, float scale_log2) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
-  const float4 *from = (const float4 *)p.part_o + (long long)number * parts * (BR * COLS / 4) + (eight * (COLS / 16) + group * FOURS) * 32 + lane;
+  const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2) + (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
   const float2 *of_row = (const float2 *)p.part_state + (long long)number * parts * BR + eight * 8 + lane / 4;
   Piece sum = {-infinity(), 0.f, {}};
 #pragma unroll
@@ -31,7 +31,10 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         x[k][i] = zero;
-        if (real && j + k < parts) x[k][i] = load_part(from + (j + k) * (BR * COLS / 4) + i * 32);
+        if (!real || j + k >= parts) continue;
+        const float2 *const at = from + (j + k) * (BR * COLS / 2) + i * 64;
+        const float2 first = load_part(at), second = load_part(at + 32);
+        x[k][i] = make_float4(first.x, first.y, second.x, second.y);
       }
     const float top = fmaxf(sum.m, quad_max(state.x)), shift = shift_of(top, scale_log2), keep = weight_of(sum.m, scale_log2, shift);
     const float weight = weight_of(state.x, scale_log2, shift);
