@@ -212,6 +212,10 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi_steep", STEEP, "fp16,d=64,mask=none",
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
+      "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
+       "cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",
+        true, 4, 1, 20, 400, 4, 2e-2 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

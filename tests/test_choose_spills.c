@@ -91,3 +91,24 @@ Test(choose_spills, the_first_choice_spills_nothing, .timeout = 600)
     fa_gen_close(g);
     fa_compiler_close(compiler);
 }
+
+/* Masked kernels whose two warpgroups have all the registers there are: stores of sixteen bytes at a tile's end once made the loop over
+ * keys spill up to 700 times, and take twice as long. */
+Test(choose_spills, wide_heads_spill_nothing, .timeout = 600)
+{
+    static const char *const wide[] = {
+        "bf16,d=512,mask=causal,b=1,hq=8,hkv=8,sq=8192,sk=8192",
+        "bf16,d=320,mask=causal,b=1,hq=8,hkv=8,sq=8192,sk=8192",
+        "bf16,d=320,mask=window,b=1,hq=8,hkv=8,sq=8192,sk=8192,window=1000",
+        "bf16,d=320,mask=causal,b=4,hq=8,hkv=8,sq=1024,sk=1024,features=lengths",
+        "bf16,d=576,dv=512,mask=causal,features=lengths+pages+v-in-k,page=64,b=16,hq=128,hkv=1,sq=2,sk=4096",
+        "bf16,d=576,dv=512,mask=none,features=lengths+pages+v-in-k,page=64,b=16,hq=128,hkv=1,sq=1,sk=4096",
+    };
+    fa_gen *g;
+    fa_compiler *compiler = fa_compiler_open(NULL);
+    cr_assert(compiler && fa_gen_open(&g, NULL) == FA_OK);
+    for (size_t i = 0; i < (full() ? sizeof wide / sizeof *wide : 1); i++)
+        spills_nothing(g, compiler, wide[i], "sm_90a");
+    fa_gen_close(g);
+    fa_compiler_close(compiler);
+}

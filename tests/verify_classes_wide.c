@@ -6,7 +6,7 @@ static const char *const classes[] = {
     "fp16,d=333,dv=401,mask=causal,features=lengths",
     "bf16,d=320,o=fp32,mask=window,features=lengths+lse-strides",
     "fp32,d=300,dv=264,mask=window",
-    "bf16,d=264,dv=128,mask=causal,features=lengths+pages,page=16",
+    "bf16,d=264,dv=136,mask=causal,features=lengths+pages,page=16",
     "fp16,d=384,dv=320,mask=window,features=lengths+v-in-k",
     NULL,
 };

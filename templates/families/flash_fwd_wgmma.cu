@@ -85,8 +85,10 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 //| if l.parts then
 //|   if l.shared then
 constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
-//|     if l.v_in_k then
 constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
+constexpr int LEFT_BYTES = LEFT * BC * ROW;
+//|     if not l.v_in_k then
+constexpr int REST_BARRIERS = $(l.rest_barriers);  // the first of those for the others
 //|     end
 //|   else
 constexpr int COLS = NO * 2;                      // of O, rounded up
@@ -146,7 +148,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include(l.shared and "wgmma/wide_consumer.cu" or "wgmma/hopper_consumer.cu")
 //| if l.merges then
 
-//|   include "work/split_merge.cu"
+//|   include(l.shared and "work/split_merge_tiles.cu" or "work/split_merge.cu")
 //| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
@@ -164,14 +166,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
 //| if l.v_in_k then
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
 //| else
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * $(consumers)$(all));
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.shared and "4" or "4 * " .. consumers)$(all));
+//|   if l.shared then
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+//|   end
 //| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2) - (l.shared and 1 or 0))
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2) - (l.shared and not l.apart and 1 or 0))
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll
@@ -204,9 +210,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if p.has_pages or pr.scans then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
-    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+    if (warp == 0 && lane == 0) produce_keys$(l.apart and "<false>" or "")(p, k_map, v_map, smem);
 //| end
-//| if l.shared then
+//| if l.apart then
+    if (warp == 1 && lane == 0) produce_keys<true>(p, k_map, v_map, smem);
+//| elseif l.shared then
 //| elseif (l.q_warps or 1) > 1 then
     if (warp % 2 == 1) produce_queries(p, smem, lane, warp / 2);
 //| elseif l.split then

@@ -5,7 +5,7 @@
 local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"
 local family = include "families/parts_family.lua"
-local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
 local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
@@ -31,14 +31,15 @@ local function places(p, c)
   l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * ROW)
   -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
   l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
-  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
+  l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
+  local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
   l.bytes = l.slots + 2 * l.slot
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
-    l.bytes = l.order + (p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
+    l.bytes = l.order + 32 + 32 * 16
   end
   return l
 end
@@ -55,6 +56,8 @@ local rows = {
     { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
     { "box", { BOX }, "columns of a TMA box" },
+    -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
+    -- is that of the next. It would read K too early and give back more than it took, which ends the launch.
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
@@ -80,7 +83,7 @@ local rows = {
     end, upto = "bc" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
       return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc", about = "registers" },
@@ -93,7 +96,9 @@ local rows = {
 
   supports = function(p, a)
     if p.d <= 256 and p.dv <= 256 then return false, "heads of at most 256 find room in one warpgroup: flash_fwd_wgmma" end
-    if p.dv % BOX ~= 0 or p.dv < 2 * BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 128 to 512 in boxes of 64, not " .. p.dv end
+    if p.dv <= BOX or p.dv > 512 then return false, "two warpgroups sum up dv of 72 to 512 in boxes of 64, not " .. p.dv end
+    if p.score and edges.walks(p) then return false, "masks of score programs" end
+    if #program_cost(p).arrays > 0 then return false, "arrays of score programs" end
     return whole.supports(p, a)
   end,
 
@@ -105,10 +110,11 @@ local rows = {
     l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
+    l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, not l.v_in_k
-      l.joined = l.joined_k or l.joined_v
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, false
+      l.joined = l.joined_k
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
     l.o_regs = columns_of(p) // 2
@@ -124,20 +130,22 @@ local rows = {
   start = function(p, a) return {} end,
 
   work = function(p, c, a, l)
-    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late.
+    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late, and two of fewer keys are
+    -- too few bytes under way. Products of 32 keys wait for Q, which they read as often as those of 64.
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
-    local wait = l.v_in_k and ({ [2] = 1500, [3] = 400 })[c.stages_k] or keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400
+    local wait = keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400 or 0
+    if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end
     local columns = columns_of(p) * CONSUMERS
     local elements = c.br * c.bc // 32
     return {
       rows = c.br, cols = c.bc, group = c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
       unit = "wgmma16",
-      exps = 1,
-      issue = elements * 10 + 700,
+      exps = 1 + program_cost(p).exps,
+      issue = elements * 10 + 700 + math.floor(elements * program_cost(p).issue_ahead),
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
-      latency = 300 + (wait or 0),
+      latency = 300 + wait,
       tile_latency = 4000 + c.br * p.d // 16,
       l2_speed = 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
@@ -149,7 +157,7 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  "lengths+pages+batch-invariant+lse-strides+v-in-k")
+  "lengths+pages+lse-strides+score+v-in-k")
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)

@@ -1,4 +1,4 @@
-//| needs "l.v_in_k?"
+//| needs "l.shared? l.v_in_k?"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -6,12 +6,17 @@ __device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem
 __device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
 //| if l.v_in_k then
 // V lies in K's rows: both have one buffer. Its first LEFT boxes are empty when the first warpgroup has multiplied by them, the rest when the
-// second has, or both.
-__device__ __forceinline__ u32 v_full(u32 smem, int stage) { return k_full(smem, stage); }
-__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+// second has, or both; and S begins with the first when these are there.
+__device__ __forceinline__ u32 rest_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, 3 * STAGES_K + stage); }
 //| else
 __device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
 __device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
+//|   if l.shared then
+// Of V's boxes: these are for the first LEFT, by which the first warpgroup alone multiplies, and these for the rest.
+__device__ __forceinline__ u32 rest_full(u32 smem, int stage) { return barrier(smem, REST_BARRIERS + stage); }
+__device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, REST_BARRIERS + STAGES_V + stage); }
+//|   end
 //| end
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }

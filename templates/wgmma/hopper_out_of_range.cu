@@ -1,4 +1,4 @@
-//| needs "l.joined_v? l.split?"
+//| needs "l.joined_v? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- out-of-range rows: those of other sequences, and those that no pair uses ----
 // The last box of a sequence, and the first of a window, may reach rows that are not the sequence's own or that none of its queries sees:
@@ -89,7 +89,10 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         wait(v_landed(smem, v), v_parities, v);
         $(clear)(tile, 0, own.first, lane);
         $(clear)(tile, own.end, BC, lane);
-        complete(v_full(smem, v));
+        complete($(l.v_in_k and "k_full(smem, v)" or "v_full(smem, v)"));
+//| if l.shared then
+        if (lane == 0) mbarrier_arrive(rest_full(smem, v));
+//| end
       }
       if (++v == STAGES_V) v = 0;
     }

@@ -1,4 +1,4 @@
-//| needs "l.joined l.joined_k l.joined_v l.run l.v_in_k?"
+//| needs "l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -51,36 +51,41 @@ __device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 fu
 }
 //| end
 //| if not (l.joined_k and l.joined_v) then
-//|   if l.v_in_k then
-// The boxes [FROM, N) of the runs of a block. bytes: that are to come, of all boxes, or 0.
+//|   if l.shared then
+// The boxes [FROM, N) of the runs of a block. bytes: that are to come, or 0.
 template <int FROM, int N>
 //|   else
 // The boxes of the runs of a block of K or V.
 template <int N>
 //|   end
 __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full, int bytes, const Run &run, int head, int lane) {
-  if (lane == 0$(l.v_in_k and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
+  if (lane == 0$(l.shared and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
-    for (int box = $(l.v_in_k and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+    for (int box = $(l.shared and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 }
 //| end
 
 //| local function load_k()
 //|   if l.v_in_k then
-        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
-        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, full, 0, k_run, where.kv_head, lane);
+        const bool all = own_rows(sequence, block).all();
+        const u32 left = all ? k_full(smem, k.at) : v_landed(smem, k.at), rest = all ? rest_full(smem, k.at) : v_landed(smem, k.at);
+        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, left, all ? LEFT_BYTES : 0, k_run, where.kv_head, lane);
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        // Of all boxes: whoever sees them knows that all of the buffer was empty.
-        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, full, K_TILE, k_run, where.kv_head, lane);
+        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, rest, K_TILE - (all ? LEFT_BYTES : 0), k_run, where.kv_head, lane);
 //|   elseif l.joined_k then
         load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
-        load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
+        load_runs<$(l.shared and "0, " or "")BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
 //|   end
 //| end
 //| local function load_v()
-//|   if l.joined_v then
+//|   if l.shared then
+        load_runs<0, LEFT>(smem + SMEM_V + v.at * V_TILE, v_map, full, all ? LEFT_BYTES : 0, v_run, where.kv_head, lane);
+        mbarrier_wait(rest_empty(smem, v.at), v.parity ^ 1);
+        load_runs<LEFT, BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, all ? rest_full(smem, v.at) : full, V_TILE - (all ? LEFT_BYTES : 0), v_run,
+                                 where.kv_head, lane);
+//|   elseif l.joined_v then
         load_joined<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, p, v_run, where.kv_head, p.v_sh, lane);
 //|   else
         load_runs<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, v_run, where.kv_head, lane);
@@ -156,7 +161,12 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| if not l.v_in_k then
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+//| if l.shared then
+        const bool all = own_rows(sequence, block + 1).all();
+        const u32 full = all ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| else
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| end
 //|   load_v()
         v.next();
       }

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.persistent l.pingpong_softmax l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -85,6 +85,30 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   }
 }
 //| else
+//|   -- The first LEFT boxes of a block of keys, and the rest of them; each warpgroup waits for its own.
+//|   local function load_left(block, left, rest, to, map, key, batch)
+//|     if p.has_lengths then
+        const bool all = own_rows(sequence, $(block)).all();
+        const u32 landed = v_landed(smem, $(l.v_in_k and "k" or "v").at), left = all ? $(left) : landed, rest = all ? $(rest) : landed;
+        if (all) mbarrier_expect(left, LEFT_BYTES);
+//|     else
+        const u32 left = $(left), rest = $(rest);
+        mbarrier_expect(left, LEFT_BYTES);
+//|     end
+#pragma unroll
+        for (int box = 0; box < LEFT; box++)
+          load_keys(smem + $(to) + box * BC * ROW, $(map), left, box * BOX, $(key), where.kv_head, sequence.$(batch)());
+//|   end
+//|   local function load_rest(boxes, bytes, to, map, key, batch)
+        mbarrier_expect(rest, $(bytes) - $(p.has_lengths and "(all ? LEFT_BYTES : 0)" or "LEFT_BYTES"));
+#pragma unroll
+        for (int box = LEFT; box < $(boxes); box++)
+          load_keys(smem + $(to) + box * BC * ROW, $(map), rest, box * BOX, $(key), where.kv_head, sequence.$(batch)());
+//|   end
+//| if l.apart then
+// VALUES: V, by a thread of its own, which K does not wait for.
+template <bool VALUES>
+//| end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
 //| if not l.v_in_k then
@@ -99,30 +123,24 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
 //| if l.persistent then
-    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+    if ($(l.apart and "!VALUES && " or "")keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
     // V of a block is needed when K of the next has been.
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
-      if (block >= keys.loaded_lo) {
+      if ($(l.apart and "!VALUES && " or "")block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-//| local k_full = l.v_in_k and p.has_lengths and "full" or "k_full(smem, k.at)"
-//| if l.v_in_k and p.has_lengths then
-        const u32 full = own_rows(sequence, block).all() ? k_full(smem, k.at) : v_landed(smem, k.at);
-//| end
-//| if not l.v_in_k then
-        mbarrier_expect($(k_full), K_TILE);
-//| else
-#pragma unroll
-        for (int box = 0; box < LEFT; box++)
-          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key, where.kv_head, sequence.$(batch_k)());
+//| if l.v_in_k then
+//|   load_left("block", "k_full(smem, k.at)", "rest_full(smem, k.at)", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        mbarrier_expect($(k_full), K_TILE);  // of all boxes: whoever sees them knows that all of the buffer was empty
-//| end
+//|   load_rest("BOXES", "K_TILE", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
+//| else
+        mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
-        for (int box = $(l.v_in_k and "LEFT" or "0"); box < BOXES; box++)
-          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, $(k_full), box * BOX, key,
+        for (int box = 0; box < BOXES; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
                     where.kv_head, sequence.$(batch_k)());
+//| end
         k.next();
 //| if l.persistent and (p.has_lengths or pr.walks) then
         if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
@@ -131,16 +149,22 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| end
       }
 //| if not l.v_in_k then
-      if (block < keys.loaded_hi) {
+      if ($(l.apart and "VALUES && " or "")block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
-//| if p.has_lengths then
+//| if l.shared then
+//|   load_left("block + 1", "v_full(smem, v.at)", "rest_full(smem, v.at)", "SMEM_V + v.at * V_TILE", "v_map", "key + BC", batch_k)
+        mbarrier_wait(rest_empty(smem, v.at), v.parity ^ 1);
+//|   load_rest("BOXES_V", "V_TILE", "SMEM_V + v.at * V_TILE", "v_map", "key + BC", batch_k)
+//| else
+//|   if p.has_lengths then
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
-//| end
+//|   end
         mbarrier_expect($(v_full), V_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
           load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, key + BC,
                     where.kv_head, sequence.$(batch_k)());
+//| end
         v.next();
       }
 //| end

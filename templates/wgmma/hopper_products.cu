@@ -1,6 +1,9 @@
-//| needs "l.begins? l.joined? l.pingpong"
+//| needs "l.begins? l.joined? l.pingpong l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local function issue_scores(name, first)
+//|   if l.v_in_k then
+template <int FROM, int END>
+//|   end
 __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
 //| if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
@@ -8,7 +11,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
   const u64 a = descriptor_along_row(q), b = descriptor_along_row(k);
 //| end
 #pragma unroll
-  for (int i = 0; i < (D + 15) / 16; i++) {
+  for (int i = $(l.v_in_k and "FROM * (BOX / 16)" or "0"); i < $(l.v_in_k and "min(END * (BOX / 16), (D + 15) / 16)" or "(D + 15) / 16"); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)
@@ -18,7 +21,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
   }
 }
 //| end
-// Issues S = Q K^T.
+// Issues S = Q K^T$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
 //| issue_scores("issue_scores", "wgmma_scores_first")
 //| if l.begins then
 // Issues S += Q K^T.

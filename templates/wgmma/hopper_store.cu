@@ -87,6 +87,10 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
 //|   local mine = l.shared and " && n * 8 >= from" or ""
+//|   local inside, inside_t = "", ""
+//|   if l.shared and p.dv % 64 > 0 then  -- the last box has columns past the last
+//|     inside, inside_t = " && column + n * 8 < DV", " && column + (n + t) * 8 < DV"
+//|   end
 //|   if l.even_rows then
   u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
   if (row >= $(end_of_rows)) again &= ~5u;
@@ -120,7 +124,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   if p.o_bytes == 4 then
 #pragma unroll
     for (int n = 0; n < NO / 4; n++)
-      if (real$(mine)) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+      if (real$(mine)$(inside)) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
 //|   else
     u32 x[NO / 4];
 #pragma unroll
@@ -128,11 +132,11 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
     for (int n = 0; n + 4 <= NO / 4; n += 4) {
       const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
-      if (real$(mine)) *(uint4 *)(to + (n + t) * 8) = block;
+      if (real$(mine)$(inside_t)) *(uint4 *)(to + (n + t) * 8) = block;
     }
 #pragma unroll
     for (int n = NO / 16 * 4; n < NO / 4; n++)
-      if (real$(mine)) *(u32 *)(to + n * 8 + 2 * t) = x[n];
+      if (real$(mine)$(inside)) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
   if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {

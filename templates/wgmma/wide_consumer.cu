@@ -32,6 +32,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int first_row = where.row;  // of the tile
+//| indented(4, pr.begin_score, "where.head")
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float others[2] = {0.f, 0.f};  // l of the other warpgroup's blocks
     float keep[2];
@@ -46,7 +47,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     // O += P V of the block at hand is under way.
     auto multiply = [&] {
 //| if not l.v_in_k then
-      mbarrier_wait(v_full(smem, v.at), v.parity);
+      if (wg == 0) mbarrier_wait(v_full(smem, v.at), v.parity);
+      if (wg == 1 || OVERLAP > 0) mbarrier_wait(rest_full(smem, v.at), v.parity);
 //| end
       wgmma_fence(o, a);
       issue_output(o, a, values());
@@ -58,7 +60,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
       if (wg == 0) release(k_empty(smem, k.at));
 //| else
-      release(v_empty(smem, v.at));
+      if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, v.at));
+      if (wg == 0) release(v_empty(smem, v.at));
       v.next();
 //| end
       k.next();
@@ -90,6 +93,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       named_arrive(1 + wg * 4 + warp, 64);
     };
     auto mask = [&](int block) {
+//| indented(6, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, first_row + warp_row + g, block, t")
       if ($(pr.is_whole("keys"))) return;
       apply_mask(s, p, sequence$(pr.ends_argument), first_row + warp_row + g, block, t);
     };
@@ -109,7 +113,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         for (int i = 0; i < after; i++) own.next();
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
+//| if l.v_in_k then
+        issue_scores<0, LEFT>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        mbarrier_wait(rest_full(smem, own.at), own.parity);
+        issue_scores<LEFT, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+//| else
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+//| end
         wgmma_commit();
       };
 //| if not l.v_in_k then
@@ -154,6 +164,25 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         while (block - 2 >= keys.loaded_lo) {
           to_operand(a, s);
           multiply();
+//| if l.v_in_k then
+          if (!EARLY && wg == 0) {  // the buffer is loaded beside the other's P V
+            wgmma_wait<0>(o);
+            next_block();
+            take();
+            multiply();
+            wgmma_wait<0>(o);
+            next_block();
+            block -= 2;
+            begin(0);
+            wgmma_wait<0>(s);
+            mask(block);
+            const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+            if (moved) others[0] *= keep[0], others[1] *= keep[1];
+            hand_over();
+            if (moved) rescale(o, keep);
+            continue;
+          }
+//| end
           if constexpr (EARLY) {
             begin(2);
             wgmma_wait<1>(o);

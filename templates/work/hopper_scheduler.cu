@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -156,7 +156,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   if early then
     if (lane == 0) {
 //|     publish_tile()
-//|     if l.merges then
+//|     if l.merges and not l.shared then
       leave_place(p, where);
 //|     end
     }
@@ -167,6 +167,9 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     if early then
       if (lane == 0) {
 //|       publish_sequence()
+//|       if l.merges and l.shared then
+        leave_place(p, where, row_count(p, sequence) - where.row);
+//|       end
       }
 //|     end
       const KeyRange keys = key_range_of(p, sequence, where, $(wg));

@@ -54,7 +54,11 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
     }
 //| end
     if ($(holds.row) >= rows) continue;
-//| indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)
+//| if l.shared then
+//|   indented(4, wk.leave_as_held, "first", "column", "from")
+//| else
+//|   indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)
+//| end
   }
 //| if l.walks then
   if (where.is_walked() && where.part + 1 == where.parts) store_walked(p, sequence, where, first, rows);

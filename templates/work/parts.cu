@@ -1,4 +1,4 @@
-//| needs "l.shared? l.walks?"
+//| needs "l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
@@ -11,11 +11,23 @@
 //|   -- A thread's columns of row `row` of a part to memory. of: the accumulators of the row, for v of `count` blocks of eight columns.
 //|   function wk.leave_row(row, state, v, count, of)
 const long long at = part_row(where, $(row));
-//|     local mine = l.shared and ("if (%s * 8 >= from) "):format(v) or ""
-if (t == 0$(l.shared and " && column == 0" or "")) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
-float *const to = (float *)p.part_o + at * COLS$(l.shared and " + column" or "");
+if (t == 0) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
+float *const to = (float *)p.part_o + at * COLS;
 #pragma unroll
-for (int $(v) = 0; $(v) < $(count); $(v)++) $(mine)*(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
+for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
+//|   end
+//|
+//|   -- The same for h of a thread's two rows, as the warp holds them: 256 bytes at once, of eight columns of eight rows. Stores of four
+//|   -- columns would want them in registers side by side, and the loop over keys then spills. first: the warp's first row in the tile;
+//|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave.
+//|   function wk.leave_as_held(first, column, from)
+const long long part = (long long)where.number * where.parts + where.part;
+const int eight = $(first) / 8 + h;
+if (t == 0 && $(column) == 0) ((float2 *)p.part_state)[part * BR + eight * 8 + g] = make_float2(state[h].m, l);
+float2 *const to = (float2 *)p.part_o + part * (BR * COLS / 2) + (eight * (COLS / 8) + $(column) / 8) * 32 + lane;
+#pragma unroll
+for (int n = 0; n < NO / 4; n++)
+  if (n * 8 >= $(from)) to[n * 32] = make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1]);
 //|   end
 //|
 //|   -- Whether of `parts` that count at a word of the workspace this is the last: it sees what the others wrote before. The word is 0

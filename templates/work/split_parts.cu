@@ -1,6 +1,7 @@
-//| needs "l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
+//| needs "l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
+//| local by_mean = l.shared and p.has_lengths  -- sequences are few, and as long as they are
 // ---- into how many parts the keys of every tile are cut ----
 
 //| if c.parts > 1 then
@@ -54,8 +55,8 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
   const int most = blocks / 2;
 //|   end
 //| else
-// At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
-__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks) {
+// At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.$(by_mean and " mean: blocks of a tile." or "")
+__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks$(by_mean and ", int mean" or "")) {
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
 //| local function found(n) return l.walks and n or ("{tiles, %s}"):format(n) end
@@ -63,13 +64,24 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   return $(found("max(min(PARTS, most), 1)"));
 //| else
   int each = 1;
+//|   if by_mean then
+  long long least = max((long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)mean * BLOCK_CLOCKS + TILE_CLOCKS),
+                        (long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
+//|   else
   long long least = (long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
+//|   end
 #pragma unroll 1
   for (int rounds = 1; rounds <= ROUNDS; rounds++) {
     const int n = min(rounds * thread_blocks / max(tiles, 1), most);
     if (n < 2 || n == each) continue;
+//|   if by_mean then
+    // Rounds of parts as long as they are on average, and at least one of the longest tile's.
+    const long long rest = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) * ((long long)((mean + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS);
+    const long long clocks = max(rest, (long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS;
+//|   else
     const long long clocks = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) *
                                  ((long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS$(l.more_rounds and " + (long long)tiles * n * SUM_CLOCKS" or "");
+//|   end
     if (clocks < least) each = n, least = clocks;
   }
   return $(found("each"));
@@ -80,18 +92,18 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //|   pr.part_of(true)
 //| elseif p.has_lengths then
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
-__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys) {
-  const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)).each;
+__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
+  const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)$(by_mean and ", " .. blocks_of("mean") or "")).each;
 //|   if l.merges then
   if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
 //|   end
   return parts;
 }
 //|   if l.merges then
-// Where a tile is, for the second step: its number says nothing without the search.
-__device__ __forceinline__ void leave_place(const Params &p, const Tile &where) {
+// Where a tile is$(l.shared and ", and its rows" or ""), for the second step: its number says nothing without the search.
+__device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(l.shared and ", int rows" or "")) {
   if (where.row >= 0 && where.parts > 1 && where.part == 0)
-    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, 0);
+    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, $(l.shared and "rows" or "0"));
 }
 //|   end
 

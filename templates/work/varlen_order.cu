@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.split? l.tma? l.walks?"
+//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -269,15 +269,28 @@ struct TileOrder {
   }
 //| else
     int tiles = 0, most = 0;
+//| if l.shared then
+    float sum = 0.f;  // of the tiles' levels
+//| end
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
       const Levels levels = levels_of(i);
       tiles += levels.tiles;
+//| if l.shared then
+      sum += (float)levels.tiles * (float)levels.highest();
+//| end
       most = max(most, levels.highest());
     }
     Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
 //| if l.split then
+//|   if l.shared then
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+    const long long mean = (long long)(sum * (float)heads() / (float)max(n.total, 1));
+    n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group), (int)((mean + 1) * BR / p.group));
+//|   else
     n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group));
+//|   end
     n.total *= n.parts;
 //| elseif l.parts then
     n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));

@@ -1,0 +1,123 @@
+//| needs "l.even_rows? l.merge_threads l.pdl"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+//| local log2_scale, scale = pr.unit_log2, pr.unit
+// ---- the second step: what the parts of all tiles are together, a warp to eight rows and 32 columns ----
+// A part lies as the threads held it (work/part_rows.cu). The lanes of a quad have a row, and each weighs one of four parts.
+constexpr int FOURS = 2;                         // of a lane, of a row
+constexpr int GROUPS = COLS / 16 / FOURS;        // of columns, and
+constexpr int PIECES = BR / 8 * GROUPS;          // of a tile, one for each warp
+
+// What the parts of rows 8 * eight to 8 * eight + 7 of tile `number` are together, of this lane's row, and of its columns.
+struct Piece {
+  float m, l;
+  float4 o[FOURS];
+};
+__device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int parts, int eight, int group, bool real, float scale_log2) {
+  const int lane = threadIdx.x % 32, t = lane % 4;
+  const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
+  const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2) + (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
+  const float2 *of_row = (const float2 *)p.part_state + (long long)number * parts * BR + eight * 8 + lane / 4;
+  Piece sum = {-infinity(), 0.f, {}};
+#pragma unroll
+  for (int i = 0; i < FOURS; i++) sum.o[i] = zero;
+#pragma unroll 1
+  for (int j = 0; j < parts; j += 4) {
+    float2 state = make_float2(-infinity(), 0.f);
+    float4 x[4][FOURS];
+    if (real && j + t < parts) state = load_part(of_row + (j + t) * BR);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+      for (int i = 0; i < FOURS; i++) {
+        x[k][i] = zero;
+        if (!real || j + k >= parts) continue;
+        const float2 *const at = from + (j + k) * (BR * COLS / 2) + i * 64;
+        const float2 first = load_part(at), second = load_part(at + 32);
+        x[k][i] = make_float4(first.x, first.y, second.x, second.y);
+      }
+    const float top = fmaxf(sum.m, quad_max(state.x)), shift = shift_of(top, scale_log2), keep = weight_of(sum.m, scale_log2, shift);
+    const float weight = weight_of(state.x, scale_log2, shift);
+    sum.m = top;
+    sum.l = fmaf(sum.l, keep, quad_sum(weight * state.y));
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) sum.o[i] = make_float4(sum.o[i].x * keep, sum.o[i].y * keep, sum.o[i].z * keep, sum.o[i].w * keep);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      const float w = __shfl_sync(~0u, weight, lane - t + k);
+#pragma unroll
+      for (int i = 0; i < FOURS; i++) {
+        sum.o[i].x = fmaf(w, x[k][i].x, sum.o[i].x);
+        sum.o[i].y = fmaf(w, x[k][i].y, sum.o[i].y);
+        sum.o[i].z = fmaf(w, x[k][i].z, sum.o[i].z);
+        sum.o[i].w = fmaf(w, x[k][i].w, sum.o[i].w);
+      }
+    }
+  }
+  return sum;
+}
+
+// A thread of a quad held columns 2t and 2t + 1 of two blocks of eight: it gets columns 4t to 4t + 3 of both blocks together.
+__device__ __forceinline__ float4 in_order(float4 x) {
+  const int lane = threadIdx.x % 32, from = lane - lane % 4 + lane % 2 * 2;
+  const bool second = lane % 4 >= 2;
+  auto of = [&](float first, float next, int at) {
+    const float a = __shfl_sync(~0u, first, at), b = __shfl_sync(~0u, next, at);
+    return second ? b : a;
+  };
+  return make_float4(of(x.x, x.z, from), of(x.y, x.w, from), of(x.x, x.z, from + 1), of(x.y, x.w, from + 1));
+}
+
+extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge(const __grid_constant__ Params p) {
+//| if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//| end
+//| if p.has_lengths then
+  const int4 *const open = (const int4 *)p.tiles_open;
+  const int4 launch = __ldcg(open);  // parts of each tile, tiles
+  const int parts = launch.x, all = launch.y * PIECES;
+//| else
+  const int parts = __ldcg((const int *)p.tiles_open), tiles = (p.sq * p.group + BR - 1) / BR, all = p.b * p.hkv * tiles * PIECES;
+//| end
+  if (parts == 1) return;  // O is there
+  const int lane = threadIdx.x % 32;
+#pragma unroll 1
+  for ($(wk.steps("int", "piece", "all", l.merge_threads // 32, "(int)threadIdx.x / 32"))) {
+    const int number = piece / PIECES, eight = piece % PIECES / GROUPS, group = piece % GROUPS, row = eight * 8 + lane / 4;
+    Tile where;
+//| if p.has_lengths then
+    const int4 place = __ldcg(open + 1 + number);
+    where.batch = place.x;
+    where.kv_head = place.y;
+    where.row = place.z;
+    const int rows = place.w;
+//| else
+    const int at_head = number / tiles;
+    where.batch = at_head / p.hkv;
+    where.kv_head = at_head - (int)where.batch * p.hkv;
+//|   if l.even_rows then
+    const int high = rows_of_tile(p.sq * p.group, tiles);
+    where.row = (number - at_head * tiles) * high;
+    const int rows = min(p.sq * p.group - where.row, high);
+//|   else
+    where.row = (number - at_head * tiles) * BR;
+    const int rows = p.sq * p.group - where.row;
+//|   end
+//| end
+    where.head = where.kv_head * p.group;
+    if (eight * 8 >= rows) continue;
+    const bool real = row < rows;
+    const Sequence sequence = sequence_of(p, where.batch);
+    const Piece sums = sum_of_parts(p, number, parts, eight, group, real, $(log2_scale));
+    const Row at = row_of(p, where, where.row + row);
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) {
+      const int column = (group * FOURS + i) * 16 + lane % 4 * 4;
+      Sum sum = {sums.m, sums.l, in_order(sums.o[i])};
+      if (!real) continue;
+      sum = checked(p, sequence, (int)at.head, (int)at.query, column, sum);
+//| indented(6, wk.store_sum, "sum", { "at.head", "at.query" }, "column", "column == 0", log2_scale, scale, pr.out_scale)
+    }
+  }
+}
