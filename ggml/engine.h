@@ -8,7 +8,7 @@
 
 #define FA_GGML_MASKS (1 << 20) /* bytes of device memory of a stream for slopes, and rows and tiles of masks */
 #define FA_GGML_CAST (4 << 20)  /* and for rows of Q in 16 bits, so many of a node at a time as find room */
-#define FA_GGML_MEMORY 64       /* MiB with fagen's workspace beside these, at most, where nothing else is said */
+#define FA_GGML_MEMORY 16       /* MiB with fagen's workspace beside these, at most, where nothing else is said */
 #define FA_GGML_HEADS 1024      /* that may have slopes */
 #define FA_GGML_LOOK 64         /* rows from which a mask is looked at */
 

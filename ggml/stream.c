@@ -124,7 +124,7 @@ static fa_status look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id,
 {
     const fa_ggml_engine *e = s->e;
     *out = NULL;
-    if (!c->mask || c->sq < FA_GGML_LOOK)
+    if (!c->has_mask || c->sq < FA_GGML_LOOK)
         return FA_OK;
     for (int32_t i = 0; i < s->masks; i++) {
         const fa_ggml_looked *l = &s->mask[i];
@@ -191,7 +191,6 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
     fa_args a;
     bare.q.ptr = bare.k.ptr = bare.v.ptr = bare.o.ptr = NULL;
     bare.mask = bare.sinks = NULL;
-    bare.m2 = c->mask ? c->m2 : 0;
     mask.id = mask.at = NULL;
     mask.tiles = mask.tiles ? (unsigned char *)1 : NULL;
     int32_t i = 0;

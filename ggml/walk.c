@@ -61,8 +61,8 @@ bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim
         fa_ggml_tell("%s: left to ggml: %s", h->name, why);
     else if (fa_ggml_ride.settings.tells)
         fa_ggml_tell("%s: claimed: d %d and %d, K %s, V %s%s%s%s", h->name, c->d, c->dv, fa_ggml_ride.ggml.type[node->src[1]->type].name,
-                     fa_ggml_ride.ggml.type[node->src[2]->type].name, c->mask ? ", a mask" : "", c->cap > 0 ? ", a cap" : "",
-                     c->sinks ? ", sinks" : "");
+                     fa_ggml_ride.ggml.type[node->src[2]->type].name, c->has_mask ? ", a mask" : "", c->cap > 0 ? ", a cap" : "",
+                     c->has_sinks ? ", sinks" : "");
     return yes;
 }
 
@@ -156,8 +156,8 @@ static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i,
         return false;
     if (c->kv_dtype)
         return true;
-    if (!c->mask || c->max_bias > 0)
-        return c->mask != NULL;
+    if (!c->has_mask || c->max_bias > 0)
+        return c->has_mask;
     fa_status st = fork_stream(b, stream, &at);
     if (st == FA_OK)
         st = fa_ggml_stream_look(b->stream, c, node->src[3], at, &known, &band);
