@@ -17,10 +17,10 @@ typedef struct fa_ggml_claim {
     bool v_in_k;                      /* V is the first dv columns of K, of more than 256 in 16 bits: one read serves both */
     int32_t d, dv, hq, hkv, b, sq, sk;
     float scale, max_bias, cap;
-    fa_tensor q, k, v, o; /* strides in elements, of blocks in blocks; q of fp32 */
+    fa_tensor q, k, v, o;     /* strides in elements, of blocks in blocks; q of fp32 */
     bool has_mask, has_sinks; /* which have no address yet where a program asks what is supported */
     const void *mask;         /* fp16 */
-    int32_t m2, m3;       /* heads and sequences that it has */
+    int32_t m2, m3;           /* heads and sequences that it has */
     int64_t mask_sb, mask_sh, mask_ss;
     const float *sinks; /* [hq] */
 } fa_ggml_claim;

@@ -372,7 +372,7 @@ static fa_ggml_class class_of(const fa_ggml_claim *c)
     int64_t strides = 16;
     for (int i = 0; i < (c->casts ? 2 : 3); i++)
         strides |= t[i]->sb | t[i]->ss | t[i]->sh;
-    return (fa_ggml_class){ c->dtype, c->kv_dtype, c->v_dtype, c->d, c->dv, parts_of(c, NULL), c->v_in_k, (int32_t)(strides & -strides),
+    return (fa_ggml_class){ c->dtype,    c->kv_dtype, c->v_dtype, c->d, c->dv, parts_of(c, NULL), c->v_in_k, (int32_t)(strides & -strides),
                             extent_of(c) };
 }
 

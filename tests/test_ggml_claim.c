@@ -49,6 +49,31 @@ Test(ggml_claim, a_node_becomes_fields_of_a_launch)
     cr_expect(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && c.k.sb == 0 && c.k.ss == 1024, "%s", why);
 }
 
+/* V is K's where it begins there and steps likewise: of more than 256 columns, in 16 bits. */
+Test(ggml_claim, v_inside_k)
+{
+    fa_ggml_claim c;
+    char why[256];
+    fa_ggml_tensor *cache = host_tensor(HOST_F16, 576, 1, 96, 2);
+    q = host_permuted(host_tensor(HOST_F32, 576, 8, 5, 2), 1, 2);
+    k = host_permuted(cache, 1, 2);
+    v = host_columns(k, 512);
+    o = host_attention(q, k, v, NULL, NULL, 0.125f, 0, 0);
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && c.v_in_k, "%s", why);
+    v->view_offs = 64;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    v->view_offs = 0;
+    v->nb[1] += 2;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    v->nb[1] -= 2;
+    v->view_src = k; /* another tensor */
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    q->ne[0] = k->ne[0] = 256;
+    v->view_src = cache;
+    v->ne[0] = o->ne[0] = 128, o->nb[1] = 512, o->nb[2] = 8 * 512, o->nb[3] = 5 * 8 * 512;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+}
+
 /* Slopes are those of the definition, heads past the largest power of two too. */
 Test(ggml_claim, slopes)
 {
