@@ -181,6 +181,7 @@ bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_cl
     memcpy(&c->scale, &node->op_params[0], 4);
     memcpy(&c->max_bias, &node->op_params[1], 4);
     memcpy(&c->cap, &node->op_params[2], 4);
+    c->keys_left = node->op_params[4] > 0 ? node->op_params[4] : 0;
     c->d = (int32_t)src[0]->ne[0], c->dv = (int32_t)src[2]->ne[0];
     c->sq = (int32_t)src[0]->ne[1], c->sk = (int32_t)src[1]->ne[1];
     c->hq = (int32_t)src[0]->ne[2], c->hkv = (int32_t)src[1]->ne[2];
