@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEMS 1024 /* claimed nodes of a graph; those past them are ggml's */
+#define ITEMS 16384 /* claimed nodes of a graph; those past them are ggml's */
 
 fa_ggml_riding fa_ggml_ride = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
