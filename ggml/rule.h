@@ -15,8 +15,9 @@ typedef enum fa_ggml_form {
 } fa_ggml_form;
 
 typedef struct fa_ggml_rule {
-    int32_t d_least, d_most;       /* of Q and K */
-    int32_t rows_least, rows_most; /* queries */
+    int32_t d_least, d_most; /* of Q and K */
+    int32_t queries_least, queries_most;
+    int32_t rows_least, rows_most; /* queries times heads of a KV head */
     bool blocks, plain;            /* K or V of few bits; neither */
     int32_t forms;
     bool hinted;         /* the mask leaves few of the keys, and the node says how many */

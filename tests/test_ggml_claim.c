@@ -4,6 +4,7 @@
 #include "ggml/claim.h"
 #include "ggml/program.h"
 #include "ggml/report.h"
+#include "ggml/rule.h"
 #include "ggml/settings.h"
 #include "ggml_host.h"
 #include <criterion/criterion.h>
@@ -136,6 +137,48 @@ Test(ggml_claim, each_reason_to_decline)
     ROW(z->ne[0] = 7, "the sinks are f32, 7 of them; accepted: f32, 8 side by side");
     ROW(z->type = HOST_F16, "the sinks are f16");
     cr_expect_geq(rows, 37);
+}
+
+/* --- rules --- */
+
+/* Each holds at its borders, and says no more than it does past them: no other of the same kind is there. */
+Test(ggml_claim, rules)
+{
+    const fa_ggml_rule *r;
+    int rules = 0;
+    for (size_t i = 0; (r = fa_ggml_rule_row(i)) != NULL; i++, rules++)
+        for (int form = 1; form < FA_GGML_ANY_FORM; form *= 2)
+            for (int blocks = 0; blocks < 2; blocks++) {
+                fa_ggml_claim c = {
+                    .d = r->d_least, .sq = r->queries_least, .hq = 8, .hkv = 8, .sk = 65536, .kv_dtype = blocks ? FA_Q8_0 : 0
+                };
+                const bool is = (r->forms & form) && (blocks ? r->blocks : r->plain);
+                c.keys_left = r->hinted ? 512 : 0;
+                c.hq *= r->rows_least > c.sq ? (r->rows_least + c.sq - 1) / c.sq : 1;
+                cr_expect(!is || fa_ggml_slower(&c, (fa_ggml_form)form), "row %zu, form %d", i, form);
+                cr_expect(r->because[0]);
+            }
+    cr_expect_geq(rules, 4);
+    static const struct {
+        fa_ggml_claim c;
+        fa_ggml_form form;
+        bool theirs;
+    } rows[] = {
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_NO_BAND, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_DISTANCES, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, true },
+        { { .d = 72, .sq = 5776, .hq = 16, .hkv = 16, .sk = 5776 }, FA_GGML_NO_MASK, false },
+        { { .d = 576, .sq = 1, .hq = 16, .hkv = 1, .sk = 4096 }, FA_GGML_FEW_ROWS, true },
+        { { .d = 256, .sq = 1, .hq = 24, .hkv = 2, .sk = 16384, .keys_left = 2048 }, FA_GGML_FEW_ROWS, true },
+        { { .d = 256, .sq = 1, .hq = 24, .hkv = 2, .sk = 2048, .keys_left = 512 }, FA_GGML_FEW_ROWS, false },
+        { { .d = 64, .sq = 4, .hq = 64, .hkv = 8, .sk = 7680 }, FA_GGML_FEW_ROWS, true },
+        { { .d = 64, .sq = 1, .hq = 64, .hkv = 8, .sk = 7680 }, FA_GGML_FEW_ROWS, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(fa_ggml_slower(&rows[i].c, rows[i].form) != NULL, rows[i].theirs, "%zu", i);
 }
 
 /* --- layouts --- */
