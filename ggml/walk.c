@@ -155,9 +155,13 @@ static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const 
                               : c->max_bias > 0 ? FA_GGML_DISTANCES
                               : many            ? FA_GGML_NO_BAND
                                                 : FA_GGML_FEW_ROWS;
-    if (fa_ggml_ride.settings.all || staged() || !fa_ggml_slower(c, form) || !b->on->supports_op(b->on->device, node))
+    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || staged() ? NULL : fa_ggml_slower(c, form);
+    if (!rule || !b->on->supports_op(b->on->device, node))
         return OURS;
-    return many && !fa_ggml_slower(c, FA_GGML_A_BAND) ? BY_MASK : THEIRS;
+    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND))
+        return BY_MASK;
+    fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    return THEIRS;
 }
 
 /* Looks at the mask that decides. */
