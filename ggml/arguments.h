@@ -29,7 +29,7 @@ struct fa_ggml_engine {
     {
         fa_ggml_class is;
         bool takes;
-        char why[160];
+        char why[400];
     } class[FA_GGML_CLASSES];
     int32_t classes;
 };

@@ -246,6 +246,12 @@ static size_t room_of(const fa_ggml_engine *e)
     return e->memory > taken ? e->memory - taken : 0;
 }
 
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c)
+{
+    const size_t beside = 2 << 20; /* counters, and lists of parts */
+    return c->kv_dtype && room_of(e) > beside && (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 <= room_of(e) - beside;
+}
+
 /* Candidates of a problem that run, the cheapest first. */
 enum { CONFIG = 512, CONFIGS = 24 };
 typedef struct candidates {

@@ -15,15 +15,20 @@ typedef enum fa_ggml_form {
 } fa_ggml_form;
 
 typedef struct fa_ggml_rule {
+    bool plain, blocks; /* of neither, of few bits */
+    int32_t forms;
     int32_t d_least, d_most; /* of Q and K */
     int32_t queries_least, queries_most;
-    int32_t rows_least, rows_most; /* queries times heads of a KV head */
-    bool blocks, plain;            /* K or V of few bits; neither */
-    int32_t forms;
+    int32_t rows_least; /* queries times heads of a KV head */
+    int32_t group_most; /* heads of a KV head */
+    int32_t keys_most;
+    bool whole;          /* keys are multiples of 256, as llama.cpp pads them */
     bool hinted;         /* the mask leaves few of the keys, and the node says how many */
+    bool narrow;         /* K and V in 16 bits find no room in the workspace, not those of one head */
     const char *because; /* what was measured */
 } fa_ggml_rule;
 
-const fa_ggml_rule *fa_ggml_rule_row(size_t i);                                /* NULL past the last */
-const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form); /* the first that holds; NULL: fagen is to compute it */
+const fa_ggml_rule *fa_ggml_rule_row(size_t i); /* NULL past the last */
+/* The first that holds; NULL: fagen is to compute it. unpacks: K and V of few bits find room in 16 bits, head by head at least. */
+const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks);
 #endif

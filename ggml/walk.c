@@ -155,10 +155,11 @@ static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const 
                               : c->max_bias > 0 ? FA_GGML_DISTANCES
                               : many            ? FA_GGML_NO_BAND
                                                 : FA_GGML_FEW_ROWS;
-    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || staged() ? NULL : fa_ggml_slower(c, form);
+    const bool unpacks = fa_ggml_engine_unpacks(b->on->engine, c);
+    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || staged() ? NULL : fa_ggml_slower(c, form, unpacks);
     if (!rule || !b->on->supports_op(b->on->device, node))
         return OURS;
-    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND))
+    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, unpacks))
         return BY_MASK;
     fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
     return THEIRS;

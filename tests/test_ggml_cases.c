@@ -275,6 +275,48 @@ Test(ggml_cases, what_finds_no_kernel_or_no_room_is_left)
     }
 }
 
+/* Of a prompt over blocks 16 bits are made for some KV heads at a time, where those of all find no room: of sinks and results, too, each
+ * launch has its part. */
+Test(ggml_cases, heads_in_portions_are_those_of_one_launch)
+{
+    fa_random r;
+    fa_ggml_claim c;
+    fa_ggml_stream *s;
+    fa_ggml_engine *small;
+    char why[512];
+    const int sq = 64, sk = 1056, heads = 4, hkv = 4, d = 64, n = sq * heads * d;
+    r.state = 9;
+    blocks = 0;
+    fa_ggml_tensor *packed = filled(host_tensor(HOST_F32, d, heads, sq, 1)), *q = host_permuted(packed, 1, 2);
+    fill(packed, &r);
+    fa_ggml_tensor *kk = cache_of(HOST_Q8_0, d, sk, hkv, 1, &r), *v = cache_of(HOST_Q4_0, d, sk, hkv, 1, &r);
+    fa_ggml_tensor *m = filled(host_tensor(HOST_F16, sk, sq, 1, 1)), *z = filled(host_tensor(HOST_F32, heads, 1, 1, 1));
+    for (int i = 0; i < sq; i++)
+        for (int j = 0; j < sk; j++)
+            ((uint16_t *)m->data)[i * sk + j] = j > i + 900 ? 0xfc00 : 0;
+    for (int h = 0; h < heads; h++)
+        ((float *)z->data)[h] = (float)(h - 2);
+    fa_ggml_tensor *o = filled(host_attention(q, kk, v, m, z, 0.125f, 0, 0));
+    OK(fa_ggml_engine_open_on(&small, ctx, 6));
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why), "%s", why);
+    cr_assert(fa_ggml_engine_takes(small, &c, why, sizeof why), "%s", why);
+    OK(fa_ggml_stream_open(&s, small));
+    fa_ggml_stream_begin(s);
+    OK(fa_ggml_stage_run(s, small, &ggml, o, &c));
+    cr_expect_geq(fa_ggml_stream_counts(s).launches, 2, "%lld", (long long)fa_ggml_stream_counts(s).launches);
+    cr_expect_leq(fa_ggml_stream_counts(s).bytes, 6 << 20);
+    fa_ggml_stream_close(s);
+    fa_ggml_engine_close(small);
+    double *truth = malloc((size_t)n * sizeof *truth), error = 0, size = 0;
+    host_attend(o, truth);
+    for (int i = 0; i < n; i++)
+        error += pow((double)((float *)o->data)[i] - truth[i], 2), size += truth[i] * truth[i];
+    cr_expect(error < 2e-6 * size, "%g of the squares", error / size);
+    free(truth);
+    for (int i = 0; i < blocks; i++)
+        free(memory[i]);
+}
+
 /* Q of more bytes than its room: the rows of a node go in portions, of which each has its part of the mask, of tiles, and its diagonal. */
 Test(ggml_cases, rows_in_portions_are_those_of_one_launch)
 {
