@@ -209,8 +209,7 @@ static int32_t heads_at_a_time(fa_ggml_stream *s, const fa_ggml_claim *c, const 
         return c->hkv;
     for (int32_t n = c->hkv; n > 0; n--) {
         const fa_ggml_claim part = heads_of(c, 0, n);
-        if (c->hkv % n == 0 &&
-            fa_ggml_arguments(s->e, &part, l, 0, c->sq, within(s, FA_GGML_MASKS), slope, values, &a) == FA_OK &&
+        if (c->hkv % n == 0 && fa_ggml_arguments(s->e, &part, l, 0, c->sq, within(s, FA_GGML_MASKS), slope, values, &a) == FA_OK &&
             fa_workspace_size(s->e->ctx, &a, &needs) == FA_OK && FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
             return n;
     }

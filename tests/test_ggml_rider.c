@@ -198,8 +198,9 @@ Test(ggml_rider, a_claimed_node_runs_between_its_neighbours)
 /* Two layers share one look at their mask; a graph that comes again looks again. */
 Test(ggml_rider, a_mask_is_looked_at_once_in_a_graph)
 {
+    fa_ggml_rider_options o = { .find = host_find, .ctx = ctx, .settings = { .tier = 2, .registry = "CUDA" } };
     host_reset(1, &table, false);
-    load(2);
+    fa_ggml_rider_load(&o);
     fa_ggml_backend *b = host_backend(0);
     chain c = make_chain(70, true), d = c;
     d.o = host_attention(c.q, c.k, c.v, c.mask, NULL, 0.25f, 0, 0);
