@@ -6,13 +6,13 @@
 #include "program.h"
 #include "runtime/runtime.h"
 
-#define FA_GGML_CLASSES 128 /* whose answer is kept */
+#define FA_GGML_CLASSES 512 /* whose answer is kept */
 
 typedef enum fa_ggml_kernel { FA_GGML_ROWS, FA_GGML_LOOKS, FA_GGML_KERNELS } fa_ggml_kernel;
 
-/* What decides whether a kernel computes a claim: shapes do not. */
+/* What decides whether a kernel computes a claim: of shapes only how much K and V of few bits there is, in doublings. */
 typedef struct fa_ggml_class {
-    int32_t dtype, kv_dtype, v_dtype, d, dv, parts, align;
+    int32_t dtype, kv_dtype, v_dtype, d, dv, parts, v_in_k, align, extent;
 } fa_ggml_class;
 
 struct fa_ggml_engine {
@@ -29,7 +29,7 @@ struct fa_ggml_engine {
     {
         fa_ggml_class is;
         bool takes;
-        char why[160];
+        char why[400];
     } class[FA_GGML_CLASSES];
     int32_t classes;
 };
@@ -52,7 +52,8 @@ void fa_ggml_leave(const fa_ggml_engine *e);
 fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_ggml_looked *l, int32_t first, int32_t n, void *q16,
                             const void *slopes, fa_score_value values[FA_GGML_PARTS], fa_args *a);
 
-/* Few rows under a mask, whose arguments are a: what was never measured is chosen as it would be without the mask, of which they see nearly
- * all; a price under a mask takes part of the keys for hidden. Where that is another config, it is pinned for the class and bucket. */
+/* Which config runs a launch with these arguments, where that is not the library's own choice: it is pinned for the class and bucket. Few
+ * rows under a mask that was never measured are chosen as without it; of configs that need more workspace than there is room for, the
+ * cheapest that needs less. */
 void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a);
 #endif

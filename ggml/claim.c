@@ -124,6 +124,7 @@ static bool take_mask(const fa_ggml *g, const fa_ggml_tensor *m, fa_ggml_claim *
         return no(why, n, "the mask has %lld sequences; accepted: 1 or %d", (long long)m->ne[3], c->b);
     if (m->nb[0] != 2 || m->nb[1] % 2 || m->nb[2] % 2 || m->nb[3] % 2)
         return no(why, n, "the mask's nb[0] is %zu; accepted: 2, and others even", m->nb[0]);
+    c->has_mask = true;
     c->mask = m->data;
     c->m2 = (int32_t)m->ne[2], c->m3 = (int32_t)m->ne[3];
     c->mask_ss = (int64_t)(m->nb[1] / 2);
@@ -158,6 +159,14 @@ static bool take_types(const fa_ggml *g, const fa_ggml_tensor *const src[], fa_g
     return true;
 }
 
+/* Whether V is a view of K that begins where K begins. Nodes are asked about before they have addresses. */
+static bool lies_in(const fa_ggml_tensor *v, const fa_ggml_tensor *k)
+{
+    const void *of_v = v->view_src ? v->view_src : v, *of_k = k->view_src ? k->view_src : k;
+    return of_v == of_k && (v->view_src ? v->view_offs : 0) == (k->view_src ? k->view_offs : 0) && v->type == k->type &&
+           v->ne[0] <= k->ne[0] && !memcmp(v->nb, k->nb, sizeof v->nb);
+}
+
 bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_claim *c, char *why, size_t n)
 {
     memset(c, 0, sizeof *c);
@@ -172,6 +181,7 @@ bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_cl
     memcpy(&c->scale, &node->op_params[0], 4);
     memcpy(&c->max_bias, &node->op_params[1], 4);
     memcpy(&c->cap, &node->op_params[2], 4);
+    c->keys_left = node->op_params[4] > 0 ? node->op_params[4] : 0;
     c->d = (int32_t)src[0]->ne[0], c->dv = (int32_t)src[2]->ne[0];
     c->sq = (int32_t)src[0]->ne[1], c->sk = (int32_t)src[1]->ne[1];
     c->hq = (int32_t)src[0]->ne[2], c->hkv = (int32_t)src[1]->ne[2];
@@ -189,6 +199,7 @@ bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_cl
     if (!view(src[0], "Q", 4, &c->q, why, n) || !view(src[1], "K", bytes[0], &c->k, why, n) ||
         !view(src[2], "V", bytes[1], &c->v, why, n) || !view(node, "the result", 4, &c->o, why, n))
         return false;
+    c->v_in_k = c->d > 256 && c->casts && !c->kv_dtype && lies_in(src[2], src[1]);
     const fa_ggml_tensor *o = node;
     if (strcmp(type_of(g, o), "f32") != 0 || o->nb[1] != 4 * (size_t)c->dv || o->nb[2] != o->nb[1] * (size_t)c->hq ||
         o->nb[3] != o->nb[2] * (size_t)c->sq)
@@ -200,6 +211,7 @@ bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_cl
         if (strcmp(type_of(g, sinks), "f32") != 0 || sinks->ne[0] != c->hq || sinks->nb[0] != 4)
             return no(why, n, "the sinks are %s, %lld of them; accepted: f32, %d side by side", type_of(g, sinks), (long long)sinks->ne[0],
                       c->hq);
+        c->has_sinks = true;
         c->sinks = sinks->data;
     }
     return true;

@@ -14,13 +14,16 @@
 typedef struct fa_ggml_claim {
     int32_t dtype, kv_dtype, v_dtype; /* as in fa_args */
     bool casts;                       /* Q is rounded to dtype, times the scale, before the launch: else it is read in place */
+    bool v_in_k;                      /* V is the first dv columns of K, of more than 256 in 16 bits: one read serves both */
     int32_t d, dv, hq, hkv, b, sq, sk;
+    int32_t keys_left; /* of each row by the mask, at most, as the node hints; 0: it does not */
     float scale, max_bias, cap;
-    fa_tensor q, k, v, o; /* strides in elements, of blocks in blocks; q of fp32 */
-    const void *mask;     /* fp16; NULL: none */
-    int32_t m2, m3;       /* heads and sequences that it has */
+    fa_tensor q, k, v, o;     /* strides in elements, of blocks in blocks; q of fp32 */
+    bool has_mask, has_sinks; /* which have no address yet where a program asks what is supported */
+    const void *mask;         /* fp16 */
+    int32_t m2, m3;           /* heads and sequences that it has */
     int64_t mask_sb, mask_sh, mask_ss;
-    const float *sinks; /* [hq]; NULL: none */
+    const float *sinks; /* [hq] */
 } fa_ggml_claim;
 
 /* true: *c is filled. false: `why` tells field, value and what is accepted. */

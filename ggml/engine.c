@@ -146,8 +146,8 @@ static fa_status program(fa_ggml_engine *e, int parts, fa_score **out)
 static int parts_of(const fa_ggml_claim *c, const fa_ggml_looked *l)
 {
     const bool band = l && l->is_band && !(c->max_bias > 0);
-    int parts = (c->cap > 0 ? FA_GGML_CAP : 0) | (c->sinks ? FA_GGML_SINKS : 0);
-    if (c->mask && !band)
+    int parts = (c->cap > 0 ? FA_GGML_CAP : 0) | (c->has_sinks ? FA_GGML_SINKS : 0);
+    if (c->has_mask && !band)
         parts |= FA_GGML_MASK | (c->m2 > 1 && c->m2 != c->hq ? FA_GGML_MODULO : 0) | (c->max_bias > 0 ? FA_GGML_SLOPES : 0) |
                  (l && l->tiles ? FA_GGML_TILES : 0);
     return parts;
@@ -167,12 +167,13 @@ fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_
     a->scale = c->casts ? 1 : c->scale;
     a->k = c->k, a->v = c->v, a->o = c->o, a->q = c->q;
     a->flags = c->b > 1 && (!c->k.sb || !c->v.sb) ? FA_BROADCAST : 0;
+    a->layout_flags = c->v_in_k ? FA_V_IN_K : 0;
     a->o.ptr = (float *)c->o.ptr + first * c->o.ss;
     if (c->casts)
         a->q = (fa_tensor){ q16, (int64_t)n * c->hq * c->d, (int64_t)c->hq * c->d, c->d };
     else
         a->q.ptr = (float *)c->q.ptr + first * c->q.ss;
-    if (c->mask && !(parts & FA_GGML_MASK)) {
+    if (c->has_mask && !(parts & FA_GGML_MASK)) {
         const fa_ggml_band *band = &l->band;
         const int64_t k_bytes = c->kv_dtype ? fa_format_of(c->kv_dtype)->block_bytes : c->dtype == FA_TF32 ? 4 : 2;
         const int32_t v_type = c->v_dtype ? c->v_dtype : c->kv_dtype;
@@ -238,54 +239,117 @@ static fa_status problem_of(fa_ggml_engine *e, const fa_ggml_claim *c, fa_proble
     return st == FA_OK ? fa_problem_of(&a, p) : st;
 }
 
-/* One row needs no more than there is. */
-static fa_status fits(fa_ggml_engine *e, const fa_ggml_claim *c)
+/* Bytes of a stream that are left for the workspace of a launch. */
+static size_t room_of(const fa_ggml_engine *e)
 {
-    fa_score_value values[FA_GGML_PARTS];
-    size_t needs = 0;
-    fa_args a;
-    fa_status st = ask(e, c, 1, values, &a);
-    if (st == FA_OK)
-        st = fa_workspace_size(e->ctx, &a, &needs);
-    needs += FA_GGML_MASKS + FA_GGML_CAST;
-    return st != FA_OK || needs <= e->memory
-               ? st
-               : fa_fail(FA_UNSUPPORTED, "it needs %.1f MiB of device memory; accepted: %zu", (double)needs / (1 << 20), e->memory >> 20);
+    const size_t taken = FA_GGML_MASKS + FA_GGML_CAST;
+    return e->memory > taken ? e->memory - taken : 0;
 }
 
-/* The config that runs a problem, and whether it is known to be good. */
-typedef struct first {
-    char config[512];
-    bool measured, told;
-} first;
-static int take_first(void *user, const fa_candidate_info *row)
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c)
 {
-    first *f = user;
-    f->told = row->runs && strlen(row->config) < sizeof f->config;
-    if (f->told)
-        memcpy(f->config, row->config, strlen(row->config) + 1);
-    f->measured = row->measured > 0 || row->source >= FA_FROM_SHIPPED;
-    return 1;
+    const size_t beside = 2 << 20; /* counters, and lists of parts */
+    return c->kv_dtype && room_of(e) > beside && (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 <= room_of(e) - beside;
 }
 
-void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a)
+/* Candidates of a problem that run, the cheapest first. */
+enum { CONFIG = 512, CONFIGS = 24 };
+typedef struct candidates {
+    char config[CONFIGS][CONFIG];
+    int32_t count;
+    bool measured; /* the first: it is known to be good */
+} candidates;
+static int take_candidate(void *user, const fa_candidate_info *row)
+{
+    candidates *to = user;
+    if (row->why[0] || strlen(row->config) >= CONFIG)
+        return row->runs; /* without the one that runs nothing is chosen */
+    if (!to->count)
+        to->measured = row->measured > 0 || row->source >= FA_FROM_SHIPPED;
+    memcpy(to->config[to->count++], row->config, strlen(row->config) + 1);
+    return to->count == CONFIGS;
+}
+
+/* Few rows under a mask: what was never measured is chosen as it would be without the mask, of which they see nearly all; a price under a
+ * mask takes part of the keys for hidden. */
+static void choose_bare(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a, candidates *found)
 {
     fa_score_value values[FA_GGML_PARTS];
     fa_problem masked = FA_PROBLEM_INIT, bare = FA_PROBLEM_INIT;
     fa_ggml_claim without = *c;
-    first now = { .told = false }, then = { .told = false };
-    fa_message before;
     fa_args b;
-    if (!c->mask || (int64_t)a->sq * (a->hq / a->hkv) > FA_GGML_LOOK || !a->score)
+    if (!c->has_mask || (int64_t)a->sq * (a->hq / a->hkv) > FA_GGML_LOOK || !a->score)
+        return;
+    without.has_mask = false;
+    without.max_bias = 0;
+    found->count = 0;
+    if (fa_problem_of(a, &masked) != FA_OK || fa_candidates(e->ctx, &masked, take_candidate, found) != FA_OK || !found->count ||
+        found->measured)
+        return;
+    char now[CONFIG];
+    memcpy(now, found->config[0], CONFIG);
+    found->count = 0;
+    if (ask(e, &without, a->sq, values, &b) == FA_OK && fa_problem_of(&b, &bare) == FA_OK &&
+        fa_candidates(e->ctx, &bare, take_candidate, found) == FA_OK && found->count && strcmp(now, found->config[0]) != 0)
+        fa_pin(e->ctx, &masked, found->config[0]); /* refused: it stays as it was */
+}
+
+/* The cheapest whose workspace finds room. */
+static void choose_smaller(fa_ggml_engine *e, const fa_args *a, candidates *found)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    size_t needs = 0;
+    found->count = 0;
+    if (fa_workspace_size(e->ctx, a, &needs) != FA_OK || needs <= room_of(e) || fa_problem_of(a, &p) != FA_OK ||
+        fa_candidates(e->ctx, &p, take_candidate, found) != FA_OK)
+        return;
+    for (int32_t i = 0; i < found->count; i++)
+        if (fa_pin(e->ctx, &p, found->config[i]) == FA_OK && fa_workspace_size(e->ctx, a, &needs) == FA_OK && needs <= room_of(e))
+            return;
+    fa_unpin(e->ctx, &p);
+}
+
+void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a)
+{
+    fa_message before;
+    candidates *found = malloc(sizeof *found);
+    if (!found)
         return;
     fa_message_keep(&before);
-    without.mask = NULL;
-    without.max_bias = 0;
-    if (fa_problem_of(a, &masked) == FA_OK && fa_candidates(e->ctx, &masked, take_first, &now) == FA_OK && now.told && !now.measured &&
-        ask(e, &without, a->sq, values, &b) == FA_OK && fa_problem_of(&b, &bare) == FA_OK &&
-        fa_candidates(e->ctx, &bare, take_first, &then) == FA_OK && then.told && strcmp(now.config, then.config) != 0)
-        fa_pin(e->ctx, &masked, then.config); /* refused: it stays as it was */
+    choose_bare(e, c, a, found);
+    choose_smaller(e, a, found);
     fa_message_settle(&before, FA_OK);
+    free(found);
+}
+
+/* K and V of few bits may need 16 of each element in the workspace: of rows of heads there are 2^n at most. */
+static int32_t extent_of(const fa_ggml_claim *c)
+{
+    int32_t n = 0;
+    while (c->kv_dtype && n < 40 && (int64_t)1 << n < (int64_t)c->b * c->sk * c->hkv)
+        n++;
+    return n;
+}
+
+/* One row needs no more than there is, nor does it with more keys of the same class. */
+static fa_status fits(fa_ggml_engine *e, const fa_ggml_claim *c)
+{
+    fa_score_value values[FA_GGML_PARTS];
+    fa_ggml_claim most = *c;
+    size_t needs = 0;
+    fa_args a;
+    const int64_t keys = ((int64_t)1 << extent_of(c)) / ((int64_t)c->b * c->hkv);
+    most.sk = keys > c->sk ? keys < INT32_MAX ? (int32_t)keys : INT32_MAX : c->sk;
+    fa_status st = ask(e, &most, 1, values, &a);
+    if (st == FA_OK)
+        st = fa_workspace_size(e->ctx, &a, &needs);
+    if (st == FA_OK && needs > room_of(e)) {
+        fa_ggml_choose(e, &most, &a);
+        st = fa_workspace_size(e->ctx, &a, &needs);
+    }
+    return st != FA_OK || needs <= room_of(e) ? st
+                                              : fa_fail(FA_UNSUPPORTED, "it needs %.1f MiB of device memory; accepted: %zu",
+                                                        (double)(needs + FA_GGML_MASKS + FA_GGML_CAST) / (1 << 20), e->memory >> 20);
 }
 
 fa_status fa_ggml_engine_prepare(fa_ggml_engine *e, const fa_ggml_claim *c)
@@ -314,7 +378,8 @@ static fa_ggml_class class_of(const fa_ggml_claim *c)
     int64_t strides = 16;
     for (int i = 0; i < (c->casts ? 2 : 3); i++)
         strides |= t[i]->sb | t[i]->ss | t[i]->sh;
-    return (fa_ggml_class){ c->dtype, c->kv_dtype, c->v_dtype, c->d, c->dv, parts_of(c, NULL), (int32_t)(strides & -strides) };
+    return (fa_ggml_class){ c->dtype,    c->kv_dtype, c->v_dtype, c->d, c->dv, parts_of(c, NULL), c->v_in_k, (int32_t)(strides & -strides),
+                            extent_of(c) };
 }
 
 bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, size_t n)

@@ -8,7 +8,7 @@
 
 #define FA_GGML_MASKS (1 << 20) /* bytes of device memory of a stream for slopes, and rows and tiles of masks */
 #define FA_GGML_CAST (4 << 20)  /* and for rows of Q in 16 bits, so many of a node at a time as find room */
-#define FA_GGML_MEMORY 64       /* MiB with fagen's workspace beside these, at most, where nothing else is said */
+#define FA_GGML_MEMORY 16       /* MiB with fagen's workspace beside these, at most, where nothing else is said */
 #define FA_GGML_HEADS 1024      /* that may have slopes */
 #define FA_GGML_LOOK 64         /* rows from which a mask is looked at */
 
@@ -26,6 +26,9 @@ fa_status fa_ggml_engine_ready(fa_ggml_engine *e);
 
 /* Whether a kernel computes the claim's class; else why. Nothing is compiled, and an answer is kept. Thread-safe. */
 bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, size_t n);
+
+/* Whether K and V of few bits find room in 16 bits, those of one KV head at least. */
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c);
 
 /* Compiles the claim's kernel, or loads it. */
 fa_status fa_ggml_engine_prepare(fa_ggml_engine *e, const fa_ggml_claim *c);

@@ -51,6 +51,10 @@ static void drop(fa_ggml_ridden *b)
     fa_ggml_ride.counts.nodes.nodes += c.nodes, fa_ggml_ride.counts.nodes.launches += c.launches,
         fa_ggml_ride.counts.nodes.casts += c.casts;
     fa_ggml_ride.counts.nodes.looks += c.looks, fa_ggml_ride.counts.nodes.bands += c.bands;
+    if (fa_ggml_ride.settings.tells)
+        fa_ggml_tell("%s: a backend ends: %lld nodes computed in %lld launches, %lld masks looked at, %lld of them bands; %lld MiB",
+                     b->on->name, (long long)c.nodes, (long long)c.launches, (long long)c.looks, (long long)c.bands,
+                     (long long)c.bytes >> 20);
     fa_ggml_replays_close(b->replays);
     fa_ggml_stream_close(b->stream);
     if (b->before)

@@ -28,7 +28,8 @@ fa_status fa_ggml_stage_run(fa_ggml_stream *s, fa_ggml_engine *e, const fa_ggml 
         if (st == FA_OK && i < TENSORS - 1)
             st = fa_copy(ctx, copy[i], tensor[i]->data, span(g, tensor[i]), FA_TO_DEVICE);
     }
-    at.q.ptr = copy[0], at.k.ptr = copy[1], at.v.ptr = copy[2], at.mask = copy[3], at.sinks = copy[4], at.o.ptr = copy[5];
+    at.q.ptr = copy[0], at.k.ptr = copy[1], at.v.ptr = c->v_in_k ? copy[1] : copy[2], at.mask = copy[3], at.sinks = copy[4],
+    at.o.ptr = copy[5];
     if (st == FA_OK)
         st = fa_ggml_stream_run(s, &at, node->src[3], NULL, false);
     if (st == FA_OK)

@@ -1,6 +1,7 @@
 /* stream: the scratch of a backend, and a claim's launches. */
 #include "arguments.h"
 #include "gen/error.h"
+#include "gen/format.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,11 @@
 #define SLOPES 4  /* lists of slopes */
 #define KEPT 8    /* workspaces that were too small, of graphs that were captured */
 #define ROUND(n) (((n) + 255) / 256 * 256)
+
+/* What one launch takes of a node: so many rows of Q, of so many KV heads. */
+typedef struct fa_ggml_portion {
+    int32_t rows, heads;
+} fa_ggml_portion;
 
 struct fa_ggml_stream {
     fa_ggml_engine *e;
@@ -34,7 +40,7 @@ struct fa_ggml_stream {
     struct {
         fa_ggml_claim claim; /* without addresses */
         fa_ggml_looked mask; /* likewise */
-        int32_t rows;
+        fa_ggml_portion portion;
         size_t needs;
     } shape[SHAPES];
     int32_t shapes, next_shape;
@@ -124,7 +130,7 @@ static fa_status look(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id,
 {
     const fa_ggml_engine *e = s->e;
     *out = NULL;
-    if (!c->mask || c->sq < FA_GGML_LOOK)
+    if (!c->has_mask || c->sq < FA_GGML_LOOK)
         return FA_OK;
     for (int32_t i = 0; i < s->masks; i++) {
         const fa_ggml_looked *l = &s->mask[i];
@@ -177,13 +183,44 @@ static int64_t fewer(int64_t n)
     return n > 64 ? (n / 2 + 63) / 64 * 64 : n / 2;
 }
 
-/* How many rows of Q one launch takes: all, or as many as find room in the scratch, with the workspace that they need. */
-static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope, bool again, int32_t *out,
-                         size_t *workspace)
+/* The KV heads `first` to `first` + n - 1 of K and V in blocks, with their heads of Q; of a mask that is not read. */
+static fa_ggml_claim heads_of(const fa_ggml_claim *c, int32_t first, int32_t n)
+{
+    fa_ggml_claim part = *c;
+    const int32_t group = c->hq / c->hkv;
+    if (n == c->hkv)
+        return part;
+    part.hkv = n, part.hq = n * group;
+    part.q.ptr = (float *)c->q.ptr + first * group * c->q.sh;
+    part.k.ptr = (char *)c->k.ptr + first * c->k.sh * fa_format_of(c->kv_dtype)->block_bytes;
+    part.v.ptr = (char *)c->v.ptr + first * c->v.sh * fa_format_of(c->v_dtype ? c->v_dtype : c->kv_dtype)->block_bytes;
+    part.o.ptr = (float *)c->o.ptr + first * group * c->o.sh;
+    part.sinks = c->has_sinks ? c->sinks + first * group : NULL;
+    return part;
+}
+
+/* KV heads of a launch: of prompts over blocks so many that 16 bits of their K and V find room, where those of one do. */
+static int32_t heads_at_a_time(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope)
 {
     fa_score_value values[FA_GGML_PARTS];
-    const int64_t row_bytes = c->casts ? (int64_t)c->b * c->hq * c->d * 2 : 1;
-    int64_t n = FA_GGML_CAST / row_bytes;
+    size_t needs = 0;
+    fa_args a;
+    if (!c->kv_dtype || c->sq < FA_GGML_LOOK || (c->has_mask && (!l || !l->is_band || c->max_bias > 0)))
+        return c->hkv;
+    for (int32_t n = c->hkv; n > 0; n--) {
+        const fa_ggml_claim part = heads_of(c, 0, n);
+        if (c->hkv % n == 0 && fa_ggml_arguments(s->e, &part, l, 0, c->sq, within(s, FA_GGML_MASKS), slope, values, &a) == FA_OK &&
+            fa_workspace_size(s->e->ctx, &a, &needs) == FA_OK && FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
+            return n;
+    }
+    return c->hkv;
+}
+
+/* What one launch takes: all, or as much as finds room in the scratch, with the workspace that it needs. */
+static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope, bool again,
+                         fa_ggml_portion *out, size_t *workspace)
+{
+    fa_score_value values[FA_GGML_PARTS];
     fa_ggml_claim bare = *c;
     fa_ggml_looked mask = l ? *l : (fa_ggml_looked){ 0 }, copy;
     fa_status st = FA_OK;
@@ -191,19 +228,22 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
     fa_args a;
     bare.q.ptr = bare.k.ptr = bare.v.ptr = bare.o.ptr = NULL;
     bare.mask = bare.sinks = NULL;
-    bare.m2 = c->mask ? c->m2 : 0;
     mask.id = mask.at = NULL;
     mask.tiles = mask.tiles ? (unsigned char *)1 : NULL;
     int32_t i = 0;
     while (i < s->shapes && (memcmp(&s->shape[i].claim, &bare, sizeof bare) != 0 || memcmp(&s->shape[i].mask, &mask, sizeof mask) != 0))
         i++;
     if (i < s->shapes && !again)
-        return *out = s->shape[i].rows, *workspace = s->shape[i].needs, FA_OK;
+        return *out = s->shape[i].portion, *workspace = s->shape[i].needs, FA_OK;
+    const int32_t heads = heads_at_a_time(s, c, l, slope);
+    const fa_ggml_claim part = heads_of(c, 0, heads);
+    const int64_t row_bytes = c->casts ? (int64_t)part.b * part.hq * part.d * 2 : 1;
+    int64_t n = FA_GGML_CAST / row_bytes;
     n = n >= c->sq ? c->sq : n >= 64 ? n / 64 * 64 : n;
     for (; n > 0; n = fewer(n)) {
-        st = fa_ggml_arguments(s->e, c, usable(l, c, n, &copy), 0, (int32_t)n, within(s, FA_GGML_MASKS), slope, values, &a);
+        st = fa_ggml_arguments(s->e, &part, usable(l, c, n, &copy), 0, (int32_t)n, within(s, FA_GGML_MASKS), slope, values, &a);
         if (st == FA_OK)
-            fa_ggml_choose(s->e, c, &a);
+            fa_ggml_choose(s->e, &part, &a);
         if (st == FA_OK)
             st = fa_workspace_size(s->e->ctx, &a, &needs);
         if (st != FA_OK || FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
@@ -217,7 +257,7 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
         i = s->shapes < SHAPES ? s->shapes++ : s->next_shape++ % SHAPES;
     s->shape[i].claim = bare;
     s->shape[i].mask = mask;
-    s->shape[i].rows = *out = (int32_t)n;
+    s->shape[i].portion = *out = (fa_ggml_portion){ (int32_t)n, heads };
     s->shape[i].needs = *workspace = needs;
     return FA_OK;
 }
@@ -235,7 +275,7 @@ static fa_status cast(fa_ggml_stream *s, const fa_ggml_claim *c, int32_t first, 
 }
 
 /* All rows of a node, n at a time. */
-static fa_status launch_all(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope, int32_t n, CUstream at)
+static fa_status launch_rows(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope, int32_t n, CUstream at)
 {
     fa_score_value values[FA_GGML_PARTS];
     fa_ggml_looked copy;
@@ -255,6 +295,17 @@ static fa_status launch_all(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_
         a.workspace_size = s->workspace.size;
         st = fa_launch(s->e->ctx, &a, at);
         s->counts.launches += st == FA_OK;
+    }
+    return st;
+}
+
+static fa_status launch_all(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggml_looked *l, const void *slope, fa_ggml_portion n,
+                            CUstream at)
+{
+    fa_status st = FA_OK;
+    for (int32_t first = 0; first < c->hkv && st == FA_OK; first += n.heads) {
+        const fa_ggml_claim part = heads_of(c, first, n.heads);
+        st = launch_rows(s, &part, l, slope, n.rows, at);
     }
     return st;
 }
@@ -322,8 +373,8 @@ static fa_status run(fa_ggml_stream *s, const fa_ggml_claim *c, const void *id, 
 {
     const fa_ggml_looked *l = NULL;
     const void *slope = NULL;
+    fa_ggml_portion n = { 0, 0 };
     size_t needs = 0;
-    int32_t n = 0;
     fa_status st = make_scratch(s);
     if (st == FA_OK)
         st = look(s, c, id, at, captured, &l);

@@ -2,19 +2,21 @@
 #include "walk.h"
 #include "gen/error.h"
 #include "report.h"
+#include "rule.h"
 #include "runtime/runtime.h"
 #include "stage.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEMS 1024 /* claimed nodes of a graph; those past them are ggml's */
+#define ITEMS 16384 /* claimed nodes of a graph; those past them are ggml's */
 
 fa_ggml_riding fa_ggml_ride = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* One that a claim's node is waiting in. */
 typedef struct item {
     int32_t node;
+    bool by_mask; /* ours if its mask is a band */
     fa_ggml_claim claim;
 } item;
 
@@ -61,8 +63,8 @@ bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim
         fa_ggml_tell("%s: left to ggml: %s", h->name, why);
     else if (fa_ggml_ride.settings.tells)
         fa_ggml_tell("%s: claimed: d %d and %d, K %s, V %s%s%s%s", h->name, c->d, c->dv, fa_ggml_ride.ggml.type[node->src[1]->type].name,
-                     fa_ggml_ride.ggml.type[node->src[2]->type].name, c->mask ? ", a mask" : "", c->cap > 0 ? ", a cap" : "",
-                     c->sinks ? ", sinks" : "");
+                     fa_ggml_ride.ggml.type[node->src[2]->type].name, c->has_mask ? ", a mask" : "", c->cap > 0 ? ", a cap" : "",
+                     c->has_sinks ? ", sinks" : "");
     return yes;
 }
 
@@ -144,23 +146,35 @@ static fa_status join_stream(fa_ggml_ridden *b, CUstream stream, CUstream at)
     return st;
 }
 
-/* Nodes that ggml computes at least as fast, by what was measured beside PyTorch's kernels on an H100 (2026-11-27, 512 rows, 4096 keys): of
- * few bits 294 to 460 us against 104 to 140 in 16 bits, under a mask that is no band 221 and 364 us against 104 and 134. */
+/* Whether ggml computes a node faster: that may depend on what its mask is. */
+typedef enum verdict { OURS, BY_MASK, THEIRS } verdict;
+static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const fa_ggml_claim *c)
+{
+    const bool many = c->has_mask && c->sq >= FA_GGML_LOOK && !(c->max_bias > 0);
+    const fa_ggml_form form = !c->has_mask      ? FA_GGML_NO_MASK
+                              : c->max_bias > 0 ? FA_GGML_DISTANCES
+                              : many            ? FA_GGML_NO_BAND
+                                                : FA_GGML_FEW_ROWS;
+    const bool unpacks = fa_ggml_engine_unpacks(b->on->engine, c);
+    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || staged() ? NULL : fa_ggml_slower(c, form, unpacks);
+    if (!rule || !b->on->supports_op(b->on->device, node))
+        return OURS;
+    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, unpacks))
+        return BY_MASK;
+    fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    return THEIRS;
+}
+
+/* Looks at the mask that decides. */
 static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i, CUstream stream)
 {
-    fa_ggml_tensor *node = graph->nodes[i->node];
-    const fa_ggml_claim *c = &i->claim;
     bool known = false, band = false;
     CUstream at;
-    if (fa_ggml_ride.settings.all || staged() || c->sq < FA_GGML_LOOK || !b->on->supports_op(b->on->device, node))
+    if (!i->by_mask)
         return false;
-    if (c->kv_dtype)
-        return true;
-    if (!c->mask || c->max_bias > 0)
-        return c->mask != NULL;
     fa_status st = fork_stream(b, stream, &at);
     if (st == FA_OK)
-        st = fa_ggml_stream_look(b->stream, c, node->src[3], at, &known, &band);
+        st = fa_ggml_stream_look(b->stream, &i->claim, graph->nodes[i->node]->src[3], at, &known, &band);
     if (join_stream(b, stream, at) != FA_OK || st != FA_OK)
         return false; /* the launch tells what is wrong */
     return !known || !band;
@@ -222,7 +236,7 @@ static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i
     return at < graph->n_nodes ? theirs(b, graph, at, graph->n_nodes) : FA_GGML_SUCCESS;
 }
 
-/* The claimed nodes; false: none. */
+/* The claimed nodes that are to be ours; false: none. */
 static bool find_items(fa_ggml_ridden *b, const fa_ggml_graph *graph, item **items, int32_t *count, bool *routed)
 {
     int32_t candidates = 0;
@@ -240,8 +254,11 @@ static bool find_items(fa_ggml_ridden *b, const fa_ggml_graph *graph, item **ite
         const fa_ggml_tensor *node = graph->nodes[i];
         if (node->op != fa_ggml_ride.ggml.attention || (flags && !(node->flags & FA_GGML_FLAG_COMPUTE)))
             continue;
-        if (fa_ggml_claims(b->on, node, &(*items)[*count].claim))
-            (*items)[(*count)++].node = i;
+        item *next = &(*items)[*count];
+        const verdict is = fa_ggml_claims(b->on, node, &next->claim) ? judge(b, node, &next->claim) : THEIRS;
+        next->node = i;
+        next->by_mask = is == BY_MASK;
+        *count += is != THEIRS; /* where all are theirs the graph is handed on whole */
     }
     return *count > 0;
 }

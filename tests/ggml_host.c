@@ -376,6 +376,15 @@ fa_ggml_tensor *host_permuted(fa_ggml_tensor *t, int a, int b)
     p->view_src = t;
     return p;
 }
+fa_ggml_tensor *host_columns(fa_ggml_tensor *t, int64_t n)
+{
+    fa_ggml_tensor *p = &pool[pooled++ % POOL];
+    *p = *t;
+    p->ne[0] = n;
+    p->op = HOST_VIEW;
+    p->view_src = t->view_src ? t->view_src : t;
+    return p;
+}
 size_t host_bytes(const fa_ggml_tensor *t)
 {
     size_t n = (size_t)(t->ne[0] / types[t->type].block) * (size_t)types[t->type].bytes;

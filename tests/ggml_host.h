@@ -7,7 +7,18 @@
 #include <fagen.h>
 
 enum host_op { HOST_NONE, HOST_COPY, HOST_VIEW, HOST_ROUTED, HOST_ATTENTION, HOST_OPS };
-enum host_type { HOST_F32 = 0, HOST_F16 = 1, HOST_Q4_0 = 2, HOST_Q8_0 = 8, HOST_Q8_1 = 9, HOST_I32 = 26, HOST_BF16 = 30 };
+enum host_type {
+    HOST_F32 = 0,
+    HOST_F16 = 1,
+    HOST_Q4_0 = 2,
+    HOST_Q4_1 = 3,
+    HOST_Q5_1 = 7,
+    HOST_Q8_0 = 8,
+    HOST_Q8_1 = 9,
+    HOST_IQ4_NL = 20,
+    HOST_I32 = 26,
+    HOST_BF16 = 30
+};
 
 /* What is not as it should be. Names of functions that are missing, and so on: 0 = all is well. */
 typedef struct host_faults {
@@ -40,6 +51,7 @@ extern char host_trace[256]; /* what their graph_compute did: "c" a copy, "A" an
 /* A tensor of a type, contiguous, without memory. From a pool, which host_reset() empties. */
 fa_ggml_tensor *host_tensor(int type, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 fa_ggml_tensor *host_permuted(fa_ggml_tensor *t, int a, int b); /* two dimensions change places: a view of the same memory */
+fa_ggml_tensor *host_columns(fa_ggml_tensor *t, int64_t n);     /* the first n elements of its rows: likewise */
 size_t host_bytes(const fa_ggml_tensor *t);
 fa_ggml_tensor *host_attention(fa_ggml_tensor *q, fa_ggml_tensor *k, fa_ggml_tensor *v, fa_ggml_tensor *mask, fa_ggml_tensor *sinks,
                                float scale, float max_bias, float cap);

@@ -4,6 +4,7 @@
 #include "ggml/claim.h"
 #include "ggml/program.h"
 #include "ggml/report.h"
+#include "ggml/rule.h"
 #include "ggml/settings.h"
 #include "ggml_host.h"
 #include <criterion/criterion.h>
@@ -47,6 +48,31 @@ Test(ggml_claim, a_node_becomes_fields_of_a_launch)
     cr_expect(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && c.dtype == FA_TF32 && !c.casts, "%s", why);
     k->ne[3] = v->ne[3] = 1; /* one that all sequences read */
     cr_expect(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && c.k.sb == 0 && c.k.ss == 1024, "%s", why);
+}
+
+/* V is K's where it begins there and steps likewise: of more than 256 columns, in 16 bits. */
+Test(ggml_claim, v_inside_k)
+{
+    fa_ggml_claim c;
+    char why[256];
+    fa_ggml_tensor *cache = host_tensor(HOST_F16, 576, 1, 96, 2);
+    q = host_permuted(host_tensor(HOST_F32, 576, 8, 5, 2), 1, 2);
+    k = host_permuted(cache, 1, 2);
+    v = host_columns(k, 512);
+    o = host_attention(q, k, v, NULL, NULL, 0.125f, 0, 0);
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && c.v_in_k, "%s", why);
+    v->view_offs = 64;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    v->view_offs = 0;
+    v->nb[1] += 2;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    v->nb[1] -= 2;
+    v->view_src = k; /* another tensor */
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
+    q->ne[0] = k->ne[0] = 256;
+    v->view_src = cache;
+    v->ne[0] = o->ne[0] = 128, o->nb[1] = 512, o->nb[2] = 8 * 512, o->nb[3] = 5 * 8 * 512;
+    cr_assert(fa_ggml_claim_node(&ggml, o, &c, why, sizeof why) && !c.v_in_k, "%s", why);
 }
 
 /* Slopes are those of the definition, heads past the largest power of two too. */
@@ -111,6 +137,56 @@ Test(ggml_claim, each_reason_to_decline)
     ROW(z->ne[0] = 7, "the sinks are f32, 7 of them; accepted: f32, 8 side by side");
     ROW(z->type = HOST_F16, "the sinks are f16");
     cr_expect_geq(rows, 37);
+}
+
+/* --- rules --- */
+
+/* Each holds at the least of its numbers, and has a reason. */
+Test(ggml_claim, rules)
+{
+    const fa_ggml_rule *r;
+    int rules = 0;
+    for (size_t i = 0; (r = fa_ggml_rule_row(i)) != NULL; i++, rules++)
+        for (int form = 1; form < FA_GGML_ANY_FORM; form *= 2)
+            for (int blocks = 0; blocks < 2; blocks++) {
+                const int32_t sk = r->hinted ? 4096 : r->whole ? 256 : 1;
+                fa_ggml_claim c = { .d = r->d_least, .sq = r->queries_least, .hkv = 8, .sk = sk, .kv_dtype = blocks ? FA_Q8_0 : 0 };
+                c.keys_left = r->hinted ? 512 : 0;
+                c.hq = c.hkv * ((r->rows_least + c.sq - 1) / c.sq);
+                cr_expect(!(r->forms & form) || !(blocks ? r->blocks : r->plain) || fa_ggml_slower(&c, (fa_ggml_form)form, !r->narrow),
+                          "row %zu, form %d", i, form);
+                cr_expect(r->because[0]);
+            }
+    cr_expect_geq(rules, 10);
+    static const struct {
+        fa_ggml_claim c;
+        fa_ggml_form form;
+        bool unpacks, theirs;
+    } rows[] = {
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 2048 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 32, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 4, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 64, .sq = 2, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 64, .sq = 3, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 256, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_NO_BAND, false, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_DISTANCES, false, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, true, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, false, true },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_NO_BAND, true, true },
+        { { .d = 72, .sq = 5776, .hq = 16, .hkv = 16, .sk = 5776 }, FA_GGML_NO_MASK, false, false },
+        { { .d = 64, .sq = 1, .hq = 64, .hkv = 8, .sk = 7680 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10000 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10240 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 576, .sq = 1, .hq = 16, .hkv = 1, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 2048 }, FA_GGML_FEW_ROWS, false, true },
+        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 10000 }, FA_GGML_FEW_ROWS, false, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(fa_ggml_slower(&rows[i].c, rows[i].form, rows[i].unpacks) != NULL, rows[i].theirs, "%zu", i);
 }
 
 /* --- layouts --- */

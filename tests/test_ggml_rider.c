@@ -160,7 +160,7 @@ static fa_ggml_reg *load(int tier)
 {
     fa_ggml_rider_options o = { .find = host_find, .ctx = ctx };
     char why[200], text[16];
-    snprintf(text, sizeof text, "tier=%d", tier);
+    snprintf(text, sizeof text, "tier=%d,all", tier); /* rules know of no such small nodes */
     fa_ggml_settings_read(&o.settings, text, why, sizeof why);
     return fa_ggml_rider_load(&o);
 }
@@ -198,8 +198,9 @@ Test(ggml_rider, a_claimed_node_runs_between_its_neighbours)
 /* Two layers share one look at their mask; a graph that comes again looks again. */
 Test(ggml_rider, a_mask_is_looked_at_once_in_a_graph)
 {
+    fa_ggml_rider_options o = { .find = host_find, .ctx = ctx, .settings = { .tier = 2, .registry = "CUDA" } };
     host_reset(1, &table, false);
-    load(2);
+    fa_ggml_rider_load(&o);
     fa_ggml_backend *b = host_backend(0);
     chain c = make_chain(70, true), d = c;
     d.o = host_attention(c.q, c.k, c.v, c.mask, NULL, 0.25f, 0, 0);
@@ -299,7 +300,7 @@ Test(ggml_rider, neighbours_share_a_fork)
     host_free(b);
 }
 
-/* Many rows of few bits, and under a mask that is no band, are theirs where they can, unless all is asked for. */
+/* What a rule says is theirs where they can, unless all is asked for: by the mask, or whatever it is. */
 Test(ggml_rider, what_is_slower_is_theirs)
 {
     for (int all = 0; all < 2; all++) {
@@ -333,6 +334,12 @@ Test(ggml_rider, what_is_slower_is_theirs)
         host_trace[0] = 0;
         cr_expect_eq(compute(b, 3, nodes, 9), 0);
         cr_expect_str_eq(host_trace, all ? "c|c|" : "c|A|c|", "few bits: %s", host_trace);
+        chain few = make_chain(3, false);
+        fa_ggml_tensor *whole[] = { few.q, few.o, few.out };
+        host_trace[0] = 0;
+        cr_expect_eq(compute(b, 3, whole, 10), 0);
+        cr_expect_str_eq(host_trace, all ? "c|c|" : "cAc|", "the graph is handed on: %s", host_trace);
+        cr_expect(all || was_told("CUDA0: left to ggml, which is faster: few rows of at most 96 columns"));
         cr_expect_eq(fa_ggml_rider_count().failures, 0);
         host_free(b);
         fa_ggml_rider_unload();

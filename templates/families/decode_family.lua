@@ -77,7 +77,7 @@ decode.constraints = {
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
   end, upto = "ctas", about = "registers" },
-  -- Parts of tiles take as much workspace whatever the config: a better one may take over between launches.
+  -- With lengths parts of tiles take as much workspace whatever the config: serving sizes it once, for every batch that comes.
   { "parts", function(p, c)
     local rows = c.br * heads_of(c) * c.ctas * c.sm_shares
     if rows <= decode.rows_sm then return true end
@@ -188,7 +188,8 @@ function decode.steps(p, c, a, l)
   } }
 end
 
--- What blocks leave of tiles that they share: at most one that began before them and one that goes on after them.
+-- What blocks leave of tiles that they share: at most one that began before them and one that goes on after them. Of a dense batch as many
+-- rows as the config's blocks can leave, mostly an eighth of those with lengths.
 function decode.workspace(p, c, a, l)
   -- Batch invariance: the config follows from the class, and no other takes over.
   if p.has_batch_invariant then
@@ -196,8 +197,9 @@ function decode.workspace(p, c, a, l)
     return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
       rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
   end
+  local rows = p.has_lengths and decode.rows_sm or c.br * c.ctas * c.sm_shares
   return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
-    2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
+    2 * rows * round_up(p.dv, 8), 2 * rows * 2, decode.rows_sm * 4)
 end
 
 -- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part. From random shapes on
