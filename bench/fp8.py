@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Attention of Q, K and V in e4m3 beside fagen's own bf16 and cuDNN's fp8 (the package nvidia-cudnn-frontend, where it is there), in one run.
+"""Attention of Q, K and V in e4m3 beside fagen's own bf16 and cuDNN's fp8 (the package nvidia-cudnn-frontend, where it is there), in one
+run.
 
 Each case times its contenders in turns, and each output is held against attention in fp64 over the same numbers, of some query rows. The
 gains are <O, right> / <right, right> for V of mean 1: sums that lose what many keys bring are below 1.
@@ -9,11 +10,13 @@ gains are <O, right> / <right, right> for V of mean 1: sums that lose what many 
 """
 import argparse
 import json
+import os
 import statistics
 import sys
 
 import torch
 
+sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]  # its fagen.py is another
 import fagen
 
 ROWS = 64  # query rows that are held against fp64
@@ -44,7 +47,8 @@ class Cudnn:
         graph = c.pygraph(io_data_type=c.data_type.FP8_E4M3, intermediate_data_type=c.data_type.FLOAT, compute_data_type=c.data_type.FLOAT,
                           handle=self.handle)
         wide = {n: t.view(torch.uint8).transpose(1, 2) for n, t in (("q", q), ("k", k), ("v", v))}  # [b, h, s, d] by strides
-        names = {n: graph.tensor(name=n, dim=list(t.shape), stride=list(t.stride()), data_type=c.data_type.FP8_E4M3) for n, t in wide.items()}
+        names = {n: graph.tensor(name=n, dim=list(t.shape), stride=list(t.stride()), data_type=c.data_type.FP8_E4M3)
+                 for n, t in wide.items()}
         one = torch.ones(1, 1, 1, 1, device=q.device)
         factors = ("descale_q", "descale_k", "descale_v", "descale_s", "scale_s", "scale_o")
         names.update({n: graph.tensor(name=n, dim=[1, 1, 1, 1], stride=[1, 1, 1, 1], data_type=c.data_type.FLOAT) for n in factors})
@@ -63,7 +67,8 @@ class Cudnn:
         graph.build_plans()
         space = torch.empty(max(1, graph.get_workspace_size()), dtype=torch.uint8, device=q.device)
         pack = {names[n]: t for n, t in wide.items()}
-        scales = {n: one if n not in ("scale_s", "descale_s") else torch.full_like(one, 256.0 if n == "scale_s" else 1 / 256) for n in factors}
+        of_p = {"scale_s": 256.0, "descale_s": 1 / 256}
+        scales = {n: torch.full_like(one, of_p.get(n, 1.0)) for n in factors}
         pack.update({names[n]: t for n, t in scales.items()})
         pack.update({o: out.transpose(1, 2), amax_s: most[0], amax_o: most[1]})
         return lambda: graph.execute(pack, space, handle=self.handle), out, (wide, scales, most)
@@ -155,8 +160,9 @@ def main(argv=None):
                 for name, us in times({name: call for name, call, _, _ in found}, options.seconds).items():
                     row["runs"][name].update(us=us, tflops=work / us / 1e6)
                 rows.append(row)
-                print(f"d {d:3} n {n:6} {mask:6} " + "  ".join(f"{name} {x['us']:9.1f} us {x['tflops']:6.1f} TFLOP/s, error {x['rms_error']:.4f}"
-                                                                  for name, x in row["runs"].items()), flush=True)
+                told = [f"{name} {x['us']:9.1f} us {x['tflops']:6.1f} TFLOP/s, error {x['rms_error']:.4f}"
+                        for name, x in row["runs"].items()]
+                print(f"d {d:3} n {n:6} {mask:6} " + "  ".join(told), flush=True)
                 del found
     for keys in [] if options.gains == "none" else map(int, options.gains.split(",")):
         q, k, v = tensors(1, keys, 2, 128, 1, 2)

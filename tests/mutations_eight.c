@@ -7,7 +7,7 @@
 #define NONE -1, -1, 0, 0
 #define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define EIGHT(rows, keys, parts, box, rest)                                                                                    \
-    "fp8_wgmma:br=" #rows ",ctas=1,feeder=40,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
+    "fp8_wgmma:br=" #rows ",ctas=1,feeder=56,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
     "sections=1,cluster=1,rescale=0," rest
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
@@ -21,7 +21,7 @@ static const scene scenes[] = {
     { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1", EIGHT(64, 96, 1, 32, "schedule=0,overlap=1,stages_v=1"), 60,
       250, NONE, WITH(&packed) },
     { "columns", "e4m3,d=64,mask=causal,features=v-columns,b=2,hq=2,hkv=1",
-      "fp8_wgmma:br=64,ctas=1,feeder=40,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
+      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
       "schedule=0,overlap=1,stages_v=2",
       60, 250, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },

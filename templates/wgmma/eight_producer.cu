@@ -95,23 +95,35 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int first, int end, 
 __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) {
 //| end
   const int m = lane / 8, r = lane % 8;
-#pragma unroll 2
-  for (int unit = warp; unit < BC / 32 * (COLUMNS / 16); unit += TRANSPOSERS) {
-    const int keys = unit % (BC / 32) * 32, chunk = unit / (BC / 32), at = chunk * 16 % BOX / 16;
-    const int row = chunk * 16 + m % 2 * 8 + r, key_chunk = keys % KEY_BOX / 16 + m / 2;
-    u32 x[4], y[4];
-    ldmatrix_x4_trans(x, from + chunk * 16 / BOX * BC * ROW + (keys + lane) * ROW + (at ^ swizzle_of<ROW>(lane)) * 16);
-//| if p.has_lengths then
-    if (first > 0 || end < BC)
+#pragma unroll 1
+  for (int chunk = warp; chunk < COLUMNS / 16; chunk += TRANSPOSERS) {
+    const int at = chunk * 16 % BOX / 16, row = chunk * 16 + m % 2 * 8 + r;
+    const u32 source = from + chunk * 16 / BOX * BC * ROW + lane * ROW + (at ^ swizzle_of<ROW>(lane)) * 16, target = to + row * KEY_BOX;
+    // Loads of four come first: each waits for shared memory, and so would all of them one after the other.
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const int key = keys + 8 * i + lane % 4 * 2;
-        x[i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
-      }
+    for (int block = 0; block < BC / 32; block += 4) {
+      u32 x[4][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (block + i < BC / 32) ldmatrix_x4_trans(x[i], source + (block + i) * 32 * ROW);
+#pragma unroll
+      for (int n = 0; n < 4; n++) {
+        const int keys = (block + n) * 32, key_chunk = keys % KEY_BOX / 16 + m / 2;
+        if (keys >= BC) break;
+        u32 y[4];
+//| if p.has_lengths then
+        if (first > 0 || end < BC)
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const int key = keys + 8 * i + lane % 4 * 2;
+            x[n][i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
+          }
 //| end
 #pragma unroll
-    for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[i / 2 * 2], x[i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
-    stmatrix_x4(to + keys / KEY_BOX * COLUMNS * KEY_BOX + row * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+        for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[n][i / 2 * 2], x[n][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
+        stmatrix_x4(target + keys / KEY_BOX * COLUMNS * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+      }
+    }
   }
 }
 
