@@ -22,7 +22,7 @@ WARPGROUPS = 4
 # (name, file, text of it that is there once, with a # where the point is)
 PRODUCTS, CONSUMER = "wgmma/hopper_products.cu", "wgmma/hopper_consumer.cu"
 PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.cu", "wgmma/hopper_epilogue.cu"
-STORE, WRITES_LSE = "wgmma/hopper_store.cu", "if (p.lse != nullptr && t == 0"
+STORE, WRITES_LSE = "wgmma/hopper_rows.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
     ("first S", PROLOGUE, "#      mask($(at));\n"),

@@ -21,9 +21,9 @@ def full(problem):
     kind = words[0]
     d = f["d"]
     dv = f.get("dv", d)
-    size = 2 if kind in ("bf16", "fp16") else 4
+    size = {"bf16": 2, "fp16": 2, "e4m3": 1, "e5m2": 1}.get(kind, 4)
     align = f.get("align") or str(next(a for a in (16, 8, 4, 2) if int(d) * size % a == 0 and int(dv) * size % a == 0))
-    o = f.get("o", kind if size == 2 else "fp32")
+    o = f.get("o", {2: kind, 1: "bf16"}.get(size, "fp32"))
     head = f"{kind},d={d},dv={dv},mask={f.get('mask', 'none')},o={o},align={align}"
     if f.get("op") == "backward":
         f.setdefault("grad", kind)

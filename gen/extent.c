@@ -60,6 +60,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                        } };
     sizes.k_tokens = p->k_scale_by == FA_SCALE_TOKEN;
     sizes.v_tokens = p->v_scale_by == FA_SCALE_TOKEN;
+    sizes.v_columns = p->features & FA_FEATURE_V_COLUMNS;
     fa_sizes_scale(&sizes);
     return sizes;
 }

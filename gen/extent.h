@@ -61,6 +61,7 @@ extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a
 typedef struct fa_sizes {
     int64_t of[FA_EXTENT_COUNT];
     bool k_tokens, v_tokens; /* scales of K, of V are of tokens */
+    bool v_columns;          /* rows of V are its columns */
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);

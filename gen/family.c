@@ -174,7 +174,9 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->splits = lua_toboolean(L, -1);
     lua_getfield(L, -6, "widens");
     f->widens = lua_toboolean(L, -1);
-    lua_pop(L, 6);
+    lua_getfield(L, -7, "eight");
+    f->eight = lua_toboolean(L, -1);
+    lua_pop(L, 7);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
     f->head_dim = fa_family_integer(L, f, "the family", "head_dim", FA_HEAD_DIM_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
@@ -377,6 +379,11 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
 {
     if (fr->problem->op != f->operation->op) {
         snprintf(why, n, "it computes %s, not %s", f->operation->name, fa_op_name(fr->problem->op));
+        return false;
+    }
+    if (f->eight != fa_problem_eight(fr->problem)) {
+        snprintf(why, n, f->eight ? "it multiplies Q, K and V of 8 bits, not %s" : "it does not multiply %s",
+                 fa_dtype_name(fr->problem->dtype));
         return false;
     }
     int32_t computes = f->features | (f->workspace == LUA_NOREF ? FA_FEATURE_NO_WORKSPACE : 0), beyond = fr->problem->features & ~computes;

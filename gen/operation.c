@@ -60,7 +60,7 @@ static const fa_operation operations[] = {
       .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
       .lists = 1, .list = { { "score_values", AT(score_values), AT(score_value_count), sizeof(fa_score_value) } },
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
-                  FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K,
+                  FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_V_COLUMNS,
       .operand = {
 #define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
 #include "operands.def"
@@ -259,6 +259,11 @@ static int32_t append_flags_of(const fa_problem *p)
     return (p->features & FA_FEATURE_HADAMARD_K ? FA_HADAMARD_K : 0) | (p->features & FA_FEATURE_HADAMARD_V ? FA_HADAMARD_V : 0);
 }
 
+static int32_t layout_flags_of(const fa_problem *p)
+{
+    return p->features & FA_FEATURE_V_IN_K ? FA_V_IN_K : p->features & FA_FEATURE_V_COLUMNS ? FA_V_COLUMNS : 0;
+}
+
 static int32_t position_bytes_of(const fa_problem *p)
 {
     return p->features & FA_FEATURE_POSITIONS64 ? 8 : p->features & FA_FEATURE_POSITIONS ? 4 : 0;
@@ -292,6 +297,7 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
+    a.q_scale.by = p->q_scale_by, a.q_scale.dtype = p->q_scale_by ? FA_F32 : 0;
     a.k_scale.by = p->k_scale_by, a.k_scale.dtype = p->k_scale_by ? FA_F32 : 0;
     a.v_scale.by = p->v_scale_by, a.v_scale.dtype = p->v_scale_by ? FA_F32 : 0;
     a.k_scale_out.by = p->k_scale_out_by, a.k_scale_out.dtype = p->k_scale_out_by ? FA_F32 : 0;

@@ -168,6 +168,11 @@ static inline void fa_operand_dims(fa_dims *out, const fa_operand *o, const fa_s
 {
     for (int i = 0; i < 4; i++)
         out->of[i] = i < o->rank ? s->of[o->extent[i]] : 1;
+    if (s->v_columns && o->id == FA_ID_v) { /* [batch, dv, head, sequence] */
+        int64_t rows = out->of[1];
+        out->of[1] = out->of[3];
+        out->of[3] = rows;
+    }
 }
 int fa_operand_print(char *buf, size_t n, const fa_operand *o); /* "[b, sq, hq, d]"; as snprintf */
 

@@ -69,6 +69,11 @@ static fa_status settle_kv_align(fa_problem *p)
     return FA_OK;
 }
 
+bool fa_problem_eight(const fa_problem *p)
+{
+    return p->dtype == FA_E4M3 || p->dtype == FA_E5M2;
+}
+
 /* A merge multiplies nothing: TF32 is fp32, there is one head_dim, and parts in fp32 may become an O in 16 bits. */
 static void settle_merge(fa_problem *p)
 {
@@ -253,9 +258,18 @@ static fa_status check_scales(const fa_problem *p)
         const char *field, *tensor;
         int32_t by;
         const fa_format *format;
-    } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) }, { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) } };
+    } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) },
+                   { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) },
+                   { "q_scale_by", "Q", p->q_scale_by, NULL } };
     for (size_t i = 0; i < COUNT(scales); i++) {
         int32_t by = scales[i].by;
+        if (fa_problem_eight(p)) {
+            if (by && by != FA_SCALE_FOLDED)
+                return fa_fail(by == FA_SCALE_TOKEN || by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                               "problem: %s is %d; accepted with %s in Q: 0 (none), FA_SCALE_FOLDED (1)", scales[i].field, by,
+                               fa_dtype_name(p->dtype));
+            continue;
+        }
         if (by && !scales[i].format)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
                            fa_dtype_name(p->dtype));
@@ -271,8 +285,13 @@ static fa_status check_scales(const fa_problem *p)
 
 static fa_status check_kernel(fa_problem *p)
 {
+    bool eight = fa_problem_eight(p);
     if (!fa_dtype_bytes(p->dtype))
-        return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4)", p->dtype);
+        return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6)", p->dtype);
+    if (eight && p->op != FA_FORWARD)
+        return fa_fail(FA_UNSUPPORTED, "problem: dtype is %d (%s); accepted with op=%s: fp16 (1), bf16 (2), tf32 (3), fp32 (4)", p->dtype,
+                       fa_dtype_name(p->dtype), fa_op_name(p->op));
+    p->q_dtype = p->q_dtype == p->dtype ? 0 : p->q_dtype;
     if (!p->dv)
         p->dv = p->d;
     if (p->op == FA_MERGE)
@@ -295,11 +314,15 @@ static fa_status check_kernel(fa_problem *p)
         st = check_scales(p);
     if (st != FA_OK)
         return st;
-    int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
-    if (!p->o_dtype || p->o_dtype == p->dtype)
+    int own = p->dtype == FA_TF32 ? FA_F32 : eight ? FA_BF16 : p->dtype;
+    if (!p->o_dtype || (p->o_dtype == p->dtype && !eight))
         p->o_dtype = own;
     bool narrows = p->op == FA_MERGE && p->dtype == FA_F32 && fa_dtype_bytes(p->o_dtype);
-    if (p->o_dtype != own && p->o_dtype != FA_F32 && !narrows)
+    if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32)
+        return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
+                       "problem: o_dtype is %d (%s); accepted with %s: fp16 (1), bf16 (2), fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
+                       fa_dtype_name(p->dtype));
+    if (!eight && p->o_dtype != own && p->o_dtype != FA_F32 && !narrows)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
                        "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
                        fa_dtype_name(p->dtype), fa_dtype_name(own));
@@ -330,7 +353,8 @@ static fa_status check_later(const fa_problem *p)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
-        if (fa_problem_get(p, f) && !(rows[i].append && p->op == FA_APPEND))
+        if (fa_problem_get(p, f) && !(rows[i].append && p->op == FA_APPEND) &&
+            !(rows[i].field == FA_FIELD_q_scale_by && fa_problem_eight(p)))
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
                            fa_problem_get(p, f), rows[i].what);
     }
@@ -443,6 +467,21 @@ static fa_status check_built(const fa_problem *p)
     return st == FA_OK ? check_score(p) : st;
 }
 
+/* V by columns is an operand of products of 8 bits as it lies. */
+static fa_status check_v_columns(const fa_problem *p)
+{
+    const int32_t others = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_V_IN_K;
+    if (!(p->features & FA_FEATURE_V_COLUMNS))
+        return FA_OK;
+    if (!fa_problem_eight(p))
+        return fa_fail(FA_UNSUPPORTED, "problem: features has v-columns; accepted with %s in Q: none, of e4m3 and e5m2 alone",
+                       fa_dtype_name(p->dtype));
+    if (p->features & others)
+        return fa_fail(FA_UNSUPPORTED, "problem: features has v-columns and %s; accepted: one of them",
+                       fa_feature_name(p->features & others & -(p->features & others)));
+    return FA_OK;
+}
+
 static fa_status check_v_in_k(const fa_problem *p)
 {
     if (!(p->features & FA_FEATURE_V_IN_K))
@@ -490,6 +529,8 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
         st = check_built(&p);
     if (st == FA_OK)
         st = check_v_in_k(&p);
+    if (st == FA_OK)
+        st = check_v_columns(&p);
     if (st == FA_OK)
         st = check_shape(&p);
     if (st == FA_OK)

@@ -12,7 +12,7 @@
 const char *fa_dtype_name(int dtype);              /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
 bool fa_dtype_parse(int *out, const char *s);      /* also half, float16, bfloat16, float32 */
 int64_t fa_problem_key_bytes(const fa_problem *p); /* of a key's rows of K and V in one head */
-int fa_dtype_bytes(int dtype);                     /* 2 or 4; 0 for anything else */
+int fa_dtype_bytes(int dtype);                     /* 2 or 4, of e4m3 and e5m2 1; 0 for anything else */
 const char *fa_mask_name(int mask);                /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
 const char *fa_op_name(int op); /* "forward" "backward" "merge"; "?" for anything else */
@@ -20,6 +20,9 @@ bool fa_op_parse(int *out, const char *s);
 const char *fa_feature_name(int32_t bit);               /* of one fa_feature; "?" for anything else */
 bool fa_features_parse(int32_t *out, const char *text); /* "lengths+pages" */
 const char *fa_feature_names(void);                     /* all, for messages */
+
+/* Whether Q, K and V have 8 bits, and so have the products. */
+bool fa_problem_eight(const fa_problem *p);
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
  * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16), kv_align likewise, or 0

@@ -128,9 +128,10 @@ typedef enum fa_dtype {
     FA_BF16 = 2, /* bfloat16, fp32 accumulation */
     FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
     FA_F32 = 4,  /* fp32 in memory, multiplied as fp32 on the FMA units */
-    /* Of K and V alone, kv_dtype and v_dtype; docs/lowbits.md has them to the bit: */
-    FA_E4M3 = 5,    /* 8-bit floating point, 4 bits of exponent, no infinity */
-    FA_E5M2 = 6,    /* 8-bit floating point, 5 bits of exponent */
+    /* Of Q, K and V, FA_FORWARD on sm_90a, or as those below; docs/lowbits.md has all to the bit: */
+    FA_E4M3 = 5, /* 8-bit floating point, 4 bits of exponent, no infinity */
+    FA_E5M2 = 6, /* 8-bit floating point, 5 bits of exponent */
+    /* Of K and V alone, kv_dtype and v_dtype: */
     FA_S8 = 7,      /* integers of 8 bits */
     FA_Q8_0 = 8,    /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
     FA_Q4_0 = 9,    /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
@@ -169,10 +170,10 @@ typedef enum fa_feature {
                                        without the bit prepares both. Without the option no launch is of that class */
     FA_FEATURE_SCORE = 128,         /* FA_FORWARD: a score program, of score_id */
     FA_FEATURE_V_IN_K = 1024,       /* FA_FORWARD: V is the first dv columns of K; see FA_V_IN_K */
+    FA_FEATURE_V_COLUMNS = 2048,    /* FA_FORWARD of 8 bits, dense: V is column-major; see FA_V_COLUMNS */
     /* Named here, and refused by this version (FA_UNSUPPORTED): */
     FA_FEATURE_ORIGINS = 256,    /* positions in a whole that other launches have parts of */
     FA_FEATURE_ACCUMULATE = 512, /* FA_FORWARD: O and LSE are joined with what is there */
-    FA_FEATURE_V_COLUMNS = 2048, /* V is column-major */
     /* FA_APPEND, beside FA_FEATURE_LENGTHS and FA_FEATURE_PAGES: */
     FA_FEATURE_SLOTS = 4096,         /* rows go to slots, and page is set */
     FA_FEATURE_POSITIONS = 8192,     /* positions are given */
@@ -212,7 +213,8 @@ typedef struct fa_problem {
     int32_t d;          /* head_dim of Q and K, 1..576; of a merge: as dv */
     int32_t dv;         /* head_dim of V and O, 1..576; 0 = d */
     int32_t mask;       /* fa_mask */
-    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
+    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any. Beside 8 bits: 0 = FA_BF16,
+                           FA_F16, FA_F32 */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;          /* batch */
     int32_t hq;         /* query heads */
@@ -227,13 +229,14 @@ typedef struct fa_problem {
     /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_NVFP4 beside 16-bit Q; 0 = as Q, or as
      * what is appended. */
     int32_t kv_dtype;
-    int32_t q_dtype;                                        /* fa_dtype of Q where it is not dtype: other than 0 is FA_UNSUPPORTED */
-    int32_t v_dtype;                                        /* of V where it is not kv_dtype */
-    int32_t q_scale_by, k_scale_by, v_scale_by, o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q and O FA_UNSUPPORTED */
-    int32_t score_id0, score_id1, score_id2, score_id3;     /* of a score program: the words of fa_score_id() */
-    int32_t score_grads;                    /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
-    int32_t rotary_dim, cos_sin_dtype;      /* FA_APPEND: as in fa_args */
-    int32_t k_scale_out_by, v_scale_out_by; /* FA_APPEND: FA_SCALE_TOKEN where scales are found, else 0 */
+    int32_t q_dtype; /* fa_dtype of Q where it is not dtype: other than 0 or dtype is FA_UNSUPPORTED */
+    int32_t v_dtype; /* of V where it is not kv_dtype */
+    int32_t q_scale_by, k_scale_by, v_scale_by,
+        o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits, of O FA_UNSUPPORTED */
+    int32_t score_id0, score_id1, score_id2, score_id3; /* of a score program: the words of fa_score_id() */
+    int32_t score_grads;                                /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
+    int32_t rotary_dim, cos_sin_dtype;                  /* FA_APPEND: as in fa_args */
+    int32_t k_scale_out_by, v_scale_out_by;             /* FA_APPEND: FA_SCALE_TOKEN where scales are found, else 0 */
     /* FA_FORWARD over K or V in blocks, FA_Q8_0 to FA_NVFP4: bytes that every row of K and V starts at a multiple of, where that is less
      * than align, which is of Q and O then; 0 = align, or the most that d and dv allow. */
     int32_t kv_align;
@@ -314,7 +317,7 @@ typedef struct fa_score_operand_info {
 
 /* Numbers that elements of a tensor are multiplied by when they are read. */
 typedef enum fa_scale_by {
-    FA_SCALE_FOLDED = 1, /* one of the tensor, a sequence or a KV head of it, by strides; by channel: refused by this version */
+    FA_SCALE_FOLDED = 1, /* one of the tensor, a sequence or a head of it, by strides; by channel: refused by this version */
     FA_SCALE_TOKEN = 2,  /* of each row of a head */
     FA_SCALE_BLOCK = 3   /* of `block` elements of a row: refused by this version */
 } fa_scale_by;
@@ -324,7 +327,7 @@ typedef struct fa_scale {
     int32_t dtype, by;      /* fa_dtype; fa_scale_by */
     int32_t block;          /* FA_SCALE_BLOCK: elements; else 0 */
     int32_t reserved;       /* 0 */
-    int64_t sb, ss, sh, sc; /* strides, elements: of the batch or page, the token, the KV head, the channel or block */
+    int64_t sb, ss, sh, sc; /* strides, elements: of the batch or page, the token, the head (of K and V a KV head), the channel or block */
 } fa_scale;
 #define FA_SCALE_INIT                            \
     {                                            \
@@ -333,7 +336,7 @@ typedef struct fa_scale {
 
 /* fa_args.layout_flags, or-ed together. */
 typedef enum fa_layout_flag {
-    FA_V_COLUMNS = 1, /* V is [b, hkv, dv, s] by its strides: the sequence has unit stride, ss is that of dv. FA_UNSUPPORTED */
+    FA_V_COLUMNS = 1, /* FA_FORWARD of 8 bits, dense: V is [b, hkv, dv, s] by its strides: the sequence has unit stride, ss is that of dv */
     FA_V_IN_K = 2     /* FA_FORWARD: V is the first dv elements of K's rows, dv <= d: one read serves both, as in decoding with a
                          compressed cache (MLA: d = 576, dv = 512, hkv = 1). v is k, address and strides, or all 0; of K and V in
                          Q's type. What a hidden key's row holds does not reach O, as ever */
@@ -362,7 +365,7 @@ typedef enum fa_append_flag {
 typedef struct fa_args {
     uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
     int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any; beside 8 bits 0 = FA_BF16, FA_F16, FA_F32 */
     int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
     int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
     int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
@@ -421,7 +424,8 @@ typedef struct fa_args {
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
     /* From here to key_begins no operation of this version reads a field but v_dtype, k_scale and v_scale, which FA_FORWARD and FA_APPEND
-     * do, and FA_V_IN_K of layout_flags, which FA_FORWARD does: other than 0 is FA_UNSUPPORTED with its name. */
+     * do, and layout_flags, q_dtype (0 or dtype) and beside 8 bits q_scale, which FA_FORWARD does: other than 0 is
+     * FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* K and V are their numbers times these; O is divided by o_scale when it is written */

@@ -1,4 +1,4 @@
-/* decode_wgmma: wgmma.mma_async of f16 and bf16 into f32, the instructions that order it, and setmaxnreg. */
+/* decode_wgmma: wgmma.mma_async of f16, bf16, tf32 and numbers of 8 bits into f32, the instructions that order it, and setmaxnreg. */
 #include "decode.h"
 #include "run.h"
 #include <stdlib.h>
@@ -11,8 +11,8 @@ static uint64_t constant(dec *d, int n, const char *what)
     return d->i->op[n].imm;
 }
 
-/* "m64n128k16": the columns; 0: another shape. *deep: k is 16, not 8. */
-static int columns(dec *d, bool *deep)
+/* "m64n128k16": the columns; 0: another shape. *deep: k, which is 8, 16 or 32. */
+static int columns(dec *d, int *deep)
 {
     for (int k = 1; k < d->i->words; k++) {
         const char *s = d->i->word[k];
@@ -20,8 +20,8 @@ static int columns(dec *d, bool *deep)
             continue;
         char *end;
         long n = strtol(s + 4, &end, 10);
-        *deep = !strcmp(end, "k16");
-        if ((!*deep && strcmp(end, "k8")) || n < 8 || n > 256 || n % 8)
+        *deep = !strcmp(end, "k32") ? 32 : !strcmp(end, "k16") ? 16 : !strcmp(end, "k8") ? 8 : 0;
+        if (!*deep || n < 8 || n > 256 || n % 8)
             return 0;
         d->i->used |= 1u << k;
         return (int)n;
@@ -32,18 +32,23 @@ static int columns(dec *d, bool *deep)
 static bool product(dec *d)
 {
     sim_insn *o = d->o;
-    bool deep = false;
-    int n = columns(d, &deep);
+    int deep = 0, n = columns(d, &deep);
     if (!n)
-        sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, and m64nNk8 of tf32, with N a multiple of 8 up to 256");
+        sim_dec_fail(d,
+                     "this shape of wgmma is not simulated; m64nNk16 is, m64nNk8 of tf32 and m64nNk32 of e4m3 and e5m2, with N a multiple "
+                     "of 8 up to 256");
     sim_type b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
-    bool tf = a == T_TF32, half = r == T_F16;
-    if (a != b || tf == deep || (!tf && a != T_F16 && a != T_BF16) || (r != T_F32 && !(half && a == T_F16)))
+    bool tf = a == T_TF32, half = r == T_F16, eight = a == T_E4M3 || a == T_E5M2, b_eight = b == T_E4M3 || b == T_E5M2;
+    if ((a != b && !(eight && b_eight)) ||
+        deep != (tf      ? 8
+                 : eight ? 32
+                         : 16) ||
+        (!tf && !eight && a != T_F16 && a != T_BF16) || (r != T_F32 && !(half && a == T_F16)))
         sim_dec_fail(d, "wgmma of these types is not simulated");
     sim_dec_ops(d, 4, 8); /* d, a, b, scale-d, scale-a, scale-b and, of 16 bits, {, trans-a if A is in shared memory}, trans-b */
     const ptx_operand *op = d->i->op;
     bool shared = op[1].kind != O_VECTOR;
-    int ops = tf ? 6 : shared ? 8 : 7, regs = half ? n / 4 : n / 2;
+    int ops = tf || eight ? 6 : shared ? 8 : 7, regs = half ? n / 4 : n / 2;
     sim_dec_ops(d, ops, ops);
     if (op[0].kind != O_VECTOR || op[0].n != regs)
         sim_dec_fail(d, "wrong number of accumulator registers");
@@ -62,14 +67,14 @@ static bool product(dec *d)
     sim_dec_push(d, sim_dec_use(d, &op[3], 'p', T_PRED), false);
     o->round = op[3].negated;
     uint64_t scale_a = constant(d, 4, "the scale of A must be 1 or -1"), scale_b = constant(d, 5, "the scale of B must be 1 or -1");
-    uint64_t trans_a = shared && !tf ? constant(d, 6, "the transposition of A must be 0 or 1") : 0,
-             trans_b = tf ? 0 : constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
+    uint64_t trans_a = shared && ops > 6 ? constant(d, 6, "the transposition of A must be 0 or 1") : 0,
+             trans_b = ops == 6 ? 0 : constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
     if ((scale_a + 1) & ~2ull || (scale_b + 1) & ~2ull)
         sim_dec_fail(d, "the scale of A and of B must be 1 or -1");
     if (trans_a > 1 || trans_b > 1)
         sim_dec_fail(d, "the transposition of A and of B must be 0 or 1");
     o->sub = (uint8_t)((shared ? WGMMA_SHARED_A : 0) | (scale_a == 1 ? 0 : WGMMA_MINUS_A) | (scale_b == 1 ? 0 : WGMMA_MINUS_B) |
-                       (trans_a ? WGMMA_TRANS_A : 0) | (trans_b ? WGMMA_TRANS_B : 0));
+                       (trans_a ? WGMMA_TRANS_A : 0) | (trans_b ? WGMMA_TRANS_B : 0) | (b == T_E5M2 ? WGMMA_B_E5M2 : 0));
     o->run = sim_run_wgmma, o->cls = C_MATRIX, o->unknown = U_RUN, o->type = (uint8_t)a, o->type2 = (uint8_t)r, o->count = (uint8_t)(n / 8),
     o->flags |= F_TIED;
     return true;

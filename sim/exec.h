@@ -27,8 +27,8 @@ typedef struct sim_arch {
     int l2; /* bytes */
     int clock_khz, memory_khz, bus_bits;
     /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent, and that of f16
-     * accumulators. */
-    int block16, block_tf32, fraction, floor, floor16;
+     * accumulators; products per block for 8-bit inputs of wgmma, and their fraction bits. */
+    int block16, block_tf32, fraction, floor, floor16, block8, fraction8;
 } sim_arch;
 const sim_arch *sim_arch_find(const char *name);
 

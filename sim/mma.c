@@ -300,6 +300,8 @@ void sim_product_slow(sim_product *p, const sim_arch *arch)
 
 void sim_product_run(sim_product *p, const sim_arch *arch)
 {
-    if (!sim_product_fast(p, arch))
+    if (p->type == T_E4M3 || p->type == T_E5M2)
+        sim_product_eight(p, arch);
+    else if (!sim_product_fast(p, arch))
         sim_product_slow(p, arch);
 }

@@ -33,6 +33,8 @@ typedef enum sim_type {
     T_S16X2,
     T_E4M3X2,
     T_E5M2X2,
+    T_E4M3,
+    T_E5M2,
     T_COUNT
 } sim_type;
 sim_type sim_type_of(const char *word); /* "s32" -> T_S32; T_NONE if it is no type */

@@ -47,7 +47,7 @@ enum { WAIT_GROUP, WAIT_ALL, WAIT_READ };
 enum { FENCE_MEMORY, FENCE_ASYNC, FENCE_BLOCK, FENCE_INIT }; /* FENCE_BLOCK: orders nothing beyond the block; FENCE_INIT: of mbarriers */
 enum { ARRIVE_RELEASE, ARRIVE_RELAXED };
 enum { REGISTERS_INC, REGISTERS_DEC };
-enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16 };
+enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16, WGMMA_B_E5M2 = 32 };
 
 /* A mov of 32 bits from or to two registers of 16. */
 static inline bool sim_is_halves(const sim_insn *i)

@@ -11,6 +11,7 @@ static const struct { const char *name; uint8_t bytes; } types[T_COUNT] = {
     [T_F16] = {"f16", 2}, [T_F16X2] = {"f16x2", 4}, [T_BF16] = {"bf16", 2}, [T_BF16X2] = {"bf16x2", 4}, [T_TF32] = {"tf32", 4},
     [T_F32] = {"f32", 4}, [T_F64] = {"f64", 8}, [T_U16X2] = {"u16x2", 4}, [T_S16X2] = {"s16x2", 4},
     [T_E4M3X2] = {"e4m3x2", 2}, [T_E5M2X2] = {"e5m2x2", 2},
+    [T_E4M3] = {"e4m3", 1}, [T_E5M2] = {"e5m2", 1},
 };
 /* clang-format on */
 sim_type sim_type_of(const char *word)

@@ -90,7 +90,7 @@ static void load(const sim_warp *w, const sim_wgmma *o, sim_product *p)
     const sim_block *b = w->block;
     const sim_insn *i = o->insn;
     uint32_t row = w->index % 4 * 16;
-    p->type = (sim_type)i->type, p->n = i->count * 8u, p->half = i->type2 == T_F16;
+    p->type = (sim_type)i->type, p->type_b = i->sub & WGMMA_B_E5M2 ? T_E5M2 : T_E4M3, p->n = i->count * 8u, p->half = i->type2 == T_F16;
     if (p->type == T_TF32) {
         load_tf32(w, o, p);
         return;
@@ -122,14 +122,15 @@ static void load(const sim_warp *w, const sim_wgmma *o, sim_product *p)
                     p->b[8 * y + (uint32_t)k][x] = e[k];
             }
     }
+    uint16_t minus = p->type == T_E4M3 || p->type == T_E5M2 ? 0x8080 : 0x8000; /* two numbers of 8 bits lie as one of 16 */
     if (i->sub & WGMMA_MINUS_A)
         for (int r = 0; r < 16; r++)
             for (int k = 0; k < 16; k++)
-                p->a[r][k] ^= 0x8000;
+                p->a[r][k] ^= minus;
     if (i->sub & WGMMA_MINUS_B)
         for (int k = 0; k < 16; k++)
             for (uint32_t n = 0; n < p->n; n++)
-                p->b[k][n] ^= 0x8000;
+                p->b[k][n] ^= minus;
 }
 
 /* Register k of lane l holds row l / 4 (+ 8 for the third and fourth of four), column 8 (k / 4) + 2 (l % 4) + k % 2. */

@@ -343,7 +343,7 @@ const mutation hopper_mutations[] = {
     { "the first block's maximum by every other column", X, "top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));",
       "top = $(larger)(top, s[4 * n + 2 * h]);", 0, "steep" },
     { "relative: m is taken for a score", X, "\" * scale_log2\" or \"\"", "\"\" or \"\"", 0, "relative_steep" },
-    { "relative: LSE by the scale", O, "c.rescale == 3 and", "c.rescale == 4 and", 0, "relative" },
+    { "relative: LSE by the scale", "hopper_rows.cu", "c.rescale == 3 and", "c.rescale == 4 and", 0, "relative" },
     { "relative: a late maximum is forgotten", X, "> __float_as_int(LAG) ||", "> __float_as_int(1000.f * LAG) ||", 0, "relative_steep" },
     { "relative: the rows of one lane look out for it", X, "$(quad_max)(rise);", "rise;", 0, "relative_steep" },
     { "relative: every other column looks out for it", X, "max(max(top[h], __float_as_int(x)), __float_as_int(y))",

@@ -310,8 +310,8 @@ static const struct {
     { { "hopper_store.cu", "if ((again >> h & 1) == 0) store_lse", "store_lse" }, 0, 0, 3 },
     /* values that a row may not see */
     { { "epilogue.cu", "top > 0x7f800000", "false" }, 6, 0, 1 },
-    { { "hopper_store.cu", "if (top > 0x7f800000) again", "if (false) again" }, 0, 0, 1 },
-    { { "hopper_store.cu", "if (top > 0x7f800000) again", "if (false) again" }, 1, 0, 1 },
+    { { "hopper_rows.cu", "if (top > 0x7f800000) again", "if (false) again" }, 0, 0, 1 },
+    { { "hopper_rows.cu", "if (top > 0x7f800000) again", "if (false) again" }, 1, 0, 1 },
     { { "hopper_store.cu", "taint[n % 4] = fmaf(o[4 * n], o[4 * n + 1], taint[n % 4]);", ";" }, 0, 0, 1 },
     { { "exact_rows.cu", "min(query + REACH, sequence.sq() - 1)", "query" }, 6, 0, 1 },
     { { "exact_rows.cu", "max(query - REACH, 0)", "query" }, 6, 1, 2 },

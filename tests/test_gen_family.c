@@ -271,12 +271,33 @@ Test(family, what_is_declared_is_told)
 /* Lower ranks first, what must be named last whatever its rank; the rest by name. */
 Test(family, order)
 {
-    static const char *const want[] = {
-        "decode_ffma", "decode_mma",  "decode_wgmma", "flash_bwd_mma",  "flash_fwd_mma",   "mixed_mma",      "split_mma",       "toy",
-        "wide_mma",    "aaa",         "append",       "flash_bwd_ffma", "flash_bwd_wgmma", "flash_fwd_ffma", "flash_fwd_wgmma", "merge",
-        "mixed_wgmma", "split_wgmma", "wide_bwd",     "wide_naive",     "wide_wgmma",      "first",          "flash1_fwd",      "naive",
-        "naive_bwd",   "tiled"
-    };
+    static const char *const want[] = { "decode_ffma",
+                                        "decode_mma",
+                                        "decode_wgmma",
+                                        "flash_bwd_mma",
+                                        "flash_fwd_mma",
+                                        "mixed_mma",
+                                        "split_mma",
+                                        "toy",
+                                        "wide_mma",
+                                        "aaa",
+                                        "append",
+                                        "flash_bwd_ffma",
+                                        "flash_bwd_wgmma",
+                                        "flash_fwd_ffma",
+                                        "flash_fwd_wgmma",
+                                        "fp8_wgmma",
+                                        "merge",
+                                        "mixed_wgmma",
+                                        "split_wgmma",
+                                        "wide_bwd",
+                                        "wide_naive",
+                                        "wide_wgmma",
+                                        "first",
+                                        "flash1_fwd",
+                                        "naive",
+                                        "naive_bwd",
+                                        "tiled" };
     char dir[64];
     fa_gen *g;
     toy_dir(dir, "x\n");

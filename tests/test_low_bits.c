@@ -80,8 +80,25 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, a.k_scale = FOLDED(NULL), FA_INVALID, "k_scale.ptr is NULL; accepted: a device address");
     ROW(e, a.k_scale = FOLDED((char *)scales + 2), FA_INVALID, "k_scale.ptr is");
     ROW(e, a.k_scale = FOLDED(o), FA_INVALID, "o overlaps k_scale");
-    ROW(e, a.q_scale = FOLDED(scales), FA_UNSUPPORTED, "q_scale is set");
+    ROW(e, a.q_scale = FOLDED(scales), FA_UNSUPPORTED, "q_scale_by is 1; accepted with Q in fp16: 0");
     ROW(e, a.op = FA_BACKWARD, FA_INVALID, "kv_dtype is set: K and V in another type than Q; accepted with op=backward: 0");
+    ROW(e, a.q_dtype = FA_BF16, FA_UNSUPPORTED, "q_dtype is 2: Q in another type than the products");
+    /* Of 8 bits are Q, K and V, or K and V alone. */
+    ROW(e, (a.dtype = FA_E4M3, a.kv_dtype = FA_E5M2), FA_UNSUPPORTED, "kv_dtype is 6 (e5m2); accepted with op=forward, e4m3: 0, the type");
+    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_TF32), FA_UNSUPPORTED,
+        "o_dtype is 3 (tf32); accepted with e4m3: fp16 (1), bf16 (2), fp32 (4)");
+    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E4M3), FA_UNSUPPORTED, "o_dtype is 5 (e4m3); accepted with e4m3: fp16 (1)");
+    ROW(e, (a.dtype = FA_E4M3, a.v_scale = FOLDED(scales), a.v_scale.by = FA_SCALE_TOKEN), FA_UNSUPPORTED,
+        "v_scale_by is 2; accepted with e4m3 in Q: 0 (none), FA_SCALE_FOLDED (1)");
+    ROW(e, (a.dtype = FA_E4M3, a.q_scale = FOLDED(scales), a.q_scale.ss = 1), FA_INVALID,
+        "q_scale.ss is 1; accepted with FA_SCALE_FOLDED: 0");
+    ROW(e, (a.dtype = FA_E4M3, a.q_scale = FOLDED(NULL)), FA_INVALID, "q_scale.ptr is NULL; accepted: a device address");
+    ROW(e, (a.dtype = FA_E4M3, a.op = FA_BACKWARD, a.kv_dtype = 0), FA_UNSUPPORTED,
+        "dtype is 5 (e4m3); accepted with op=backward: fp16 (1), bf16 (2), tf32 (3), fp32 (4)");
+    ROW(e, (a.dtype = FA_E4M3, a.layout_flags = FA_V_COLUMNS, a.seqlens_k = scales, a.k_scale = FOLDED(scales)), FA_UNSUPPORTED,
+        "features has v-columns and lengths; accepted: one of them");
+    ROW(e, a.dtype = FA_S8, FA_INVALID, "dtype is 7; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6)");
+    ROW(e, a.dtype = FA_E4M3, FA_UNSUPPORTED, "fp8_wgmma: no wgmma on sm_80");
     ROW(e, a.k.ptr = (char *)kv + 1, FA_UNSUPPORTED, "start at odd addresses; accepted: multiples of 2 bytes");
     ROW(h, a.k.ptr = (char *)kv + 1, FA_INVALID, "a multiple of the element's 2 bytes");
 }

@@ -52,7 +52,7 @@ static const score_fault faults[] = {
     { "the factor twice", "wgmma_cap", P, "(\"(%s * 1.44269504088896341f)\"):format(unit)",
       "(\"(%s * %s * 1.44269504088896341f)\"):format(unit, unit)" },
     { "the factor left out of the exponent", "mma_cap", P, "(\"(%s * 1.44269504088896341f)\"):format(unit)", "\"1.44269504088896341f\"" },
-    { "the factor left out of LSE", "wgmma_cap", "hopper_store.cu", "log2_scale, scale = \"1.f\", \"0.693147180559945309f\"",
+    { "the factor left out of LSE", "wgmma_cap", "hopper_rows.cu", "log2_scale, scale = \"1.f\", \"0.693147180559945309f\"",
       "log2_scale, scale = \"1.f\", \"0.5f\"" },
     { "the factor left out of LSE, in units", "mma_cap", P, "pr.unit, pr.unit_log2 = unit or \"1.f\",",
       "pr.unit, pr.unit_log2 = \"1.f\"," },

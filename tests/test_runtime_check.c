@@ -40,7 +40,8 @@ static int bad_args(row *rows)
     ROW(a.size = 0x01000000, FA_INVALID, "size is 16777216");
     ROW(a.size = UINT32_MAX, FA_INVALID, "size is 4294967295");
     ROW(a.dtype = 0, FA_INVALID, "dtype");
-    ROW(a.dtype = 5, FA_INVALID, "dtype");
+    ROW(a.dtype = FA_E4M3, FA_UNSUPPORTED, "e4m3");
+    ROW(a.dtype = FA_S8, FA_INVALID, "dtype");
     ROW(a.dtype = -1, FA_INVALID, "dtype");
     ROW(a.dtype = INT_MAX, FA_INVALID, "dtype");
     ROW(a.dtype = INT_MIN, FA_INVALID, "dtype");
@@ -58,9 +59,9 @@ static int bad_args(row *rows)
     ROW(a.dv = -1, FA_INVALID, "dv");
     ROW(a.dv = 577, FA_UNSUPPORTED, "dv");
     ROW(a.dv = INT_MIN, FA_INVALID, "dv");
-    ROW(a.layout_flags = 4, FA_INVALID, "layout_flags is 0x4; accepted: FA_V_IN_K (0x2), or 0");
-    ROW(a.layout_flags = FA_V_COLUMNS, FA_UNSUPPORTED, "layout_flags is 0x1");
-    ROW(a.layout_flags = FA_V_COLUMNS | FA_V_IN_K, FA_UNSUPPORTED, "layout_flags is 0x3");
+    ROW(a.layout_flags = 4, FA_INVALID, "layout_flags is 0x4; accepted: FA_V_COLUMNS (0x1), FA_V_IN_K (0x2), or 0");
+    ROW(a.layout_flags = FA_V_COLUMNS, FA_UNSUPPORTED, "features has v-columns; accepted with");
+    ROW(a.layout_flags = FA_V_COLUMNS | FA_V_IN_K, FA_INVALID, "layout_flags is 0x3");
     ROW(a.layout_flags = FA_V_IN_K, FA_INVALID, "v.ptr is");
     ROW((a.layout_flags = FA_V_IN_K, a.v = a.k, a.v.ss += 8), FA_INVALID, "v.ss is");
     ROW((a.layout_flags = FA_V_IN_K, a.v.ptr = NULL, a.v.sh = 8), FA_INVALID,

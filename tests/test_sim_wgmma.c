@@ -2,6 +2,7 @@
  * mma.sync, and that both timings agree. */
 #include "test_sim_wgmma.h"
 #include "sim/mma.h"
+#include <math.h>
 
 TestSuite(sim_wgmma, .init = open90a);
 
@@ -25,6 +26,50 @@ static void expect(const shape *s, const numbers *x, int times, uint32_t d[64][2
     }
 }
 
+/* A number of 8 bits: its value, and the exponent by which it is aligned; 0: none. */
+static double number_of(int code, const char *type, int *e)
+{
+    int fraction = !strcmp(type, "e5m2") ? 2 : 3, exponent = (code & 0x7F) >> fraction, bias = fraction == 2 ? 15 : 7;
+    double x = ldexp((code & ((1 << fraction) - 1)) + (exponent ? 1 << fraction : 0), (exponent ? exponent : 1) - bias - fraction);
+    *e = code & 0x7F ? (exponent ? exponent : 1) - bias : -5000;
+    if (fraction == 2 ? exponent == 31 : (code & 0x7F) == 0x7F)
+        x = fraction == 2 && !(code & 3) ? INFINITY : NAN;
+    return code & 0x80 ? -x : x;
+}
+
+/* 32 products and the accumulator, each cut toward zero 13 bits below the largest exponent, and their sum 13 bits below its own. */
+static uint32_t sum_of_eight(const shape *s, const numbers *x, int row, int n, uint32_t c)
+{
+    double product[32], sum = 0, special = 0;
+    float out, acc;
+    int most = -5000, odd = 0;
+    memcpy(&acc, &c, 4);
+    for (int k = 0; k < 32; k++) {
+        int ea, eb;
+        double a = number_of(x->a[row][k / 2] >> k % 2 * 8 & 0xFF, s->type_a, &ea),
+               b = number_of(x->b[k / 2][n] >> k % 2 * 8 & 0xFF, s->type_b, &eb);
+        product[k] = a * b * (s->minus_a != s->minus_b ? -1 : 1);
+        most = ea + eb > most ? ea + eb : most;
+        odd |= !isfinite(product[k]);
+        special += isfinite(product[k]) ? 0 : product[k];
+    }
+    odd |= !isfinite(acc);
+    special += isfinite(acc) ? 0 : acc;
+    if (odd) {
+        out = (float)special;
+        memcpy(&c, &out, 4);
+        return isnan(out) ? 0x7FFFFFFF : c;
+    }
+    most = acc != 0 && ilogbf(acc) > most ? ilogbf(acc) : most;
+    for (int k = 0; k < 32; k++)
+        sum += trunc(ldexp(product[k], 13 - most));
+    out = (float)ldexp(sum + trunc(ldexp(acc, 13 - most)), most - 13);
+    if (out == 0)
+        return 0;
+    memcpy(&c, &out, 4);
+    return c & ~((1u << 10) - 1);
+}
+
 /* Runs the shape in both timings and compares every bit. */
 static void agree(const shape *s, const numbers *x, const char *what)
 {
@@ -37,7 +82,14 @@ static void agree(const shape *s, const numbers *x, const char *what)
         product(s, "1");
     WAIT;
     CUfunction f = load(end(s));
-    expect(s, x, s->times ? s->times : 1, want);
+    if (!s->type_a)
+        expect(s, x, s->times ? s->times : 1, want);
+    for (int row = 0; row < 64 && s->type_a; row++)
+        for (int n = 0; n < s->n; n++) {
+            want[row][n] = s->scale ? x->c[row][n] : 0;
+            for (int k = 0; k < (s->times ? s->times : 1); k++)
+                want[row][n] = sum_of_eight(s, x, row, n, want[row][n]);
+        }
     for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
         sim_set_options(&(sim_options){ .async = (sim_async)async });
@@ -112,6 +164,37 @@ Test(sim_wgmma, infinities_and_everything)
                     .b = tile_of(32, round >> 2, 32, 8192) };
         randomize(&s, &x, 1);
         agree(&s, &x, "special values");
+    }
+}
+
+/* Numbers of 8 bits: both formats of either operand, each swizzle along k, A in both places, numbers of all sizes and special ones. */
+Test(sim_wgmma, numbers_of_eight_bits)
+{
+    static const char *const types[] = { "e4m3", "e5m2" };
+    static const int spans[] = { 16, 32, 64, 128 };
+    static numbers x;
+    for (int round = 0; round < 32; round++) {
+        int kind = round % 4;
+        shape s = { .n = 8 << round % 4,
+                    .a_shared = round >> 2 & 1,
+                    .scale = round != 3,
+                    .minus_a = round == 5,
+                    .minus_b = round % 8 == 5,
+                    .times = round % 3 + 1,
+                    .type_a = types[round & 1],
+                    .type_b = types[round >> 1 & 1] };
+        s.a = tile_of(spans[round >> 3], 0, 64, 0), s.b = tile_of(spans[3 - (round >> 3)], 0, s.n, 16384);
+        randomize(&s, &x, 1);
+        for (int k = 0; k < 64 * 16 + 256 * 16; k++) {
+            uint16_t *to = k < 64 * 16 ? &x.a[k / 16][k % 16] : &x.b[(k - 64 * 16) / 256][k % 256];
+            if (kind == 0) /* near one, so that the accumulator counts */
+                *to = (uint16_t)((*to & 0x8F8F) | 0x3030);
+            else if (kind < 3) /* finite */
+                *to &= kind == 1 ? 0xBFBF : any() % 3 ? 0x8080 : 0xBFBF;
+        }
+        for (int k = 0; k < 64 * 256 && kind == 2; k++)
+            x.c[k / 256][k % 256] = any() % 4 ? 0 : x.c[k / 256][k % 256] - (any() % 40 << 23);
+        agree(&s, &x, "8 bits");
     }
 }
 

@@ -12,6 +12,7 @@ typedef struct shape {
     int n, bf16, a_shared;
     tile a, b;
     int minus_a, minus_b, scale, times;
+    const char *type_a, *type_b; /* of numbers of 8 bits, two of which lie as one of 16; NULL: as bf16 says */
 } shape;
 
 static inline uint64_t code_of(int span)
@@ -77,8 +78,14 @@ static inline void begin(const shape *s, const char *fence)
 static inline void product(const shape *s, const char *scale)
 {
     const char *t = s->bf16 ? "bf16" : "f16";
-    add("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s ", s->n, t, t);
+    add("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ", s->n, s->type_a ? 32 : 16, s->type_a ? s->type_a : t,
+        s->type_a ? s->type_b : t);
     list("%c", 0, s->n / 2);
+    if (s->type_a) {
+        add(s->a_shared ? ", %%rd10, %%rd11, %s, %d, %d;\n" : ", {%%a0,%%a1,%%a2,%%a3}, %%rd11, %s, %d, %d;\n", scale, s->minus_a ? -1 : 1,
+            s->minus_b ? -1 : 1);
+        return;
+    }
     if (s->a_shared)
         add(", %%rd10, %%rd11, %s, %d, %d, %d, %d;\n", scale, s->minus_a ? -1 : 1, s->minus_b ? -1 : 1, s->a.mn, s->b.mn);
     else

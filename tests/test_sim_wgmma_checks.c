@@ -285,6 +285,9 @@ Test(sim_wgmma_checks, only_where_it_exists)
         {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, 1, 1, 1, 0, 0;", "wrong number of accumulator registers"},
         {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 2, 1, 0, 0;", "must be 1 or -1"},
         {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 2;", "must be 0 or 1"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.e4m3.e4m3 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1;", "of these types"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1;", "of these types"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 0;", "wrong number of operands"},
     };
     /* clang-format on */
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

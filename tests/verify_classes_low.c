@@ -23,4 +23,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "decode_mma", FA_CASE_FEW, 2, classes, false };
+const verify_class_list verify_classes = { "decode_mma", FA_CASE_FEW, 2, classes, false, false };

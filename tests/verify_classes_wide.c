@@ -11,4 +11,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "wide_", FA_CASE_FEW, 1, classes, false };
+const verify_class_list verify_classes = { "wide_", FA_CASE_FEW, 1, classes, false, false };

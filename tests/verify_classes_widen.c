@@ -11,4 +11,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "flash_fwd mixed split", FA_CASE_MANY, 1, classes, false };
+const verify_class_list verify_classes = { "flash_fwd mixed split", FA_CASE_MANY, 1, classes, false, false };

@@ -65,7 +65,7 @@ fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p,
         make_ragged(&c);
     if (st == FA_OK)
         st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);
-    bool on_cpu = p->features || p->kv_dtype; /* no reference family computes it: few rows of it */
+    bool on_cpu = p->features || p->kv_dtype || fa_problem_eight(p); /* no reference family computes it: few rows of it */
     if (st == FA_OK && medium)
         st = make_case(&c, p, on_cpu ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK, p->kv_dtype ? SMALL_PROMPT : MEDIUM_PROMPT);
     if (st == FA_OK && medium)

@@ -13,7 +13,7 @@ const cli_word cli_ops[] = {
 };
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
                                 { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
-                                { "float", FA_F32 },   { NULL, 0 } };
+                                { "float", FA_F32 },   { "e4m3", FA_E4M3 }, { "e5m2", FA_E5M2 },     { NULL, 0 } };
 const cli_word cli_formats[] = {
 #define FORMAT(number, word, ...) { word, number },
 #include "gen/formats.def"
@@ -33,6 +33,7 @@ const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "deterministic", FA_FEATURE_DETERMINISTIC },
                                   { "dropout", FA_FEATURE_DROPOUT },
                                   { "v-in-k", FA_FEATURE_V_IN_K },
+                                  { "v-columns", FA_FEATURE_V_COLUMNS },
                                   { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
@@ -71,12 +72,13 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
 {
     if (!low->kv && !low->v && !low->scale)
         return FA_OK;
-    if (!low->kv && !p->kv_dtype)
+    bool eight = fa_problem_eight(p);
+    if (!low->kv && !p->kv_dtype && (low->v || !eight))
         return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither", low->v ? "--v-format" : "--kv-scale");
     p->kv_dtype = low->kv ? low->kv : p->kv_dtype;
     p->v_dtype = low->v ? low->v : low->kv ? 0 : p->v_dtype;
     if (low->scale)
-        p->k_scale_by = p->v_scale_by = low->scale;
+        p->k_scale_by = p->v_scale_by = low->scale, p->q_scale_by = eight ? low->scale : 0;
     p->align = p->kv_align = 0;
     return FA_OK;
 }

@@ -46,7 +46,8 @@ class _Forward(_Mask, total=False):
     attn_mask: object
     sinks: object
     score: Optional[Score]
-    k_scale: object  # float32, of few bits
+    q_scale: object  # float32, of few bits
+    k_scale: object
     v_scale: object
     cache_format: Optional[str]
     v_format: Optional[str]

@@ -1,4 +1,5 @@
-"""Attention over caches of few bits: k and v of torch.float8_e4m3fn, float8_e5m2 or int8, or bytes of a format by its name."""
+"""Attention over caches of few bits: k and v of torch.float8_e4m3fn, float8_e5m2 or int8, or bytes of a format by its name. And of q, k
+and v of 8 bits."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -11,12 +12,13 @@ from ._dropout import RNG, probability, state
 from ._mask import mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
-from ._view import View, empty_like, is_jax, is_torch, torch_module, view
+from ._view import View, empty_like, is_jax, packed, is_torch, torch_module, view
 from ._context import Context
 from .errors import GradientUnsupported, Unsupported, invalid
 
 TYPES = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8"}  # whose elements are codes
-K_SCALE, V_SCALE = _abi.Args.k_scale.offset // 8, _abi.Args.v_scale.offset // 8
+Q_SCALE, K_SCALE, V_SCALE = _abi.Args.q_scale.offset // 8, _abi.Args.k_scale.offset // 8, _abi.Args.v_scale.offset // 8
+CODES = {short: name for name, short in TYPES.items() if name in shapes.EIGHT}  # of Q, K and V of 8 bits
 NOT_BESIDE = "not computed over k and v of few bits"
 _plans = Plans()
 
@@ -47,7 +49,7 @@ def format_of(name: str, x: View, word: Optional[str], option: str) -> Tuple[str
 
 
 def scales_of(name: str, x: View, k: View, b: int, hkv: int, q: View) -> _abi.Scale:
-    """The fa_scale of a tensor, its address left out."""
+    """The fa_scale of a tensor of hkv heads, its address left out."""
     shapes.same(name, x, "dtype", "float32", "every scale")
     shapes.same(name, x, "device", q.device, "q")
     steps = [0 if n == 1 else step for n, step in zip(x.shape, x.strides)]
@@ -70,17 +72,44 @@ def refuse(q: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, 
         raise GradientUnsupported("q.requires_grad is True; accepted with k and v of few bits: False, or a call within torch.no_grad()")
 
 
+def check_eight(q: View, k: str, v: str, word: Optional[str], v_word: Optional[str]) -> None:
+    """Q of 8 bits: K and V have its type."""
+    shapes.unused({"cache_format": word, "v_format": v_word}, [None], f"q is of {q.dtype}, and so are k and v")
+    for name, of in (("k", k), ("v", v)):
+        if of != TYPES[q.dtype]:
+            raise invalid(f"{name}.dtype", of, f"{TYPES[q.dtype]}, that of q")
+
+
+def columns_of(v: View) -> Optional[View]:
+    """V whose keys have unit stride, as [b, dv, hkv, sk]. None: it lies by rows."""
+    if len(v.shape) != 4 or v.shape[3] == 1 or v.strides[3] == 1 or v.strides[1] != 1:
+        return None
+    return v._replace(shape=(v.shape[0], v.shape[3], v.shape[2], v.shape[1]), strides=(v.strides[0], v.strides[3], v.strides[2], 1))
+
+
 def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Optional[int], Optional[int]],
-              cache_format: Optional[str], v_format: Optional[str], k_scale: Any, v_scale: Any, causal: bool, window: Any, diagonal: Any,
-              scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float, rng: Any,
-              stream: Optional[int], device: Any) -> Any:
+              cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, causal: bool, window: Any,
+              diagonal: Any, scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float,
+              rng: Any, stream: Optional[int], device: Any) -> Any:
     """A dense batch, or with `arrays` one of sequences of different lengths."""
     views = {name: view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))}
+    if views["q"].dtype == "uint8" and cache_format in CODES:  # of libraries that have no such type
+        views = {name: x._replace(dtype=CODES[cache_format]) if x.dtype == "uint8" else x for name, x in views.items()}
+        cache_format = None
+    turned = columns_of(views["v"]) if views["q"].dtype in shapes.EIGHT and arrays is None else None
+    if turned is not None:  # checked as if it lay by rows
+        views["v"] = views["v"]._replace(strides=packed(views["v"].shape))
     of_k, low_k = format_of("k", views["k"], cache_format, "cache_format")
     of_v, low_v = format_of("v", views["v"], v_format or (cache_format if views["v"].dtype == "uint8" else None), "v_format")
     q_view = views["q"]
+    eight = q_view.dtype in shapes.EIGHT
+    if eight:
+        check_eight(q_view, of_k, of_v, cache_format, v_format)
+    elif q_scale is not None:
+        raise invalid("q_scale", f"{type(q_scale).__module__}.{type(q_scale).__name__}", f"None, beside q in {q_view.dtype}")
     numbers = {"q": q_view, "k": low_k._replace(dtype=q_view.dtype), "v": low_v._replace(dtype=q_view.dtype)}
-    scales = {name: view(name, x, stream) for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None}
+    given = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+    scales = {name: view(name, x, stream) for name, x in given.items() if x is not None}
     shapes.flag("batch_invariant", batch_invariant)
     at, ctx = stream_of(list(views.values()), stream), context_of(q_view, device)
     listed: List[Tuple[int, View]] = []
@@ -96,30 +125,34 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     lse_view = None if sums is None else view("lse", sums, stream)
     mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
     random = state(rng, p, q_view, stream)
-    tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, views["v"]), (O, result), *listed]
+    tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, turned or views["v"]), (O, result), *listed]
     tensors += [(LSE, lse_view)] if lse_view is not None else []
     tensors += [(RNG, random)] if random is not None else []
-    tensors += [(word, scales[name]) for word, name in ((K_SCALE, "k_scale"), (V_SCALE, "v_scale")) if name in scales]
-    key = (ctx, of_k, of_v, arrays is not None and batch[4:], mask, factor, p, batch_invariant, tuple((w, x[1:6]) for w, x in tensors))
+    tensors += [(word, scales[name]) for word, name in ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale")) if name in scales]
+    key = (ctx, of_k, of_v, turned is None, arrays is not None and batch[4:], mask, factor, p, batch_invariant, tuple((w, x[1:6]) for w, x in tensors))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         if arrays is None:
             args = _dense.arguments(ctx, numbers["q"], numbers["k"], numbers["v"], result, lse_view, mask, factor, False, True, p)
         else:
             args = _varlen.arguments(ctx, batch, result, lse_view, mask, factor, False, True, p)
-        found = _plans.keep(key, plan(ctx, args, (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
+        if turned is not None:
+            args.v, args.layout_flags = shapes.tensor("v", turned, turned.shape, turned.strides, True)[0], _abi.FA_V_COLUMNS
+        found = _plans.keep(key, plan(ctx, args, None if eight else (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
     _stage.put(found, q, [Staged(w, x, w in (O, LSE)) for w, x in tensors], stream, at)
     return (out, sums) if return_lse else out
 
 
-def plan(ctx: Context, args: _abi.Args, formats: Tuple[str, str], scales: Dict[str, View], caches: Tuple[View, View], b: int, q: View,
-         invariant: bool) -> Plan:
+def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scales: Dict[str, View], caches: Tuple[View, View], b: int,
+         q: View, invariant: bool) -> Plan:
     """The plan of arguments as they are without formats. Raises InvalidArgument, Unsupported."""
-    args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
+    if formats is not None:
+        args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
     args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
     words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
-    for name, word, cache in (("k_scale", K_SCALE, caches[0]), ("v_scale", V_SCALE, caches[1])):
+    for name, word, cache, heads in (("q_scale", Q_SCALE, q, args.hq), ("k_scale", K_SCALE, caches[0], args.hkv),
+                                     ("v_scale", V_SCALE, caches[1], args.hkv)):
         if name in scales:
-            setattr(args, name, scales_of(name, scales[name], cache, b, args.hkv, q))
+            setattr(args, name, scales_of(name, scales[name], cache, b, heads, q))
             words[word] = SET
     return Plan(ctx, args)

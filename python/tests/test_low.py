@@ -84,3 +84,44 @@ def test_what_is_refused(change, words):
     q, k = rows(1, 1, 2, 32), np.zeros((1, 4, 2, 32), np.int8)
     with pytest.raises(fagen.FagenError, match=words):
         fagen.attention(q, k, k, device=SIM, **change)
+
+
+def eight_bits(x):
+    """Codes of e4m3 of multiples of 1/4 from -3 to 3, and these."""
+    numbers = np.clip(np.rint(x * 4), -12, 12) / 4
+    size = np.abs(numbers)
+    e = np.floor(np.log2(np.maximum(size, 0.25)))
+    codes = np.where(size == 0, 0, (e + 7) * 8 + (size / 2.0 ** e - 1) * 8).astype(np.uint8)
+    return np.where(numbers < 0, codes | 128, codes).astype(np.uint8), numbers.astype(np.float16)
+
+
+def test_q_k_and_v_of_8_bits():
+    (q, of_q), (k, of_k), (v, of_v) = (eight_bits(rows(2, 40, h, 32, seed=s)) for h, s in ((4, 1), (2, 2), (2, 3)))
+    scales = [np.abs(rows(2, h, seed=s, dtype=np.float32)) + 0.5 for h, s in ((4, 4), (2, 5), (2, 6))]
+    wide = [(x * s[:, None, :, None]).astype(np.float32) for x, s in zip((of_q, of_k, of_v), scales)]
+    got, lse = fagen.attention(q, k, v, causal=True, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], cache_format="e4m3",
+                               out_dtype="float32", return_lse=True, device=SIM)
+    want, sums = fagen.attention(*wide, causal=True, return_lse=True, device=SIM)
+    assert got.dtype == np.float32 and np.allclose(lse, sums, atol=2e-3)
+    assert np.abs(got - want).max() < 0.06 * np.abs(want).max()
+    wide_rows = np.zeros((2, 2, 32, 48), np.uint8)  # keys side by side
+    wide_rows[..., :40] = v.transpose(0, 2, 3, 1)
+    by_columns = fagen.attention(q, k, wide_rows[..., :40].transpose(0, 3, 1, 2), causal=True, q_scale=scales[0], k_scale=scales[1],
+                                 v_scale=scales[2], cache_format="e4m3", out_dtype="float32", device=SIM)
+    assert np.allclose(by_columns, got, rtol=1e-5, atol=1e-5)
+    lengths = np.array([40, 13], np.int32)
+    ragged = fagen.varlen_attention(q, k, v, seqlens_k=lengths, cache_format="e4m3", out_dtype="float16", device=SIM)
+    assert np.abs(ragged - fagen.varlen_attention(of_q, of_k, of_v, seqlens_k=lengths, device=SIM)).max() < 0.2
+    for changed, words in (({"cache_format": "e4m3", "k": k.view(np.int8)}, "k.dtype is s8; accepted: e4m3, that of q"),
+                           ({"cache_format": "e4m3", "q_scale": scales[1]}, r"q_scale.shape is \(2, 2\)"),
+                           ({"cache_format": "e4m3", "out_dtype": "float64"}, "out_dtype is float64"),
+                           ({"q": of_q, "cache_format": "e4m3", "q_scale": scales[0]}, "q_scale is numpy.ndarray; accepted: None")):
+        with pytest.raises(fagen.InvalidArgument, match=words):
+            fagen.attention(**{"q": q, "k": k, "v": v, "out_dtype": "float16", "device": SIM, **changed})
+
+
+def test_float8_of_pytorch():
+    torch = pytest.importorskip("torch")
+    q = torch.randn(1, 30, 2, 64).to(torch.float8_e4m3fn)
+    got, want = fagen.attention(q, q, q, device=SIM), fagen.attention(q.half(), q.half(), q.half(), device=SIM)
+    assert got.dtype == torch.bfloat16 and (got - want).abs().max() < 0.2

@@ -171,12 +171,11 @@ static fa_status check_layout(const fa_args *a, const fa_operation *op)
 {
     if (!a->layout_flags || !(op->features & FA_FEATURE_V_IN_K))
         return FA_OK;
-    if (a->layout_flags & ~(FA_V_IN_K | FA_V_COLUMNS))
-        return fa_fail(FA_INVALID, "args: layout_flags is %#x; accepted: FA_V_IN_K (0x2), or 0", (unsigned)a->layout_flags);
-    if (a->layout_flags & FA_V_COLUMNS)
-        return fa_fail(FA_UNSUPPORTED,
-                       "args: layout_flags is %#x: V is column-major, which this version does not compute; accepted: FA_V_IN_K (0x2), or 0",
+    if (a->layout_flags != FA_V_IN_K && a->layout_flags != FA_V_COLUMNS)
+        return fa_fail(FA_INVALID, "args: layout_flags is %#x; accepted: FA_V_COLUMNS (0x1), FA_V_IN_K (0x2), or 0",
                        (unsigned)a->layout_flags);
+    if (a->layout_flags == FA_V_COLUMNS)
+        return FA_OK;
     const struct {
         const char *name;
         int64_t v, k;
@@ -239,9 +238,12 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
     q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.features |= op->features & FA_FEATURE_V_IN_K && a->layout_flags & FA_V_IN_K ? FA_FEATURE_V_IN_K : 0;
+    q.features |= op->features & FA_FEATURE_V_COLUMNS && a->layout_flags & FA_V_COLUMNS ? FA_FEATURE_V_COLUMNS : 0;
     q.grad_dtype = a->grad_dtype;
     q.kv_dtype = a->kv_dtype;
     q.v_dtype = a->v_dtype;
+    q.q_dtype = a->q_dtype;
+    q.q_scale_by = a->q_scale.by;
     q.k_scale_by = a->k_scale.by;
     q.v_scale_by = a->v_scale.by;
     q.page = q.features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) ? fa_lengths_page(a) : 0;
@@ -449,7 +451,7 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     out->problem.sq = out->problem.sq ? out->problem.sq : 1;
     out->problem.sk = out->problem.sk ? out->problem.sk : 1;
     fa_check_align(out, spans);
-    if (fa_problem_kv_align(&out->problem) < 2)
+    if (out->problem.kv_dtype && fa_problem_kv_align(&out->problem) < 2)
         return fa_fail(FA_UNSUPPORTED, "args: rows of k or v in %s start at odd addresses; accepted: multiples of 2 bytes",
                        fa_dtype_name(out->problem.kv_dtype));
     fill(out, args, spans);

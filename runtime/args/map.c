@@ -64,7 +64,8 @@ typedef struct tensor {
     int64_t stride[3];
     int32_t size[3], width;
     int dtype;
-    bool keys; /* its rows are keys */
+    bool keys; /* its rows are keys, or its columns: */
+    bool columns;
 } tensor;
 
 static bool is_empty(const tensor *t, const fa_call *c)
@@ -75,7 +76,7 @@ static bool is_empty(const tensor *t, const fa_call *c)
 /* Else what some row sees is known on the device alone. */
 static bool keys_are_known(const tensor *t, const fa_call *c)
 {
-    return t->keys && !(c->problem.features & FA_FEATURE_LENGTHS);
+    return t->keys && !t->columns && !(c->problem.features & FA_FEATURE_LENGTHS);
 }
 
 /* Gradients go by keys over all their queries: what one that sees no key has must not reach them. */
@@ -95,7 +96,8 @@ static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
                      .size = { (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0] },
                      .width = (int32_t)d.of[3],
                      .dtype = fa_operand_dtype(o, p),
-                     .keys = fa_operand_has_keys(o) };
+                     .keys = fa_operand_has_keys(o),
+                     .columns = o->id == FA_ID_v && c->sizes.v_columns };
 }
 
 bool fa_map_stride_fits(int64_t bytes)
@@ -244,11 +246,14 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
 {
     const fa_values *a = &c->values;
     tensor t = tensor_of(c, m->operand, &c->problem);
-    static const uint16_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                                      [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                                      [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32 };
+    static const uint16_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,  [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                                      [FA_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,   [FA_E5M2] = CU_TENSOR_MAP_DATA_TYPE_UINT8 };
     bool empty = is_empty(&t, c);
+    if (t.columns && !empty) { /* to the last key that some row sees: what is past it are zeros */
+        fa_range seen = rows_seen(a, true);
+        t.width = seen.last >= seen.first ? (int32_t)seen.last + 1 : 1;
+    }
     int bytes = fa_dtype_bytes(t.dtype);
     dimension all[RANK_MAX];
     *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };

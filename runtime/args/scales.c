@@ -37,7 +37,9 @@ static fa_status check(const fa_scale *s, const char *name)
 
 fa_status fa_scales_check(const fa_args *a)
 {
-    fa_status st = check(&a->k_scale, "k_scale");
+    fa_status st = check(&a->q_scale, "q_scale");
+    if (st == FA_OK)
+        st = check(&a->k_scale, "k_scale");
     if (st == FA_OK)
         st = check(&a->v_scale, "v_scale");
     if (st == FA_OK && a->op == FA_APPEND)

@@ -101,7 +101,10 @@ fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, 
     memcpy(out->size, dims.of, 3 * sizeof *out->size);
     if (o->strided) {
         const fa_tensor *t = (const void *)((const char *)args + o->at);
-        return shape_of_strides(out, (const int64_t[3]){ t->sb, t->ss, t->sh }, dims.of[3], zero);
+        fa_status st = shape_of_strides(out, (const int64_t[3]){ t->sb, t->ss, t->sh }, dims.of[3], zero);
+        if (sizes->v_columns && o->id == FA_ID_v) /* rows of any number of keys begin where the strides say */
+            out->bits = (unsigned)((out->stride[0] | out->stride[1] | out->stride[2]) * out->bytes);
+        return st;
     }
     if (o->strides_at)
         return shape_of_strides(out, (const void *)((const char *)args + o->strides_at), 1, false);

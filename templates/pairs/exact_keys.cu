@@ -20,6 +20,12 @@ __device__ __forceinline__ float widened(element x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
   return y;
+//| elseif p.dtype == "e4m3" or p.dtype == "e5m2" then
+  u32 y;
+  float z;
+  asm("cvt.rn.f16x2.$(p.dtype)x2 %0, %1;" : "=r"(y) : "h"((u16)x));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(z) : "h"((u16)y));
+  return z;
 //| elseif p.dtype == "tf32" then
   return __uint_as_float(to_tf32(x));
 //| else
@@ -54,7 +60,7 @@ __device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &se
   return (const $(ke) *)p.k + sequence.k() + kv_head * p.k_sh + key * p.k_ss;
 }
 __device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return (const $(ve) *)p.v + sequence.v() + kv_head * p.v_sh + key * p.v_ss;
+  return (const $(ve) *)p.v + sequence.v() + kv_head * p.v_sh + key$(p.has_v_columns and "" or " * p.v_ss");
 }
 //|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return widened(row[col]); }

@@ -1,5 +1,6 @@
-//| needs "l.shared?"
+//| needs "l.eight? l.scaled? l.shared?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local of_v = p.has_v_columns and " * (int)p.v_ss" or ""
 // ---- rows that are computed again, key by key ----
 // A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
 // has reached it: 0 times NaN or infinity is NaN. Both show in the result. Here a row takes the keys that it sees, and no others, and its
@@ -20,6 +21,11 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 #pragma unroll
   for (int n = 0; n < (D + 31) / 32; n++)
     q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
+//| if l.scaled then
+  const float scaled = score_scale_of(p, sequence, head, kv_head);
+#pragma unroll
+  for (int n = 0; n < (D + 31) / 32; n++) q[n] *= scaled;
+//| end
 //| indented(2, pr.begin_dropout)
 //| indented(2, pr.begin_score, "head")
 #pragma unroll 1
@@ -36,12 +42,12 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     row = {top, fmaf(row.l, keep, e)};
 //| indented(4, pr.drop_pair, "e", "(int)(sequence.number() * p.hq) + head", "query", "key")
 #pragma unroll
-    for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
+    for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)$(of_v)), o[n] * keep);
   }
   // A largest score beyond fp32, in either direction, is no weight.
   if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
 //| indented(2, pr.add_sink, "row.l", "row.m", "head", "query")
-  const float inverse = reciprocal(row.l)$(pr.out_scale);
+  const float inverse = reciprocal(row.l)$(pr.out_scale)$(l.eight and p.v_scale == 1 and " * v_scale_of(p, sequence, kv_head)" or "");
 #pragma unroll
   for (int n = 0; n < (DV + 31) / 32; n++)
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
@@ -49,11 +55,11 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 }
 //| if pr.right and not pr.has_mask then
 
-// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
+// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity$(p.has_v_columns and "; or that lies in their first block" or "").
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
   const int lane = threadIdx.x % 32, kv_head = head / p.group;
   const int lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));
-  const int beside_lo = uniform(first_key(sequence, max(query - REACH, 0)));
+  const int beside_lo = uniform(first_key(sequence, max(query - REACH, 0)))$(p.has_v_columns and " / BC * BC" or "");
   const int beside_hi = uniform(last_key(sequence, min(query + REACH, sequence.sq() - 1)));
   bool found = false;
 #pragma unroll 1
@@ -62,7 +68,7 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
     if (key > beside_hi) break;
     const element *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
-    for (int n = 0; n < (DV + 31) / 32; n++) found = found | !(fabsf(element_of(v, min(lane + 32 * n, DV - 1))) < infinity());
+    for (int n = 0; n < (DV + 31) / 32; n++) found = found | !(fabsf(element_of(v, min(lane + 32 * n, DV - 1)$(of_v))) < infinity());
   }
   return __any_sync(~0u, found);
 }

@@ -1,4 +1,4 @@
-//| needs "l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
+//| needs "l.eight? l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -164,6 +164,8 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| if l.shared then
         const bool all = own_rows(sequence, block + 1).all();
         const u32 full = all ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| elseif l.eight then  -- who transposes V clears rows that are not the sequence's
+        const u32 full = v_full(smem, v.at);
 //| else
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
 //| end

@@ -97,8 +97,29 @@ static void store_row(const fa_buffer *b, int32_t batch, int32_t s, int32_t h, c
     fa_number_store_row(fa_buffer_row(b, b->image, batch, s, h), row, (int64_t)b->layout.width * fa_number_block(dtype), dtype);
 }
 
+/* V by columns: rows of keys as they are drawn, each of which is a column of the buffer. */
+static fa_status fill_columns(fa_case_tensors *t, int i)
+{
+    const fa_buffer *b = &t->tensor[i];
+    const fa_layout *l = &b->layout; /* rows are columns of V, their elements keys */
+    int dtype = fa_case_dtype(&t->c, i);
+    float *row = t->dense[i] = malloc(((size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)l->width + 1) * sizeof *row);
+    if (!row)
+        return fa_fail(FA_NOMEM, "no memory for the values of a tensor");
+    for (int32_t batch = 0; batch < l->b; batch++)
+        for (int32_t key = 0; key < l->width; key++)
+            for (int32_t h = 0; h < l->h; h++, row += l->s) {
+                fa_case_row(&t->c, i, batch, key, h, row);
+                for (int32_t x = 0; x < l->s; x++)
+                    fa_number_store(fa_buffer_row(b, b->image, batch, x, h) + (int64_t)key * b->bytes, row[x], dtype);
+            }
+    return FA_OK;
+}
+
 static fa_status fill_input(fa_case_tensors *t, int i)
 {
+    if (t->sequences.sizes.v_columns && t->op->operand[i].id == FA_ID_v)
+        return fill_columns(t, i);
     const fa_buffer *b = &t->tensor[i];
     const fa_layout *l = &b->layout;
     int dtype = fa_case_dtype(&t->c, i);

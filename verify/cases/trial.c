@@ -90,7 +90,7 @@ static fa_status expect(fa_trial *t, fa_reference how)
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st = how == FA_REFERENCE_DEVICE && !t->in.c.problem.kv_dtype &&
+    fa_status st = how == FA_REFERENCE_DEVICE && !t->in.c.problem.kv_dtype && !fa_problem_eight(&t->in.c.problem) &&
                            !(t->in.c.problem.features & ~(FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT))
                        ? fa_choose_reference(t->in.ctx, t->in.op->op, &config)
                        : FA_UNSUPPORTED;

@@ -9,13 +9,15 @@ typedef struct fa_expected {
     const fa_reference_row *row;
     char title[FA_OPERANDS_MAX][FA_OPERAND_TITLE];
     fa_sizes sizes;
-    int64_t n[FA_OPERANDS_MAX];                 /* elements of each output; of inputs 0 */
-    uint8_t *row_used[2];                       /* which rows of the tensors of queries, of keys, are of a sequence; NULL = all */
-    int64_t rows[2];                            /* how many they are */
-    double *out[FA_OPERANDS_MAX];               /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
-    fa_errors naive[FA_OPERANDS_MAX];           /* of strided outputs */
-    fa_terms terms[FA_OPERANDS_MAX];            /* of strided outputs, where the row has terms */
-    double *bound[FA_OPERANDS_MAX];             /* of outputs, of calls with bounds: as fa_reference_row.bounds leaves them; else NULL */
+    int64_t n[FA_OPERANDS_MAX];       /* elements of each output; of inputs 0 */
+    uint8_t *row_used[2];             /* which rows of the tensors of queries, of keys, are of a sequence; NULL = all */
+    int64_t rows[2];                  /* how many they are */
+    double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
+    fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
+    fa_terms terms[FA_OPERANDS_MAX];  /* of strided outputs, where the row has terms */
+    double *bound[FA_OPERANDS_MAX];   /* of outputs, of calls with bounds: as fa_reference_row.bounds leaves them; else NULL */
+    double *
+        also[FA_OPERANDS_MAX]; /* of packed rows that may be one or the other: sums of 8 bits as wgmma has them, out, or exact; else NULL */
     double score, approximate, rounding_factor; /* approximate: as fa_reference_row.approximate has it */
 } fa_expected;
 

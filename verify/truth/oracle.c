@@ -130,10 +130,50 @@ static double scale_of_row(const fa_attention *a, const operands *at, const floa
     return row < 0 ? 1 : (double)scale[row * a->hkv + at->kv];
 }
 
+/* The exponent by which a number of 8 bits is aligned. */
+static int exponent_of(float x, int32_t dtype)
+{
+    int least = dtype == FA_E5M2 ? -14 : -6;
+    return x == 0 ? -5000 : ilogbf(x) < least ? least : ilogbf(x);
+}
+
+/* The sum of products of 8 bits as wgmma has it: 32 products and what has been summed up are aligned to the largest exponent and cut toward
+ * zero 13 bits below it, their sum 13 bits below its own. */
+static float sum_of_eight(const float *q, const float *k, int32_t d, int32_t dtype)
+{
+    float sum = 0;
+    for (int32_t first = 0; first < d; first += 32) {
+        int32_t end = d < first + 32 ? d : first + 32;
+        int top = sum != 0 ? ilogbf(sum) : -5000;
+        double all = 0;
+        for (int32_t i = first; i < end; i++) {
+            int e = exponent_of(q[i], dtype) + exponent_of(k[i], dtype);
+            if (!isfinite(q[i]) || !isfinite(k[i]))
+                return (float)((double)q[i] * k[i] + (double)sum);
+            top = e > top ? e : top;
+        }
+        if (top < -1000)
+            continue;
+        for (int32_t i = first; i < end; i++)
+            all += trunc(ldexp((double)q[i] * k[i], 13 - top));
+        all = ldexp(all + trunc(ldexp((double)sum, 13 - top)), top - 13);
+        int own = all != 0 ? ilogb(all) : 0;
+        sum = (float)ldexp(trunc(ldexp(all, 13 - own)), own - 13);
+    }
+    return sum;
+}
+
 /* What products of the row are multiplied by. */
 static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
 {
     return a->widened ? 1 : scale_of_row(a, at, scale, tokens, key);
+}
+
+/* What scores are multiplied by beside the scale of all. */
+static double score_scale(const fa_attention *a, const operands *at, int64_t key)
+{
+    double q = a->q_scale ? (double)a->q_scale[at->head] : 1;
+    return q * key_scale(a, at, a->k_scale, a->k_tokens, key);
 }
 
 /* Rows of K and V as products take them. */
@@ -163,7 +203,9 @@ static void exact_row(job *j, const operands *at, double *s)
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
-        s[key] = scored(a, x * (double)a->scale * key_scale(a, at, a->k_scale, a->k_tokens, key), at, key);
+        if (a->eight)
+            x = (double)sum_of_eight(at->q, k, a->d, a->eight);
+        s[key] = scored(a, x * (double)a->scale * score_scale(a, at, key), at, key);
         m = fmax(m, s[key]);
         keys += s[key] != -INFINITY || !has_root(a, FA_SCORE_ROOT_MASK);
     }
@@ -200,7 +242,7 @@ static void tanh_row(job *j, const operands *at)
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
-        x *= (double)a->scale * key_scale(a, at, a->k_scale, a->k_tokens, key);
+        x *= (double)a->scale * score_scale(a, at, key);
         double far = fabs(scored(a, x, &off, key) - scored(a, x, at, key));
         most = isfinite(far) ? fmax(most, far) : most;
     }
@@ -301,6 +343,7 @@ static void naive_row(job *j, const operands *at, float *s)
     const fa_attention *a = j->a;
     float room[FA_MAX_HEAD_DIM];
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
+    bool eight = j->dtype == FA_E4M3 || j->dtype == FA_E5M2;
     float sink = (float)sink_of(a, at), m = sink, l = 0, *o = j->naive + at->out;
     double p2 = 0, step2 = 0;
     operands off = *at; /* of an approximate tanh, in the one direction or the other */
@@ -313,8 +356,8 @@ static void naive_row(job *j, const operands *at, float *s)
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
         off.program.tanh_off = !a->approximate ? 0 : key & 1 ? FA_TANH_OFF : -FA_TANH_OFF;
-        x = (float)scored(a, (double)(x * a->scale) * key_scale(a, at, a->k_scale, a->k_tokens, key), &off, key);
-        s[key] = j->dtype == FA_TF32 ? x : fa_number_round_finite(x, j->dtype);
+        x = (float)scored(a, (double)(x * a->scale) * score_scale(a, at, key), &off, key);
+        s[key] = j->dtype == FA_TF32 || eight ? x : fa_number_round_finite(x, j->dtype);
         m = fmaxf(m, s[key]);
     }
     for (int64_t key = at->first; key <= at->last; key++)
@@ -326,7 +369,8 @@ static void naive_row(job *j, const operands *at, float *s)
         if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
             continue;
         const float *v = taken_row(a, at, key, true, room);
-        float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
+        float p = eight ? fa_number_round(s[key] * 256, FA_E4M3) / 256 / l : fa_number_round(s[key] / l, j->dtype),
+              kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);
         step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;
@@ -406,7 +450,7 @@ fa_status fa_oracle_tanh(const fa_attention *a, double *most)
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
-    if (a->score || a->program || a->k_scale || a->v_scale)
+    if (a->score || a->program || a->k_scale || a->v_scale || a->q_scale)
         return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that %s", a->program ? "a program computes" : "operands change");
     return run(&j);
 }

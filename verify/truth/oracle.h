@@ -32,7 +32,11 @@ struct fa_attention {
     fa_attention_score *score;     /* NULL = scores stay; with one there are neither bounds nor gradients: FA_UNSUPPORTED */
     const struct fa_operation *op; /* what `score` reads: the rows, */
     const float *const *in;        /* and their values, dense in packed order */
-    int32_t v_row;                 /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
+    const float *q_scale;          /* [b, hq]: what rows of Q are multiplied by; NULL = 1 */
+    /* fa_dtype of 8 bits of products whose sums exact scores are of, as wgmma computes them: O and LSE are then of these scores. 0: exact
+     */
+    int32_t eight;
+    int32_t v_row; /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
 };
 
 /* An input by its name, for `score`. NULL: the call does not have it. */
@@ -67,10 +71,10 @@ fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale);
 double fa_oracle_score_error(const fa_dot *s, int32_t d, double subtracted);
 
 /* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the type
- * (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, rounded to the type, then dropped or scaled, O accumulated in
- * fp32 and rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept. FA_F32: nothing rounded beyond fp32. *rounding_factor (may
- * be NULL), at least 1: by how much rounding P would have cost more on average. Another algorithm divides by another number, and where a
- * row's P are nearly equal they lie together in one place of their binade, where rounding costs up to 1.47 times as much, relative to P,
- * as here. */
+ * (beyond its largest value it stays there; of 8 bits it is not rounded), P = exp(S - max) / sum in fp32, rounded to the type, of 8 bits
+ * 2^8 P to e4m3, then dropped or scaled, O accumulated in fp32 and rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept.
+ * FA_F32: nothing rounded beyond fp32. *rounding_factor (may be NULL), at least 1: by how much rounding P would have cost more on average.
+ * Another algorithm divides by another number, and where a row's P are nearly equal they lie together in one place of their binade, where
+ * rounding costs up to 1.47 times as much, relative to P, as here. */
 fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *rounding_factor);
 #endif

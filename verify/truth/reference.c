@@ -39,6 +39,8 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .v = in(c, p->features & FA_FEATURE_V_IN_K ? FA_ID_k : FA_ID_v),
                            .k_scale = in(c, FA_ID_k_scale),
                            .v_scale = in(c, FA_ID_v_scale),
+                           .q_scale = in(c, FA_ID_q_scale),
+                           .eight = c->eight,
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
                            .widened = c->widened ? p->dtype : 0,

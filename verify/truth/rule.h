@@ -4,7 +4,8 @@
  *   magnitude of the reference, + the score term.
  * - Mean error: at most naive's x (1.1 rounding_factor + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean. Few rows,
  *   and few values, differ by that much by chance.
- * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
+ * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded; of 8 bits LSE of
+ *   sums as wgmma has them, or exact ones, which rows have that are computed again).
  * - Infinities and NaN exactly where the reference has them.
  * Inputs far apart in size, or with NaN and infinities that are seen, have a bound of every element instead: fa_rule_bounded().
  * A verdict says which of these was broken, at which element first, what was there and what was wanted.

@@ -1,0 +1,128 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+// fagen $(version), attention of Q, K and V of 8 bits on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+typedef unsigned char element;  // $(p.dtype)
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);   // rows of Q per block
+constexpr int BC = $(c.bc);   // keys per iteration
+constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
+constexpr int THREADS = 128 * (WGS + 1);
+constexpr int STAGES_K = $(c.stages_k);  // buffers of K
+constexpr int STAGES_V = $(c.stages_v);  // buffers of V
+//| if l.turned then
+constexpr int STAGES_T = $(c.stages_t);  // buffers of V transposed
+constexpr int TRANSPOSERS = 2;  // warps
+//| end
+constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
+//| if l.consumer > l.regs then
+constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+//| end
+
+// ---- what follows from them ----
+constexpr int BOX = $(c.box), ROW = BOX;                // columns of a box in shared memory, bytes of its rows
+constexpr int KEY_BOX = $(l.key_box);                   // keys of a box of V transposed, bytes of its rows
+constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of Q and K, of V
+constexpr int COLUMNS = $(l.columns);                   // of O, rounded up
+constexpr int SUM = $(l.sum_columns);                   // of O, that are summed up at a time
+constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.turned and "BC * BOXES_V * ROW" or "COLUMNS * BC");
+// Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
+constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if l.turned then
+constexpr int SMEM_T = $(l.t), T_TILE = COLUMNS * BC;
+//| end
+constexpr int NS = BC / 2, NO = COLUMNS / 2, NT = SUM / 2;  // registers of S, of O and of what a block adds to it, per thread
+
+//| include "machine/prelude.cu"
+
+//| include "machine/hopper.cu"
+//| include "machine/hopper_eight.cu"
+
+//| include "pairs/sequence.cu"
+
+//| include "tiles/eight_scales.cu"
+
+//| include "pairs/mask.cu"
+
+//| include "work/tile_order.cu"
+
+//| include "tiles/softmax.cu"
+
+//| include "wgmma/eight_barriers.cu"
+
+//| include "work/hopper_scheduler.cu"
+
+//| if p.has_lengths then
+//|   pr.own_rows()
+
+//|   include "tiles/clear_rows.cu"
+
+//| end
+//| include "wgmma/eight_producer.cu"
+
+//| include "wgmma/hopper_mask.cu"
+
+//| include "pairs/exact_rows.cu"
+
+//| include "wgmma/eight_store.cu"
+
+//| include "wgmma/eight_consumer.cu"
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
+    fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+           const __grid_constant__ TensorMap v_map) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS);
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.turned and "TRANSPOSERS" or "4 * WGS"));
+//| if l.turned then
+#pragma unroll
+    for (int i = 0; i < STAGES_T; i++) mbarrier_init(turned_full(smem, i), TRANSPOSERS), mbarrier_init(turned_empty(smem, i), 4 * WGS);
+//| end
+#pragma unroll
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
+//| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or "2"))
+    mbarrier_init(tile_loaded(smem), 1);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (warp < 4) {
+//| if l.consumer > l.regs then
+    registers_give<PRODUCER_REGISTERS>();
+//| end
+//| if p.has_pages then
+    if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
+//| else
+    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+//| end
+//| if l.turned then
+    if (warp % 2 == 1) produce_transposed(p, q_map, smem, warp / 2, lane);
+//| else
+    if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
+//| end
+    if (warp == 2) schedule_tiles(p, smem, lane);
+  } else {
+//| if l.consumer > l.regs then
+    registers_take<CONSUMER_REGISTERS>();
+//| end
+    grid_wait();
+    consume(p, smem, warp / 4 - 1);
+  }
+}

@@ -1,0 +1,211 @@
+-- fp8_wgmma: attention of Q, K and V of 8 bits with wgmma and TMA, for sm_90a. wgmma adds up products of 8 bits with 13 bits of fraction: a
+-- block's P V is a sum of its own, which O = keep O + T takes up in fp32 with the rescaling of O. P is e4m3. As second operand wgmma takes
+-- V by columns alone: two warps of the producer transpose it, unless it lies so.
+
+local masked = include "families/masked_family.lua"
+local round_up = include "families/round_up.lua"
+local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
+
+local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256, of 448 that e4m3 holds
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+local function columns_of(p) return round_up(p.dv, 16) end
+
+-- Registers per thread: at the launch, and of consumers when the producer has given its own back.
+local function registers(a, c)
+  local wgs = c.br // 64
+  local launch = math.min(a.regs_thread, a.regs_sm // (128 * (wgs + 1) * c.ctas) // 8 * 8)
+  return launch, math.max(launch, math.min(240, (launch * (wgs + 1) - c.feeder) // wgs // 8 * 8))
+end
+
+local function sum_of(p, c) return columns_of(p) // c.sums end
+
+-- The keys of a box of V transposed: rows of so many bytes.
+local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
+
+-- Where what lies in shared memory, in bytes from its start.
+local function places(p, c)
+  local turned = not p.has_v_columns
+  local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned }
+  l.boxes_v = turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
+  l.k = c.q_bufs * c.br * l.boxes * c.box
+  l.v = l.k + c.stages_k * c.bc * l.boxes * c.box
+  l.t = l.v + c.stages_v * c.bc * (turned and l.boxes_v * c.box or l.columns)
+  l.barriers = l.t + (turned and c.stages_t * c.bc * l.columns or 0)
+  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
+  l.turned_barriers = barriers
+  if turned then barriers = barriers + 2 * c.stages_t end
+  l.slots = round_up(l.barriers + 8 * barriers, 16)
+  l.ranges = p.has_lengths and (edges.right(p) and 48 or 32) or 16
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.bytes = l.slots + 2 * l.slot
+  if p.has_lengths then -- what the scheduler searches tiles with
+    l.order = l.bytes
+    l.bytes = l.order + 32 + 32 * 16
+  end
+  return l
+end
+
+local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
+
+return masked {
+  doc = "attention of 8 bits on wgmma and TMA (e4m3, e5m2): sums are flushed for each block of keys",
+  eight = true,
+  tile = { "br", "bc" },
+  features = "lengths+pages+batch-invariant+lse-strides+no-workspace+v-columns",
+
+  tunables = {
+    { "br", { 128, 192, 64 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
+    { "ctas", { 1, 2 }, "blocks per SM" },
+    { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" } }, "S of a block is issued plain = when a warpgroup gets there, pingpong = in turns" },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
+      "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
+    { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
+    { "sums", { 1, 2 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
+    { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
+    { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2 }, "buffers of V in shared memory, as it comes" },
+    { "stages_t", { 2, 1 }, "buffers of V transposed; 1 where it lies so: none" },
+    { "q_bufs", { 1, 2 }, "buffers of Q" },
+    { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
+    { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
+    { "cluster", { 1 }, "blocks of a cluster" },
+    { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
+  },
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 1 then return false, "wgmma multiplies e4m3 and e5m2 here, not " .. p.dtype end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
+    return true
+  end,
+
+  constraints = {
+    -- With 24 to 40 what transposes V spilled some 8 to 40 bytes in most of 20 compiled.
+    { "feeder", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      for _, more in ipairs({ 56, 40 }) do
+        local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+        if more > c.feeder and same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
+      end
+      return true
+    end, upto = "feeder" },
+    { "resident", function(p, c)
+      if c.ctas == 1 or c.br == 64 then return true end
+      return false, "two blocks of " .. c.br .. " rows have too few registers"
+    end, upto = "ctas" },
+    { "box", function(p, c)
+      local function columns(box) return round_up(p.d, box) + (p.has_v_columns and 0 or round_up(p.dv, box)) end
+      for _, wider in ipairs({ 128, 64 }) do
+        if wider > c.box and columns(wider) <= columns(c.box) then return false, "boxes of " .. wider .. " columns hold no more" end
+      end
+      return true
+    end, upto = "box" },
+    -- Of 8 compiled with four sums 3 spilled that had room for all registers, none with two.
+    { "accumulators", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      local need = columns_of(p) // 2 + 26
+        + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + c.bc // 8 or math.max(c.bc // 2, sum_of(p, c) // 2 + c.bc // 8))
+      if need <= consumer then return true end
+      return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "sums", about = "registers" },
+    { "operands", function(p, c, a)
+      local launch, need = registers(a, c), math.max(c.bc, sum_of(p, c)) // 2 + 30
+      if need <= launch then return true end
+      return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
+    end, upto = "sums", about = "registers" },
+    { "stages", function(p, c)
+      if p.has_v_columns then return c.stages_t == 1, "V lies by columns: nothing is transposed" end
+      return c.stages_t == 2, "one buffer of V transposed would be waited for"
+    end, upto = "stages_t" },
+    { "buffers", function(p, c, a)
+      local need, most = places(p, c).bytes, shared_memory(a, c)
+      if need <= most then return true end
+      return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
+    end, upto = "q_bufs", about = "shared memory" },
+    { "turns", function(p, c)
+      if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
+      return false, "one warpgroup has no other to take turns with"
+    end, upto = "schedule" },
+  },
+
+  layout = function(p, c, a)
+    local l = places(p, c)
+    l.eight, l.raised = true, RAISED
+    l.scaled = p.q_scale == 1 or p.k_scale == 1
+    l.sum_columns = sum_of(p, c)
+    l.tma, l.persistent = true, true
+    l.masked = edges.cuts_right(p)
+    l.published = edges.cuts_right(p) or p.has_lengths
+    l.beside = c.overlap == 1
+    l.run = p.has_pages and gcd(c.bc, p.page) or c.bc
+    l.joined, l.joined_k, l.joined_v = false, false, false
+    l.ahead, l.relative, l.parts = false, false, false
+    l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
+    l.regs, l.consumer = registers(a, c)
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local maps = {
+      { tensor = "q", cols = c.box, rows = 64, swizzle = c.box },
+      { tensor = "k", cols = c.box, rows = l.run, swizzle = c.box },
+      l.turned and { tensor = "v", cols = c.box, rows = l.run, swizzle = c.box }
+        or { tensor = "v", cols = l.key_box, rows = l.columns, swizzle = l.key_box },
+    }
+    return { {
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, grid = ("sq/%d hq b"):format(c.br),
+      per_sm = c.ctas, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
+    } }
+  end,
+
+  params = function(p, c, a, l)
+    local values, scales = values_of(p), ""
+    for _, x in ipairs { "q", "k", "v" } do
+      if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
+    end
+    return "q k v o lse counter " .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
+  end,
+
+  start = function(p, a)
+    local list = {}
+    for _, br in ipairs({ 128, 192 }) do
+      for _, bc in ipairs({ 128, 192, 96, 64 }) do
+        for sums = 1, 2 do
+          for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" } }) do
+            list[#list + 1] = {
+              br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
+              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
+              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
+  work = function(p, c, a, l)
+    local elements = c.br * c.bc // 32
+    -- S: maxima, exponents, sums, and packing of P. O: one multiply-add for each block.
+    local issue = elements * 7 + c.br * l.columns // 32 + l.wgs * 350
+    return {
+      rows = c.br, cols = c.bc, group = 64,
+      matrix_flops = round_up(p.d, 32) + l.columns, -- as of 16 bits: products of 8 take half as long
+      unit = "wgmma16",
+      exps = 1,
+      issue = issue,
+      smem_bytes = c.bc * (round_up(p.d, 32) + l.columns) * l.wgs + c.br * round_up(p.d, 32) + c.bc * (p.d + p.dv * (l.turned and 3 or 1)),
+      latency = 500,
+      tile_latency = 4000,
+      shows = c.schedule == 1 and 0.3 or 0.35,
+      l2_speed = 1.66,
+      regs = l.regs,
+    }
+  end,
+}

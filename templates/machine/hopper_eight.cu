@@ -1,0 +1,99 @@
+//| needs "c.bc l.beside l.sum_columns"
+// ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
+
+// What wgmma reads from shared memory: rows of `row` bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Shared Memory Layout").
+template <int BYTES>
+__device__ __forceinline__ u64 descriptor(u32 address) {
+  static_assert(BYTES == 128 || BYTES == 64 || BYTES == 32, "a swizzle");
+  constexpr u64 SWIZZLE = BYTES == 128 ? 1 : BYTES == 64 ? 2 : 3;
+  return SWIZZLE << 62 | (u64)(8 * BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
+}
+// Which chunk of 16 bytes of a row holds the first.
+template <int BYTES>
+__device__ __forceinline__ int swizzle_of(int row) {
+  return BYTES == 128 ? row % 8 : BYTES == 64 ? row / 2 % 4 : row / 4 % 2;
+}
+
+// Four 8 x 8 matrices of 16-bit units; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void ldmatrix_x4_trans(u32 (&r)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
+}
+// Four floats to e4m3, the first in the lowest byte; what is beyond its range to the largest number.
+__device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
+  u32 r;
+  asm("{\n.reg .b16 lo, hi;\n"
+      "cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1;\n"
+      "cvt.rn.satfinite.e4m3x2.f32 hi, %4, %3;\n"
+      "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "f"(x0), "f"(x1), "f"(x2), "f"(x3));
+  return r;
+}
+
+//| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
+//| local function operands(n, format)
+//|   local out = {}
+//|   for i = 0, n - 1 do
+//|     local text = string.gsub(format, "#", i .. "")
+//|     out[#out + 1] = text .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
+//|   end
+//|   return table.concat(out)
+//| end
+//| local function registers(n)  -- the same inside the string
+//|   local out = {}
+//|   for i = 0, n - 1 do
+//|     out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ")
+//|   end
+//|   return table.concat(out)
+//| end
+//| local T = p.dtype
+//| local NS, NT = c.bc // 2, l.sum_columns // 2
+// Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
+  asm volatile("wgmma.fence.sync.aligned;"
+      : $(operands(NS // 4, '"+r"(a[#])'))
+      :
+      : "memory");
+}
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until at most N groups are under way. The registers are operands so that no use of them moves across.
+template <int N>
+__device__ __forceinline__ void wgmma_wait(float (&x)[$(NS)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(NS);"
+      : $(operands(NS, '"+f"(x[#])'))
+      : "n"(N) : "memory");
+}
+//| if NT ~= NS then
+template <int N>
+__device__ __forceinline__ void wgmma_wait(float (&x)[$(NT)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(NT);"
+      : $(operands(NT, '"+f"(x[#])'))
+      : "n"(N) : "memory");
+}
+//| end
+//| if l.beside then
+//| include "machine/hold_order.cu"
+//| end
+//| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
+// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
+__device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, u64 k) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(c.bc)k32.f32.$(T).$(T) {$(registers(NS))}, "
+      "%$(NS), %$(NS + 1), more, 1, 1;\n}"
+      : $(operands(NS, '"' .. way[3] .. 'f"(s[#])'))
+      : "l"(q), "l"(k));
+}
+// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.
+__device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k32.f32.e4m3.$(T) {$(registers(NT))}, "
+      "{%$(NT), %$(NT + 1), %$(NT + 2), %$(NT + 3)}, %$(NT + 4), more, 1, 1;\n}"
+      : $(operands(NT, '"' .. way[3] .. 'f"(t[#])'))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
+}
+//| end

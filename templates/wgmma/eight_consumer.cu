@@ -1,0 +1,268 @@
+//| needs "c.schedule l.beside l.raised l.scaled l.turned"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
+//| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
+//| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
+//| local pingpong = c.schedule > 0
+// ---- the products of a warpgroup ----
+// Issues S = Q K^T.
+__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
+  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k);
+#pragma unroll
+  for (int i = 0; i < (D + 31) / 32; i++) {
+    const int box = i * 32 / BOX, in_box = i * 32 % BOX;
+    const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * BC * ROW + in_box) / 16;
+    if (i == 0)
+      wgmma_scores_first(s, qa, kb);
+    else
+      wgmma_scores(s, qa, kb);
+  }
+}
+// Issues T = P V of the `part`th SUM columns.
+__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[NS / 4], u32 v, int part) {
+  const u64 b = descriptor<KEY_BOX>(v + part * SUM * KEY_BOX);
+#pragma unroll
+  for (int i = 0; i < BC / 32; i++) {
+    const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
+    if (i == 0)
+      wgmma_sums_first(t, a, vb);
+    else
+      wgmma_sums(t, a + 4 * i, vb);
+  }
+}
+// O = keep O + T: the rescaling of O is the addition of what a block brings, so that a product never adds to sums of many keys.
+__device__ __forceinline__ void add_sums(float (&o)[NO], const float (&t)[NT], const float (&keep)[2], int part) {
+#pragma unroll
+  for (int i = 0; i < NT; i++) o[part * NT + i] = fmaf(o[part * NT + i], keep[i / 2 % 2], t[i]);
+}
+//| if pingpong then
+// Consumer warpgroups alternate: one may pass, then the next.
+__device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
+//| end
+
+// ---- P ----
+// P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
+constexpr float RAISED = $(l.raised);
+// S of a block: the rows' maxima, P in the place of S, and what O and l are multiplied by. l is a sum of P before it is rounded.
+__device__ __forceinline__ void softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float top = state[h].m;
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    keep[h] = raise(state[h], quad_max(top), scale_log2);
+  }
+  const float shift[2] = {shift_of(state[0].m, scale_log2) - RAISED, shift_of(state[1].m, scale_log2) - RAISED};
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+      x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
+      state[h].l += x + y;
+    }
+}
+//| if l.turned then
+// P as the first operand of the second product: a thread's own elements, of the keys that V transposed has there.
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
+#pragma unroll
+  for (int i = 0; i < NS / 8; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+      a[2 * i + h] = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+}
+//| else
+// P as the first operand of the second product, of keys in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to
+// have 4t to 4t + 3, which are halves of two others.
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
+  const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
+  const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
+#pragma unroll
+  for (int i = 0; i < NS / 8; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const u32 x = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+      a[2 * i + h] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
+    }
+}
+//| end
+
+// ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys, from right to left ----
+__device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp_row = threadIdx.x / 32 % 4 * 16;
+  Ring<Q_BUFS> q;
+  Ring<STAGES_K> k;
+  Ring<$(l.turned and "STAGES_T" or "STAGES_V")> v;
+  float o[NO];
+
+  // This warp has read a buffer.
+  auto release = [&](u32 empty) {
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(empty);
+  };
+//| if pingpong then
+  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
+//| end
+  TileQueue tiles;
+  Tile where;
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, wg);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
+    const int wg_row = where.row + row_in_tile(wg);
+//| local unit = pr.unit_log2
+//| if l.scaled then
+    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head), unit_log2 = scaled * $(unit);
+//|   unit = "unit_log2"
+//| end
+    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] = 0.f;
+
+    // A block of keys that only other warpgroups see.
+    auto skip = [&] {
+      mbarrier_wait(k_full(smem, k.at), k.parity);
+      release(k_empty(smem, k.at));
+      k.next();
+//| if pingpong then
+      pingpong_wait(wg);
+      pingpong_pass(wg);
+//| end
+      mbarrier_wait($(v_full), v.parity);
+      release($(v_empty));
+      v.next();
+    };
+    if (keys.loaded_hi >= keys.loaded_lo) {
+      int block = keys.loaded_hi;
+      const int first = keys.idle() ? keys.loaded_lo - 1 : keys.first, last = keys.idle() ? keys.loaded_lo : keys.last;
+#pragma unroll 1
+      for (; block > first; block--) skip();
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
+//| if p.has_lengths then
+      // Rows past the sequence's last are another one's, or of nobody: zeros, so that nothing asked of the warp depends on them.
+      const int rows = sequence.sq() - wg_row;
+      if (rows > 0 && rows < 64) {
+        clear_rows<64, BOXES>(q_tile, max(rows, warp_row), max(rows, warp_row + 16), lane);
+        fence_async();
+        named_wait(8 + wg, 128);
+      }
+//| end
+      // S of a block is under way.
+      auto begin_scores = [&](float (&s)[NS]) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pingpong then
+        pingpong_wait(wg);
+//| end
+        wgmma_fence();
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+      };
+      // What the P at hand brings to O. begun: the first sum is under way.
+      auto add_values = [&](u32 (&a)[NS / 4], const float (&keep)[2], float (&sums)[NT], bool begun) {
+#pragma unroll
+        for (int part = 0; part < COLUMNS / SUM; part++) {
+          if (part > 0 || !begun) {
+            wgmma_fence(a);
+            issue_sums(sums, a, $(values), part);
+            wgmma_commit();
+          }
+          wgmma_wait<0>(sums);
+          add_sums(o, sums, keep, part);
+        }
+        release($(v_empty));
+        v.next();
+      };
+      // P of S in its place; the last has read Q.
+      auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
+        release(k_empty(smem, k.at));
+        k.next();
+        if (block == last) release(q_empty(smem, q.at, wg));
+        if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
+        softmax(s, state, keep, $(unit));
+      };
+//| if not l.beside then
+#pragma unroll 1
+      for (; block >= last; block--) {
+        u32 a[NS / 4];  // P
+        float keep[2];
+        {
+          float s[NS];
+          begin_scores(s);
+//|   if pingpong then
+          pingpong_pass(wg);
+//|   end
+          wgmma_wait<0>(s);
+          weigh(s, block, keep);
+          to_operand(a, s);
+        }
+        float sums[NT];
+        mbarrier_wait($(v_full), v.parity);
+        add_values(a, keep, sums, false);
+      }
+//| else
+      if (block >= last) {
+        u32 a[NS / 4];   // P
+        float weight[2];  // and what O is multiplied by before P V is added
+        {
+          float s[NS];
+          begin_scores(s);
+//|   if pingpong then
+          pingpong_pass(wg);
+//|   end
+          wgmma_wait<0>(s);
+          weigh(s, block, weight);
+          to_operand(a, s);
+        }
+        // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
+#pragma unroll 1
+        for (; block > last; block--) {
+          float s[NS], sums[NT], keep[2];
+          begin_scores(s);
+          mbarrier_wait($(v_full), v.parity);
+          wgmma_fence(a);
+          issue_sums(sums, a, $(values), 0);
+          wgmma_commit();
+//|   if pingpong then
+          pingpong_pass(wg);
+//|   end
+          wgmma_wait<1>(s);
+          weigh(s, block - 1, keep);
+          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
+          add_values(a, weight, sums, true);
+          to_operand(a, s);
+          weight[0] = keep[0], weight[1] = keep[1];
+        }
+        float sums[NT];
+        mbarrier_wait($(v_full), v.parity);
+        add_values(a, weight, sums, false);
+        block--;
+      }
+//| end
+      if (first < last) release(q_empty(smem, q.at, wg));
+      q.next();
+#pragma unroll 1
+      for (; block >= keys.loaded_lo; block--) skip();
+    }
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+    if (keys.idle()) continue;
+    // O, l and m of P and scores as they are.
+    constexpr float lowered = $(("%.9gf"):format(2.0 ^ -l.raised));
+//| if p.v_scale == 1 then
+    const float of_o = lowered * v_scale_of(p, sequence, where.kv_head);
+//| end
+//| local of_o = p.v_scale == 1 and "of_o" or "lowered"
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] *= $(of_o);
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      state[h].l *= lowered;
+//| if l.scaled then
+      state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
+//| end
+    }
+    store_rows(p, where, $(p.has_lengths and "sequence, " or "")o, state, wg_row + warp_row + g, t);
+  }
+}

@@ -1,0 +1,179 @@
+//| needs "l.turned"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local batch_q, batch_k = "map_batch", "map_batch"
+//| local sequence = "sequence_of(p, where.batch)"
+//| if p.has_lengths then
+//|   batch_q, batch_k = "map_batch_q", "map_batch_k"
+//|   sequence = "tiles.sequence(p, smem)"
+//| end
+// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, one for Q, $(l.turned and "two warps that transpose V, " or "")a warp for tiles ----
+//| if p.has_pages then
+//| include "wgmma/hopper_pages.cu"
+//| else
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  TileQueue tiles;
+  Tile where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, false);
+    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+    // V of a block is needed when K of the next has been.
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
+      const int key = sequence.map_key(block * BC);
+      if (block >= keys.loaded_lo) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES; box++)
+          tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where.kv_head, sequence.$(batch_k)());
+        k.next();
+//| if p.has_lengths then
+        if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
+//| else
+        if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+//| end
+      }
+      if (block < keys.loaded_hi) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+        mbarrier_expect(v_full(smem, v.at), V_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES_V; box++)
+//| if l.turned then
+          tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head,
+                   sequence.$(batch_k)());
+//| else
+          tma_load(smem + SMEM_V + v.at * V_TILE + box * COLUMNS * KEY_BOX, v_map, v_full(smem, v.at), (block + 1) * BC + box * KEY_BOX, 0, where.kv_head,
+                   sequence.$(batch_k)());
+//| end
+        v.next();
+      }
+    }
+  }
+}
+//| end
+
+// Q of a tile, where it has keys.
+struct Queries {
+  Ring<Q_BUFS> q;
+  __device__ __forceinline__ void load(const TensorMap &q_map, u32 smem, const Tile &where, const Sequence &sequence) {
+//| if pr.cuts_right then
+    // Who has the last rows is the first to see keys.
+    for (int wg = WGS - 1; wg >= 0; wg--) {
+//| else
+    for (int wg = 0; wg < WGS; wg++) {
+//| end
+      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
+//| if p.has_lengths then
+      if (where.row + row_in_tile(wg) >= sequence.sq()) {  // no row of the sequence
+        mbarrier_arrive(q_full(smem, q.at, wg));
+        continue;
+      }
+//| end
+      mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX,
+                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
+    }
+    q.next();
+  }
+};
+//| if l.turned then
+
+// V transposed: rows are columns of V, a row has the keys of a block, KEY_BOX in each box. Of 16 keys, 16 bytes, four neighbours are keys
+// 2t, 2t + 1, 2t + 8 and 2t + 9, as a thread of a product holds them of S: P needs no exchange. Of 16 columns the even ones come first:
+// then rows that are written together lie side by side, and a thread has four neighbours of O.
+//| if p.has_lengths then
+// Keys out of [first, end) become zeros: whatever lies there, NaN too, has no part in the result, but 0 * NaN in P V is NaN.
+__device__ __forceinline__ void transpose(u32 from, u32 to, int first, int end, int warp, int lane) {
+//| else
+__device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) {
+//| end
+  const int m = lane / 8, r = lane % 8;
+#pragma unroll 1
+  for (int chunk = warp; chunk < COLUMNS / 16; chunk += TRANSPOSERS) {
+    const int at = chunk * 16 % BOX / 16, row = chunk * 16 + m % 2 * 8 + r;
+    const u32 source = from + chunk * 16 / BOX * BC * ROW + lane * ROW + (at ^ swizzle_of<ROW>(lane)) * 16, target = to + row * KEY_BOX;
+    // Loads of four come first: each waits for shared memory, and so would all of them one after the other.
+#pragma unroll
+    for (int block = 0; block < BC / 32; block += 4) {
+      u32 x[4][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (block + i < BC / 32) ldmatrix_x4_trans(x[i], source + (block + i) * 32 * ROW);
+#pragma unroll
+      for (int n = 0; n < 4; n++) {
+        const int keys = (block + n) * 32, key_chunk = keys % KEY_BOX / 16 + m / 2;
+        if (keys >= BC) break;
+        u32 y[4];
+//| if p.has_lengths then
+        if (first > 0 || end < BC)
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const int key = keys + 8 * i + lane % 4 * 2;
+            x[n][i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
+          }
+//| end
+#pragma unroll
+        for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[n][i / 2 * 2], x[n][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
+        stmatrix_x4(target + keys / KEY_BOX * COLUMNS * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+      }
+    }
+  }
+}
+
+// One of the warps that transpose V; the first of them has Q loaded, too.
+__device__ __forceinline__ void produce_transposed(const Params &p, const TensorMap &q_map, u32 smem, int warp, int lane) {
+  Ring<STAGES_V> v;
+  Ring<STAGES_T> turned;
+  TileQueue tiles;
+  Tile where;
+  Queries queries;
+  if (warp == 0) tma_prefetch(q_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, true);
+    if (keys.loaded_hi < keys.loaded_lo) continue;
+    if (warp == 0 && lane == 0) queries.load(q_map, smem, where, sequence);
+    __syncwarp();
+#pragma unroll 1
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      mbarrier_wait(turned_empty(smem, turned.at), turned.parity ^ 1);
+//| if p.has_lengths then
+      const OwnRows own = own_rows(sequence, block);
+      transpose(smem + SMEM_V + v.at * V_TILE, smem + SMEM_T + turned.at * T_TILE, own.first, own.end, warp, lane);
+//| else
+      transpose(smem + SMEM_V + v.at * V_TILE, smem + SMEM_T + turned.at * T_TILE, warp, lane);
+//| end
+      fence_async();
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(v_empty(smem, v.at)), mbarrier_arrive(turned_full(smem, turned.at));
+      v.next();
+      turned.next();
+    }
+  }
+}
+//| else
+
+__device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
+  TileQueue tiles;
+  Tile where;
+  Queries queries;
+  tma_prefetch(q_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, false);
+    if (keys.loaded_hi >= keys.loaded_lo) queries.load(q_map, smem, where, sequence);
+  }
+}
+//| end
