@@ -175,7 +175,7 @@ return masked {
   start = function(p, a)
     local list = {}
     for _, br in ipairs({ 128, 192 }) do
-      for _, bc in ipairs({ 128, 192, 96, 64 }) do
+      for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
         for sums = 1, 2 do
           for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" } }) do
             list[#list + 1] = {
@@ -201,7 +201,7 @@ return masked {
       exps = 1,
       issue = issue,
       smem_bytes = c.bc * (round_up(p.d, 32) + l.columns) * l.wgs + c.br * round_up(p.d, 32) + c.bc * (p.d + p.dv * (l.turned and 3 or 1)),
-      latency = 500,
+      latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
       tile_latency = 4000,
       shows = c.schedule == 1 and 0.3 or 0.35,
       l2_speed = 1.66,
