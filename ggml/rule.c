@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 enum { ALL = INT32_MAX, FEW = FA_GGML_NO_MASK | FA_GGML_FEW_ROWS | FA_GGML_DISTANCES };
-static const fa_ggml_rule rules[] = {
+const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
     /* prompts */
     { false, true, FA_GGML_ANY_FORM, 1, 576, 64, ALL, 1, ALL, ALL, false, false, true, "prompts over blocks that find no room in 16 bits" },
     { true, true, FA_GGML_NO_BAND | FA_GGML_DISTANCES, 1, 576, 64, ALL, 1, ALL, ALL, false, false, false,
@@ -23,11 +23,6 @@ static const fa_ggml_rule rules[] = {
     { true, false, FA_GGML_ANY_MASK, 1, 576, 1, ALL, 1, ALL, ALL, false, true, false, "keys that a mask leaves are gathered there" },
 };
 
-const fa_ggml_rule *fa_ggml_rule_row(size_t i)
-{
-    return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
-}
-
 static bool holds(const fa_ggml_rule *r, const fa_ggml_claim *c, fa_ggml_form form, bool unpacks)
 {
     const int32_t group = c->hq / c->hkv;
@@ -39,8 +34,8 @@ static bool holds(const fa_ggml_rule *r, const fa_ggml_claim *c, fa_ggml_form fo
 
 const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (holds(&rules[i], c, form, unpacks))
-            return &rules[i];
+    for (size_t i = 0; i < FA_GGML_RULES; i++)
+        if (holds(&fa_ggml_rules[i], c, form, unpacks))
+            return &fa_ggml_rules[i];
     return NULL;
 }

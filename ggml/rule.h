@@ -14,6 +14,7 @@ typedef enum fa_ggml_form {
     FA_GGML_ANY_FORM = 31
 } fa_ggml_form;
 
+enum { FA_GGML_RULES = 12 };
 typedef struct fa_ggml_rule {
     bool plain, blocks; /* of neither, of few bits */
     int32_t forms;
@@ -28,7 +29,7 @@ typedef struct fa_ggml_rule {
     const char *because; /* what was measured */
 } fa_ggml_rule;
 
-const fa_ggml_rule *fa_ggml_rule_row(size_t i); /* NULL past the last */
+extern const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES];
 /* The first that holds; NULL: fagen is to compute it. unpacks: K and V of few bits find room in 16 bits, head by head at least. */
 const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks);
 #endif

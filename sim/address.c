@@ -1,7 +1,6 @@
 /* address: one lane's read or write anywhere: bounds, alignment, what is defined, what is counted. */
 #include "defined.h"
 #include "grid_order.h"
-#include "run.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
         sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to global memory: %u bytes at %s", size, where);
         return NULL;
     }
-    if (i->run != sim_run_bulk && !sim_grid_waited(w, i, lane)) /* a bulk copy was asked when it was issued */
+    if (!(i->flags & F_BULK) && !sim_grid_waited(w, i, lane)) /* a bulk copy was asked when it was issued */
         return NULL;
     *which = a;
     return a->data + (address - a->base);

@@ -133,7 +133,7 @@ bool sim_decode_bulk(dec *d)
         f->mask = operand(d, &op[next++], 'w');
     if (policy)
         sim_dec_policy(d, next);
-    o->run = sim_run_bulk, o->cls = C_MEMORY, o->fn.data = f;
+    o->run = sim_run_bulk, o->cls = C_MEMORY, o->flags |= F_BULK, o->fn.data = f;
     o->sub = within ? BULK_SHARED : load ? BULK_LOAD : prefetch ? BULK_PREFETCH : reduce ? BULK_REDUCE : BULK_STORE;
     d->f->program->proxy = true;
     return true;

@@ -124,7 +124,8 @@ enum {
     F_HELD = 2048,  /* touches a register of some wgmma, and is none */
     F_MOVE = 4096,  /* a plain mov of 32 bits */
     F_TIED = 8192,  /* its destinations are operands too */
-    F_HINT = 16384  /* a load that takes what is there, whatever writes it: relaxed or volatile, of global memory */
+    F_HINT = 16384, /* a load that takes what is there, whatever writes it: relaxed or volatile, of global memory */
+    F_BULK = 32768  /* of the copy engine, which asks for itself whether the grid may touch global memory */
 };
 
 /* sim_insn.order: of a strong access, or a fence, that reaches beyond the cluster; what it takes over or hands on without a fence beside
