@@ -129,9 +129,10 @@ static const mutation mutations[] = {
 
     /* of sequences with lengths of their own */
     { "the second kernel has the first sequence", P, "make_int4((int)where.batch, where", "make_int4(0, where", 0, "lengths" },
-    { "the second kernel has the first head", P, "where.batch, where.kv_head, where.row, 0)", "where.batch, 0, where.row, 0)", 0,
-      "lengths" },
-    { "the second kernel has the first rows", P, "where.kv_head, where.row, 0)", "where.kv_head, 0, 0)", 0, "lengths_tall" },
+    { "the second kernel has the first head", P, "where.batch, where.kv_head, where.row, $(l.shared",
+      "where.batch, 0, where.row, $(l.shared", 0, "lengths" },
+    { "the second kernel has the first rows", P, "where.kv_head, where.row, $(l.shared", "where.kv_head, 0, $(l.shared", 0,
+      "lengths_tall" },
     { "places are those of the tiles before", P, "[1 + where.number]", "[where.number]", 0, "lengths" },
     { "the last part alone has a place", P, "where.parts > 1 && where.part == 0)", "where.parts > 3 && where.part == 0)", 0, "lengths" },
     { "the second kernel looks for the tile before", M, "__ldcg(open + 1 + number)", "__ldcg(open + number)", 0, "lengths" },

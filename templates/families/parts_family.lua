@@ -54,6 +54,9 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   return each, least
 end
 
+-- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
+-- begins and ends with. flop(p, a): of the matrix unit, in a clock of an SM. part_clocks: what 128 rows of 128 columns of a part add to
+-- that. features: what they compute.
 return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   local tunables, constraints = {}, {}
 

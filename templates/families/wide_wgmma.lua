@@ -157,11 +157,12 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  "lengths+pages+lse-strides+score+v-in-k")
+  5280, "lengths+pages+lse-strides+score+v-in-k")
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
+  l.q_warps, l.q_warps_rows = nil, nil -- who loads keys loads Q
   l.parts_batch = 2 -- mostly there are two to four parts
   return l
 end
