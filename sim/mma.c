@@ -5,6 +5,7 @@
 #include "mma.h"
 #include "alu.h"
 #include "run.h"
+#include "special.h"
 #include <string.h>
 
 typedef int32_t v8 __attribute__((vector_size(32)));
@@ -124,23 +125,10 @@ static void specials(tile *t, int k)
 {
     for (int row = 0; row < 16; row++)
         for (int n = 0; n < 8; n++) {
-            uint32_t c = t->c[row][n];
-            bool nan = (c & 0x7FFFFFFF) > 0x7F800000, pos = c == 0x7F800000, neg = c == 0xFF800000;
-            for (int j = 0; j < k; j++) {
-                uint32_t a = t->a_raw[row][j], b = t->b_raw[j][n], x = a & 0x7FFFFFFF, y = b & 0x7FFFFFFF;
-                if (x < 0x7F800000 && y < 0x7F800000)
-                    continue;
-                if (x > 0x7F800000 || y > 0x7F800000 || !x || !y)
-                    nan = true;
-                else if ((a ^ b) >> 31)
-                    neg = true;
-                else
-                    pos = true;
-            }
-            if (nan || (pos && neg))
-                t->d[row][n] = 0x7FFFFFFF;
-            else if (pos || neg)
-                t->d[row][n] = pos ? 0x7F800000 : 0xFF800000;
+            unsigned terms = sim_special_number(t->c[row][n]);
+            for (int j = 0; j < k; j++)
+                terms |= sim_special_product(t->a_raw[row][j], t->b_raw[j][n]);
+            sim_special_sum(terms, &t->d[row][n]);
         }
 }
 

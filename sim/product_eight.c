@@ -4,6 +4,7 @@
  * bench/wgmma_sums.py has seen of an H100: docs/experiments.md. */
 #include "alu.h"
 #include "mma.h"
+#include "special.h"
 #include <string.h>
 
 typedef int32_t v8 __attribute__((vector_size(32)));
@@ -58,20 +59,10 @@ static bool decode_all(sim_product *p)
 /* What infinities and NaN make of an output; false: there are none. */
 static bool odd_output(const sim_product *p, uint32_t row, uint32_t n, uint32_t c, uint32_t *out)
 {
-    bool nan = (c & 0x7FFFFFFF) > 0x7F800000, pos = c == 0x7F800000, neg = c == 0xFF800000;
-    for (uint32_t k = 0; k < DEEP; k++) {
-        uint32_t a = sim_bits(p->da.v[row][k]), b = sim_bits(p->db.v[k][n]), x = a & 0x7FFFFFFF, y = b & 0x7FFFFFFF;
-        if (x < 0x7F800000 && y < 0x7F800000)
-            continue;
-        if (x > 0x7F800000 || y > 0x7F800000 || !x || !y)
-            nan = true;
-        else if ((a ^ b) >> 31)
-            neg = true;
-        else
-            pos = true;
-    }
-    *out = nan || (pos && neg) ? 0x7FFFFFFF : pos ? 0x7F800000 : 0xFF800000;
-    return nan || pos || neg;
+    unsigned terms = sim_special_number(c);
+    for (uint32_t k = 0; k < DEEP; k++)
+        terms |= sim_special_product(sim_bits(p->da.v[row][k]), sim_bits(p->db.v[k][n]));
+    return sim_special_sum(terms, out);
 }
 
 #define LARGER(x, y) (((x) & ((x) > (y))) | ((y) & ((y) >= (x))))

@@ -148,7 +148,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.split, l.parts, l.pack, l.columns = true, true, 1, columns
     l.pdl = a.cc >= 90 and l.tma or false
     -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
-    if l.tma and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
+    if l.tma and not l.shared and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.more_rounds = c.parts == c.named.parts.in_rounds
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)

@@ -162,7 +162,6 @@ local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
-  l.q_warps, l.q_warps_rows = nil, nil -- who loads keys loads Q
   l.parts_batch = 2 -- mostly there are two to four parts
   return l
 end

@@ -34,22 +34,8 @@ __device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
   return r;
 }
 
-//| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
-//| local function operands(n, format)
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     local text = string.gsub(format, "#", i .. "")
-//|     out[#out + 1] = text .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
-//| local function registers(n)  -- the same inside the string
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
+//| local asm = include("machine/asm_operands.lua")
+//| local operands, registers = asm.operands, asm.registers
 //| local T = p.dtype
 //| local NS, NT = c.bc // 2, l.sum_columns // 2
 // Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
@@ -60,22 +46,8 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
       :
       : "memory");
 }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most N groups are under way. The registers are operands so that no use of them moves across.
-template <int N>
-__device__ __forceinline__ void wgmma_wait(float (&x)[$(NS)]) {
-  asm volatile("wgmma.wait_group.sync.aligned %$(NS);"
-      : $(operands(NS, '"+f"(x[#])'))
-      : "n"(N) : "memory");
-}
-//| if NT ~= NS then
-template <int N>
-__device__ __forceinline__ void wgmma_wait(float (&x)[$(NT)]) {
-  asm volatile("wgmma.wait_group.sync.aligned %$(NT);"
-      : $(operands(NT, '"+f"(x[#])'))
-      : "n"(N) : "memory");
-}
-//| end
+//| wait_sizes, wait_operands = { NS, NT }, operands
+//| include "machine/wgmma_wait.cu"
 //| if l.beside then
 //| include "machine/hold_order.cu"
 //| end

@@ -93,22 +93,8 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
 }
 //| end
 
-//| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
-//| local function operands(n, format, from)
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     local text = string.gsub(format, "#", i .. "")
-//|     out[#out + 1] = text .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
-//| local function registers(n)  -- the same inside the string
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
+//| local asm = include("machine/asm_operands.lua")
+//| local operands, registers = asm.operands, asm.registers
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local NS, NO = c.bc // 2, l.o_regs
 // Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
@@ -137,22 +123,8 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
   for (int i = 0; i < NS / 2; i++) asm volatile("mov.u32 %0, 0;" : "=r"(a[i]));
 }
 //| end
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most N groups are under way. The registers are operands so that no use of them moves across.
-template <int N>
-__device__ __forceinline__ void wgmma_wait(float (&x)[$(NS)]) {
-  asm volatile("wgmma.wait_group.sync.aligned %$(NS);"
-      : $(operands(NS, '"+f"(x[#])'))
-      : "n"(N) : "memory");
-}
-//| if NO ~= NS then
-template <int N>
-__device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
-  asm volatile("wgmma.wait_group.sync.aligned %$(NO);"
-      : $(operands(NO, '"+f"(x[#])'))
-      : "n"(N) : "memory");
-}
-//| end
+//| wait_sizes, wait_operands = { NS, NO }, operands
+//| include "machine/wgmma_wait.cu"
 //| include "machine/hold_order.cu"
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.
 __device__ __forceinline__ void wgmma_scores_first(float (&s)[$(NS)], u64 q, u64 k) {

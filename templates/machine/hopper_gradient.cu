@@ -62,22 +62,8 @@ __device__ __forceinline__ u64 descriptor(u32 low) {
   return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | low;
 }
 
-//| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
-//| local function operands(n, format)
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     local text = string.gsub(format, "#", i .. "")
-//|     out[#out + 1] = text .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
-//| local function registers(n)  -- the same inside the string
-//|   local out = {}
-//|   for i = 0, n - 1 do
-//|     out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ")
-//|   end
-//|   return table.concat(out)
-//| end
+//| local asm = include("machine/asm_operands.lua")
+//| local operands, registers = asm.operands, asm.registers
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local NS, NK, NV, NQ = c.br // 2, l.dk, l.dv, l.dq
 //| local sizes = { NS }
