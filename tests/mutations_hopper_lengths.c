@@ -157,7 +157,7 @@ static const mutation mutations[] = {
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
     { "slots of tiles over barriers", L, "barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs)", "barriers + c.stages_v - 2", 0,
       "packed_none" },
-    { "a slot of tiles is free too soon", F, "((p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2)", "2", 0,
+    { "a slot of tiles is free too soon", F, "(l.q_warps or 1) > 1) and 3 or 2", "(l.q_warps or 1) > 1) and 2 or 2", 0,
       "packed_none packed gaps padded" },
 
     /* where rows lie */

@@ -200,7 +200,7 @@ Test(runtime_maps, arrays_of_a_score_program)
     v[1].stride[2] = 8 * 77;
     l = launch(&a, 9);
     SAME(&l.map[1], "of each sequence", 0x900000000, ROW(256, 128, 8, 2), ROW(528, 128 * 528, 16 * 77));
-    /* What TMA does not take: the kernel is told, and the map is Q's. */
+    /* What TMA does not take: the kernel's boxed is 0, and the map is Q's. */
     const fa_score_value good = v[1];
     const struct {
         const void *ptr;

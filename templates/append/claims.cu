@@ -25,7 +25,8 @@ __device__ __forceinline__ bool is_overtaken(const Params &p, int token, bool as
   return later;
 }
 //| elseif p.has_slots then
-// The table: of each slot that some row goes to, the last such row, counted from 1. 0: free. After it, of each row: whether it is overtaken.
+// The table: of each slot that some row goes to, the last such row, counted from 1. 0: free. After it, of each row: whether a later one
+// has its slot.
 struct Claims {
   int *row;
   u32 entries;

@@ -223,7 +223,8 @@ end
 -- keys: its first copies and its last products stand alone. The block that comes last adds up parts with all of its warps: so many clocks
 -- for a byte and warp, with products as dots more. A second kernel waits for so many parts at a time.
 local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
--- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110 gave.
+-- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
+-- gave.
 local CHAIN = 650
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
 

@@ -14,7 +14,8 @@ return decode.family {
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
   },
   more = {
-    { "head_warps", { 0, 2, 4, 8 }, "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
+    { "head_warps", { 0, 2, 4, 8 },
+      "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
   },
   constraints = {

@@ -166,18 +166,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
 //| if l.v_in_k then
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+    for (int i = 0; i < STAGES_K; i++)
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
 //| else
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.shared and "4" or "4 * " .. consumers)$(all));
+//|   local of_v = l.shared and "4" or "4 * " .. consumers
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(of_v)$(all));
 //|   if l.shared then
 #pragma unroll
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+    for (int i = 0; i < STAGES_V; i++)
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
 //|   end
 //| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
-//|   wk.begin_slots("4 * " .. consumers .. " + " .. ((p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2) - (l.shared and not l.apart and 1 or 0))
+//|   local others = (p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2
+//|   if l.shared and not l.apart then others = others - 1 end
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. others)
     mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
 #pragma unroll

@@ -91,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS);
 #pragma unroll
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.turned and "TRANSPOSERS" or "4 * WGS"));
+    for (int i = 0; i < STAGES_V; i++)
+      mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.turned and "TRANSPOSERS" or "4 * WGS"));
 //| if l.turned then
 #pragma unroll
     for (int i = 0; i < STAGES_T; i++) mbarrier_init(turned_full(smem, i), TRANSPOSERS), mbarrier_init(turned_empty(smem, i), 4 * WGS);

@@ -130,8 +130,8 @@ local rows = {
   start = function(p, a) return {} end,
 
   work = function(p, c, a, l)
-    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late, and two of fewer keys are
-    -- too few bytes under way. Products of 32 keys wait for Q, which they read as often as those of 64.
+    -- Clocks in which a block of keys is waited for, of races on an H100: where V lies in K a buffer is free late, and two of fewer keys
+    -- are too few bytes under way. Products of 32 keys wait for Q, which they read as often as those of 64.
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
     local wait = keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400 or 0
     if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end

@@ -1,8 +1,8 @@
 //| needs "c.bc l.beside l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
-// What wgmma reads from shared memory: rows of `row` bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Shared Memory Layout").
+// What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
+// Matrix Shared Memory Layout").
 template <int BYTES>
 __device__ __forceinline__ u64 descriptor(u32 address) {
   static_assert(BYTES == 128 || BYTES == 64 || BYTES == 32, "a swizzle");

@@ -8,8 +8,8 @@ __device__ __forceinline__ int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
-// The same number, for the assembler a new one: a thread's number takes as long as shared memory does, and would rather be read anew than
-// keep a register. By all threads of a warp.
+// x, out of a shuffle, so that the assembler keeps it in a register. It would read threadIdx again at each use, which takes as long as a
+// load from shared memory. By all threads of a warp.
 __device__ __forceinline__ int in_register(int x) { return __shfl_sync(~0u, x, threadIdx.x % 32); }
 __device__ __forceinline__ u32 add_f16x2(u32 a, u32 b) {
   u32 r;

@@ -19,7 +19,8 @@ struct WarpRows {
   u32 q_stage;  // where Q of a tile is left for all warps
 //| end
 //| if l.half then
-  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or "")) {}
+//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {}
 //| else
   __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
 //| end

@@ -55,7 +55,8 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 }
 //| if pr.right and not pr.has_mask then
 
-// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity$(p.has_v_columns and "; or that lies in their first block" or "").
+//| local first_block = p.has_v_columns and "; or that lies in their first block" or ""
+// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity$(first_block).
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
   const int lane = threadIdx.x % 32, kv_head = head / p.group;
   const int lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));

@@ -20,7 +20,7 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
-//|   -- The function of scan.cu that tells look() of a warpgroup's rows.
+//|   -- The function of scan.cu that look() asks for the class of a warpgroup's rows.
 //|   pr.class_of_group = pr.ends_in_part and "classes_of_rows" or "class_of_rows"
 //|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows; edge(block, wg): whether
 //|   -- the launch's mask may hide pairs of them.
@@ -37,9 +37,9 @@ auto edge = [&](int block, int wg) {
 };
 //|   end
 //|
-//|   -- The number beside each K tells of the program's mask alone which warpgroups may not see all of the block, below CODE_LAST, and from
-//|   -- CODE_HIDDEN on which see nothing; CODE_EDGE is that the launch's mask may hide pairs of some, or what is solved of the program's: of that
-//|   -- the bits below CODE_LAST tell nothing.
+//|   -- The number beside each K has bits of the program's mask alone: below CODE_LAST for warpgroups that may not see all of the block, from
+//|   -- CODE_HIDDEN on for those that see nothing. CODE_EDGE: the launch's mask may hide pairs of some, or what is solved of the program's,
+//|   -- which the bits below CODE_LAST leave out.
 //|   function pr.staged_codes()
 
 constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;

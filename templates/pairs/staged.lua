@@ -20,8 +20,8 @@ end
 -- its pad besides.
 local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
 
--- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =, at = }: at is in a stage; copy:
--- bytes of one of a line's copies. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
+-- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
+-- at = }: at is in a stage; copy: bytes of one of a line's copies. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
 -- bytes: of a stage.
 function staged.places(p, c, stages)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }

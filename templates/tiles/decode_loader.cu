@@ -21,7 +21,7 @@ struct Loader {
   $(l.walk) walk;
   int group, iteration;
 //| if l.low then
-  int thread;  // of the group: kept, for reading it anew takes as long as shared memory does
+  int thread;  // of the group, kept in a register: see in_register()
 //| end
   // The tile at hand.
   int first_block, key_lo, key_hi;

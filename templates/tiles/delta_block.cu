@@ -8,10 +8,10 @@
 constexpr int DELTA_DEPTH = $(depth);  // pieces of a row that a lane has
 constexpr int DELTA_BATCH = $(math.max(1, math.min(passes, 4 // depth)));  // rows that a lane has pieces of at once
 
-// $(l.delta_pad) rows of a head have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
-// whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
-// their columns of S^T loads them at once. So many threads have all loads of a block on their way at once: in a short launch nothing else hides how
-// long they take.
+// $(l.delta_pad) rows of a head have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is
+// 0 whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
+// their columns of S^T loads them at once. So many threads have all loads of a block on their way at once: in a short launch nothing else
+// hides how long they take.
 extern "C" __global__ void __launch_bounds__($(l.delta_threads)) fa_delta(const __grid_constant__ Params p) {
   __shared__ float sum_of[$(l.delta_pad)];
 //| if p.has_lengths then

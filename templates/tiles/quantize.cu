@@ -47,7 +47,8 @@ __device__ __forceinline__ float min_with_nan(float x, float y) {
 __device__ __forceinline__ void last_bytes(u32 (&word)[CODE_WORDS], const int (&number)[VEC]) {
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++)
-    word[i] = __byte_perm(__byte_perm(number[4 * i], number[4 * i + 1], 0x40), __byte_perm(number[4 * i + 2], number[4 * i + 3], 0x40), 0x5410);
+    word[i] = __byte_perm(__byte_perm(number[4 * i], number[4 * i + 1], 0x40),
+                          __byte_perm(number[4 * i + 2], number[4 * i + 3], 0x40), 0x5410);
 }
 //| else
 __device__ __forceinline__ void last_bytes(u32 (&word)[CODE_WORDS], const int (&number)[VEC]) {

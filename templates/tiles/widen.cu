@@ -41,8 +41,12 @@ constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a ti
 constexpr int $(side:upper())_PIECES = $(width // piece);  // of a row
 //|   local n = piece // 8  -- chunks of 16 bytes that it becomes
 //|   local in_pairs = n > 1 and width // piece % 2 == 0
-// Piece number `piece` of a row of $(f.name), times `scale`$(in_pairs and ". By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors" or "").
-__device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale$(in_pairs and ", bool stores" or "")) {
+// Piece number `piece` of a row of $(f.name), times `scale`.
+//|   if in_pairs then
+// By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors.
+//|   end
+//|   local stores = in_pairs and ", bool stores" or ""
+__device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale$(stores)) {
 //|   if f.block == 1 then
   const unsigned char *const from = row + piece * $(bytes);
 //|   else

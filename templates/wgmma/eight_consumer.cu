@@ -141,7 +141,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if p.has_lengths then
-      // Rows past the sequence's last are another one's, or of nobody: zeros, so that nothing asked of the warp depends on them.
+      // Rows past the sequence's last belong to the next one, or to none: zeros, so that no vote of the warp depends on them.
       const int rows = sequence.sq() - wg_row;
       if (rows > 0 && rows < 64) {
         clear_rows<64, BOXES>(q_tile, max(rows, warp_row), max(rows, warp_row + 16), lane);

@@ -6,7 +6,8 @@
 //|   batch_q, batch_k = "map_batch_q", "map_batch_k"
 //|   sequence = "tiles.sequence(p, smem)"
 //| end
-// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, one for Q, $(l.turned and "two warps that transpose V, " or "")a warp for tiles ----
+//| local loader, transposers = p.has_pages and "warp" or "thread", l.turned and "two warps that transpose V, " or ""
+// ---- the producer warpgroup: a $(loader) for K and V, one for Q, $(transposers)a warp for tiles ----
 //| if p.has_pages then
 //| include "wgmma/hopper_pages.cu"
 //| else
@@ -30,7 +31,8 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES; box++)
-          tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where.kv_head, sequence.$(batch_k)());
+          tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where.kv_head,
+                   sequence.$(batch_k)());
         k.next();
 //| if p.has_lengths then
         if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
@@ -47,8 +49,8 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head,
                    sequence.$(batch_k)());
 //| else
-          tma_load(smem + SMEM_V + v.at * V_TILE + box * COLUMNS * KEY_BOX, v_map, v_full(smem, v.at), (block + 1) * BC + box * KEY_BOX, 0, where.kv_head,
-                   sequence.$(batch_k)());
+          tma_load(smem + SMEM_V + v.at * V_TILE + box * COLUMNS * KEY_BOX, v_map, v_full(smem, v.at), (block + 1) * BC + box * KEY_BOX, 0,
+                   where.kv_head, sequence.$(batch_k)());
 //| end
         v.next();
       }
@@ -62,7 +64,7 @@ struct Queries {
   Ring<Q_BUFS> q;
   __device__ __forceinline__ void load(const TensorMap &q_map, u32 smem, const Tile &where, const Sequence &sequence) {
 //| if pr.cuts_right then
-    // Who has the last rows is the first to see keys.
+    // The warpgroup of the last rows sees the first blocks: keys come from the last one down.
     for (int wg = WGS - 1; wg >= 0; wg--) {
 //| else
     for (int wg = 0; wg < WGS; wg++) {

@@ -23,7 +23,8 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
     // Of 16 columns, the even ones of which come first, a thread has four neighbours.
 #pragma unroll
     for (int n = 0; n < NO / 8; n++) {
-      const float x[4] = {o[8 * n + 2 * h] * inverse, o[8 * n + 4 + 2 * h] * inverse, o[8 * n + 2 * h + 1] * inverse, o[8 * n + 5 + 2 * h] * inverse};
+      const float x[4] = {o[8 * n + 2 * h] * inverse, o[8 * n + 4 + 2 * h] * inverse, o[8 * n + 2 * h + 1] * inverse,
+                          o[8 * n + 5 + 2 * h] * inverse};
       if (DV % 16 != 0 && n * 16 + 4 * t >= DV) continue;
 //|   if p.o_bytes == 4 then
       *(float4 *)(to + n * 16 + 4 * t) = make_float4(x[0], x[1], x[2], x[3]);

@@ -258,7 +258,8 @@ __device__ __forceinline__ void fetch_ahead(const Params &p, const ScoreTile &sc
     const int ahead = min(row + 2 * BR + i + thread / 2, scored.sq - 1);
 //|     for _, of in ipairs(p.score.arrays) do
 //|       if of.by_row and not of.diagonal then
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(score_ahead$(of.node)(p, scored, scored.h, ahead) + column * p.score$(of.operand)_stride[$(of.rank - 1)]));
+    asm volatile("prefetch.global.L2 [%0];" ::
+                     "l"(score_ahead$(of.node)(p, scored, scored.h, ahead) + column * p.score$(of.operand)_stride[$(of.rank - 1)]));
 //|       end
 //|     end
   }

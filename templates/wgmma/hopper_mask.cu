@@ -64,7 +64,7 @@ __device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, 
 //|     indented(4, pr.own_row, "row + 8 * h")
     return score_exponent(p, scored, head, query, block * BC + 2 * t, column, 0.f, near_shift(state[h].m));
   };
-  if (!__all_sync(~0u, exponent(0, 0) <= NOTHING)) return false;  // one tells that there is more, for most blocks
+  if (!__all_sync(~0u, exponent(0, 0) <= NOTHING)) return false;  // of most blocks the thread's first key is enough
   float most = -infinity();
   bool below = p.scale > 0.f;
 #pragma unroll

@@ -22,7 +22,8 @@ __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &se
 //| local warps, copiers = l.q_warps or 1, l.q_warps_rows or 1
 //| local copier = copiers > 1 and "copier" or "0"
 constexpr int COPIERS = $(copiers);  // warps that copy rows of each warpgroup, in turns
-__device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane$(copiers > 1 and ", int copier" or "")) {
+__device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first,
+                                             int lane$(copiers > 1 and ", int copier" or "")) {
   constexpr int CHUNKS = BOXES * BOX / 8, STEP = 32 / CHUNKS;  // 16-byte chunks of a row; rows of one pass
   const int chunk = lane % CHUNKS, box = chunk / (BOX / 8), piece = chunk % (BOX / 8);
   if (lane >= STEP * CHUNKS) return;

@@ -11,7 +11,9 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
   const u64 a = descriptor_along_row(q), b = descriptor_along_row(k);
 //| end
 #pragma unroll
-  for (int i = $(l.v_in_k and "FROM * (BOX / 16)" or "0"); i < $(l.v_in_k and "min(END * (BOX / 16), (D + 15) / 16)" or "(D + 15) / 16"); i++) {
+//| local from, to = "0", "(D + 15) / 16"
+//| if l.v_in_k then from, to = "FROM * (BOX / 16)", "min(END * (BOX / 16), (D + 15) / 16)" end
+  for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)

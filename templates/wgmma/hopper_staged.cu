@@ -92,7 +92,9 @@ __device__ __forceinline__ T opaque(T x) {
 //|   local step = of.row_index and "step"
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on. Lanes take 16 bytes where elements lie side by side, aligned.
 //|   if tile.swizzled then
-__device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) { return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16); }
+__device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
+  return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16);
+}
 //|   end
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
 //|   if of.by_row and step then
@@ -130,9 +132,11 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 #pragma unroll 1
     for (int i = r; i < BR; i += $(32 // abreast)$(tile.swizzled and "" or (", to += %d"):format(32 // abreast * tile.pitch))) {
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
+//|     local chunk = ("n * %d"):format(abreast * 16)
+//|     if tile.swizzled then chunk = ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) end
 #pragma unroll
       for (int n = 0; n < $(chunks // abreast); n++)
-        cp_async_part(to + $(tile.swizzled and ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) or ("n * %d"):format(abreast * 16)), from + n * $(abreast * 16 // size),
+        cp_async_part(to + $(chunk), from + n * $(abreast * 16 // size),
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
     }
 //|   else
@@ -149,7 +153,8 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 #pragma unroll 1
     for (int column = lane; column < BC; column += 32) {
       const $(type) x = from[min(key + column, here.sk - 1) * opaque($(stride))];
-      store_shared(to + $(tile.swizzled and ("tile_place%d(i, column * %d)"):format(of.node, size) or ("column * %d"):format(size)), $(of.wide and "(u32)__float_as_int(x)" or "x"));
+//|   local element = tile.swizzled and ("tile_place%d(i, column * %d)"):format(of.node, size) or ("column * %d"):format(size)
+      store_shared(to + $(element), $(of.wide and "(u32)__float_as_int(x)" or "x"));
     }
   }
 }
@@ -207,7 +212,8 @@ __device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barri
 //|   end
 //|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
 //|   for i = 0, last - 1 do if i ~= tile.of.row_index then order[#order + 1] = i end end
-// Elements of key to key + BC$(tile.swizzled and "" or (" and %d more"):format(tile.pitch // 2 - c.bc)) of array $(tile.of.operand), of rows from `row` on, by its map: what is outside are zeros.
+//|   local more = tile.swizzled and "" or (" and %d more"):format(tile.pitch // 2 - c.bc)
+// Elements of key to key + BC$(more) of array $(tile.of.operand), of rows from `row` on, by its map: what is outside are zeros.
 __device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMap &map, const ScoreTile &scored, u32 to, u32 full, int row,
                                              int key) {
   int index[$(rank)];
@@ -216,7 +222,9 @@ __device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMa
 #pragma unroll
   for (int box = 0; box < $(tile.bytes // tile.box); box++) {
 //|   end
-  const int at[$(rank)] = {index[$(order[1])] + key$(tile.swizzled and (" + box * %d"):format(tile.pitch // 2) or ""), index[$(order[2])]$(order[3] and (", index[%d]"):format(order[3]) or "")$(order[4] and (", index[%d]"):format(order[4]) or "")};
+//|   local place = { ("index[%d] + key"):format(order[1]) .. (tile.swizzled and (" + box * %d"):format(tile.pitch // 2) or "") }
+//|   for n = 2, #order do place[n] = ("index[%d]"):format(order[n]) end
+  const int at[$(rank)] = {$(table.concat(place, ", "))};
   load_box(to$(tile.swizzled and (" + box * %d"):format(tile.box) or ""), map, full, at);
 //|   if tile.swizzled then
   }
@@ -268,7 +276,8 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| for _, tile in ipairs(l.staged.tiles) do
-      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC, opaque((int)threadIdx.x) % 32);
+      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC,
+                                                                     opaque((int)threadIdx.x) % 32);
 //| end
 //| if far then
       if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));

@@ -1,6 +1,6 @@
 // ---- tiles of the rows of all sequences side by side ----
-// Sequence i begins at tile (first + i (ROWS - 1)) / ROWS, where `first` counts the rows before it: a sequence has room for all its tiles, and
-// there are but few that are of none.
+// Sequence i begins at tile (first + i (ROWS - 1)) / ROWS, where `first` counts the rows before it: a sequence has room for all its tiles,
+// and there are but few that are of none.
 struct RowTile {
   int sequence, tile;
 };

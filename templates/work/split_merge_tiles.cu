@@ -16,7 +16,8 @@ struct Piece {
 __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int parts, int eight, int group, bool real, float scale_log2) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
-  const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2) + (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
+  const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2);
+  from += (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
   const float2 *of_row = (const float2 *)p.part_state + (long long)number * parts * BR + eight * 8 + lane / 4;
   Piece sum = {-infinity(), 0.f, {}};
 #pragma unroll

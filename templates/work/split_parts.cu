@@ -55,7 +55,10 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
   const int most = blocks / 2;
 //|   end
 //| else
-// At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.$(by_mean and " mean: blocks of a tile." or "")
+// At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
+//|   if by_mean then
+// mean: blocks of a tile.
+//|   end
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks$(by_mean and ", int mean" or "")) {
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
