@@ -95,7 +95,7 @@ ParameterizedTestParameters(split_parts, cases)
     static int numbers[ROWS];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
-        if (full() || i % 3 == 0)
+        if (full() || i % 4 == 0)
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }
