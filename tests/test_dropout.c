@@ -346,7 +346,7 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *p, const char
 ParameterizedTest(int *number, dropout, launches_agree_with_the_oracle, .timeout = 1800)
 {
     const class *of = &classes[*number];
-    if (!full() && *number % 3 == 1)
+    if (!full() && *number % 3 != (*number < 9 ? 0 : 2))
         return; /* others have its families, types, masks and lengths */
     fa_context *ctx = of->hopper ? test_hopper_context(NULL, NULL, 5) : test_context(NULL, NULL);
     fa_problem p;

@@ -8,7 +8,7 @@ typedef struct verify_class_list {
     fa_case_queries queries;
     int rounds;            /* cases of a class on its chip, by default */
     const char *const *of; /* problems without shapes; ended by NULL */
-    bool thirds;           /* by default two of three classes are run */
+    bool halves;           /* by default every second class is run */
     bool hopper;           /* on an H200 alone */
 } verify_class_list;
 extern const verify_class_list verify_classes; /* of the suite */
