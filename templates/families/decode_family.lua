@@ -197,7 +197,7 @@ function decode.workspace(p, c, a, l)
     return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
       rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
   end
-  local rows = p.has_lengths and decode.rows_sm or c.br * c.ctas * c.sm_shares
+  local rows = p.has_lengths and decode.rows_sm or c.br * heads_of(c) * c.ctas * c.sm_shares
   return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
     2 * rows * round_up(p.dv, 8), 2 * rows * 2, decode.rows_sm * 4)
 end
