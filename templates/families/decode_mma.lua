@@ -17,6 +17,7 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
+    { "bulk_rows", { 0, 1 }, "1: a lane has a row copied by one instruction, by the copy engine", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -30,6 +31,10 @@ return decode.family {
       if c.br ~= 8 then return false, "heads side by side have 8 rows each, not br = " .. c.br end
       return c.combine == c.named.combine.last_block, "the last block adds up the parts of all heads"
     end, upto = "head_warps" },
+    { "bulk_rows", function(p, c, a)
+      if (c.bulk_rows or 0) == 0 or (c.head_warps or 0) > 1 and decode.fits_bulk(p, a) then return true end
+      return false, "rows of heads side by side that lie in an odd number of chunks are copied whole, dense and on sm_90"
+    end, upto = "bulk_rows" },
   },
 
   start = function(p, a)
