@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.bulk? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -286,7 +286,7 @@ struct Loader {
     const int ahead = column * 16 - shift;
     const u32 to = tile + (first * N + column) * 16;
     const bool works = first < STEP;
-//|   if not paged then
+//|   if not paged and not l.bulk then
     if (lo <= 0 && hi >= BC - 1) {
       if (works) {
         const char *from = base + first * step + ahead;
