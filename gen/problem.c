@@ -265,7 +265,7 @@ static fa_status check_scales(const fa_problem *p)
         int32_t by = scales[i].by;
         if (fa_problem_eight(p)) {
             if (by && by != FA_SCALE_FOLDED)
-                return fa_fail(by == FA_SCALE_TOKEN || by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                return fa_fail(by >= FA_SCALE_TOKEN && by <= FA_SCALE_CHANNEL ? FA_UNSUPPORTED : FA_INVALID,
                                "problem: %s is %d; accepted with %s in Q: 0 (none), FA_SCALE_FOLDED (1)", scales[i].field, by,
                                fa_dtype_name(p->dtype));
             continue;
@@ -273,9 +273,13 @@ static fa_status check_scales(const fa_problem *p)
         if (by && !scales[i].format)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
                            fa_dtype_name(p->dtype));
-        if (by < 0 || by > FA_SCALE_TOKEN)
+        if (by < 0 || by > FA_SCALE_CHANNEL || by == FA_SCALE_BLOCK)
             return fa_fail(by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
-                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)", scales[i].field, by);
+                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2), FA_SCALE_CHANNEL (4)",
+                           scales[i].field, by);
+        if (by == FA_SCALE_CHANNEL && p->op != FA_FORWARD)
+            return fa_fail(FA_UNSUPPORTED, "problem: %s is FA_SCALE_CHANNEL (4); accepted with op=%s: FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)",
+                           scales[i].field, fa_op_name(p->op));
         if (by && scales[i].format->scale_dtype)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",
                            scales[i].field, by, scales[i].tensor, scales[i].format->name);

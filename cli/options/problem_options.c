@@ -20,7 +20,7 @@ const cli_word cli_formats[] = {
 #undef FORMAT
     { NULL, 0 }
 };
-const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { NULL, 0 } };
+const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { "channel", FA_SCALE_CHANNEL }, { NULL, 0 } };
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };

@@ -26,7 +26,7 @@ extern const cli_word cli_formats[], cli_scales[];
           .words = cli_formats },                                                                                         \
     {                                                                                                                     \
         .name = "kv-scale", .type = &cli_choice, .at = low_at + offsetof(cli_low, scale), .value = "HOW",                 \
-        .help = "scales of K and V beside --kv: one of a head, or one of each token (default: none)", .words = cli_scales \
+        .help = "scales of K and V beside --kv: one of a head, of each token, or of each column (default: none)", .words = cli_scales \
     }
 /* Sets what is given; the rows' alignment is then what the types allow. FA_INVALID: --v-format or --kv-scale without --kv. */
 fa_status cli_low_set(fa_problem *p, const cli_low *low);

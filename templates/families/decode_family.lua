@@ -304,7 +304,7 @@ function decode.params(p, c)
   local scales = ""
   for _, x in ipairs({ "k", "v" }) do
     if p[x .. "_scale"] > 0 then scales = scales .. (" %s_scale %s_scale_sb %s_scale_sh"):format(x, x, x) end
-    if p[x .. "_scale"] == 2 then scales = scales .. (" %s_scale_ss"):format(x) end
+    if p[x .. "_scale"] == 2 or p[x .. "_scale"] == 4 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales

@@ -11,7 +11,7 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
   return query_half(row, i + 1, real) << 16 | query_half(row, i, real);
 //| end
 }
-//| if p.dtype == "bf16" then
+//| if p.dtype == "bf16" and p.k_scale ~= 4 then
 
 // Rows of bf16 as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses
 // bits. *up undoes it. A row with NaN or an infinity stays as it is.
@@ -37,6 +37,44 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
     for (int x = 0; x < 2; x++) {
       u32 &word = $(word);
       word = pack_f16x2(__uint_as_float(word << 16) * down, __uint_as_float(word & 0xffff0000) * down);
+    }
+}
+//| end
+
+//| if p.k_scale == 4 then
+
+// Rows times the scales of K's columns, as fp16, times a power of two as well that leaves a row's largest number where fp16 has room, above
+// 2^14. *up undoes it. A row with NaN or an infinity has it still. scales: `apart` from one column to the next.
+//|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
+//|   if l.half then steps, word = "Q_PAIRS * 2", "full[ks / 2][ks % 2 + 2 * x]" end
+//|   local first, second = "__uint_as_float(word << 16)", "__uint_as_float(word & 0xffff0000)"
+//|   if p.dtype == "fp16" then first, second = "widened_f16(word & 0xffff)", "widened_f16(word >> 16)" end
+__device__ __forceinline__ void times_columns(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(l.half and "" or ", int half"), const float *scales,
+                                              long long apart, int t, float *up) {
+  auto both = [&](u32 word, int ks, int x) {
+    const int i = ks * 16 + t * 4 + 2 * x;  // codes of 8 bits lie in the order of their columns
+    return i < D ? make_float2($(first) * scales[i * apart], $(second) * scales[min(i + 1, D - 1) * apart]) : make_float2(0.f, 0.f);
+  };
+  u32 top = 0;
+#pragma unroll
+  for (int ks = 0; ks < $(steps); ks++)
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      const float2 y = both($(word), ks, x);
+      top = max(top, max(__float_as_uint(y.x) & 0x7fffffff, __float_as_uint(y.y) & 0x7fffffff));
+    }
+  top = max(top, __shfl_xor_sync(~0u, top, 1));
+  top = max(top, __shfl_xor_sync(~0u, top, 2));
+  const u32 exponent = top >> 23 == 255 ? 141 : max(top >> 23, 15);
+  const float down = __uint_as_float(268 - exponent << 23);
+  *up = __uint_as_float(exponent - 14 << 23);
+#pragma unroll
+  for (int ks = 0; ks < $(steps); ks++)
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      u32 &to = $(word);
+      const float2 y = both(to, ks, x);
+      to = pack_f16x2(y.x * down, y.y * down);
     }
 }
 //| end
@@ -75,7 +113,11 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
   }
   factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
-//|   if p.dtype == "bf16" then
+//|   if p.k_scale == 4 then
+  float up;
+  times_columns(q.full[0], k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss, at.t, &up);
+  factor[0][0] *= up;
+//|   elseif p.dtype == "bf16" then
   float up;
   narrow(q.full[0], &up);
   factor[0][0] *= up;
@@ -108,7 +150,11 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
           q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
         }
       factor[m][h] = scale;
-//| if p.dtype == "bf16" then
+//| if p.k_scale == 4 then
+      float up;
+      times_columns(q.full[m], h, k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss, t, &up);
+      factor[m][h] *= up;
+//| elseif p.dtype == "bf16" then
       float up;
       narrow(q.full[m], h, &up);
       factor[m][h] *= up;
