@@ -239,6 +239,9 @@ static fa_status settle_low_bits(fa_problem *p)
                 types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
                 few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
+    if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
+        return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d (%s): Q in another type than the products; accepted: 0%s", p->q_dtype,
+                       fa_dtype_name(p->q_dtype), p->kv_dtype ? ", fp32 (4)" : ", or over K and V of few bits fp32 (4)");
     if (!p->kv_dtype)
         return FA_OK;
     const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
@@ -347,7 +350,6 @@ static fa_status check_later(const fa_problem *p)
         const char *what;
         bool append; /* FA_APPEND has it */
     } rows[] = {
-        { FA_FIELD_q_dtype, "Q in another type than the products", false },
         { FA_FIELD_q_scale_by, "scales of Q", false },
         { FA_FIELD_o_scale_by, "scales of O", false },
         { FA_FIELD_rotary_dim, "rotation beside attention", true },

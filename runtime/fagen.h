@@ -229,7 +229,7 @@ typedef struct fa_problem {
     /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_NVFP4 beside 16-bit Q; 0 = as Q, or as
      * what is appended. */
     int32_t kv_dtype;
-    int32_t q_dtype; /* fa_dtype of Q where it is not dtype: other than 0 or dtype is FA_UNSUPPORTED */
+    int32_t q_dtype; /* fa_dtype of Q where it is not dtype: FA_F32 over K and V of few bits; else FA_UNSUPPORTED */
     int32_t v_dtype; /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by,
         o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits, of O FA_UNSUPPORTED */

@@ -67,17 +67,6 @@ local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 -- Key/value heads of a block.
 local function heads_of(c) return math.max(1, c.head_warps or 0) end
 
--- Whether a lane may have whole rows copied: chunks need no swizzle, and those of a row that begins with one are all that the tile has.
-function decode.fits_bulk(p, a)
-  local low = low_bits(p, 80)
-  if not low or a.cc < 90 or p.has_pages or p.kv_align < 8 then return false end
-  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
-    local chunks = chunks_of(p, x[1], x[2])
-    if chunks % 2 == 0 or (rows_of.row_bytes(x[1], x[2]) + 15) // 16 ~= chunks then return false end
-  end
-  return p.k_scale ~= 2 and p.v_scale ~= 2
-end
-
 decode.constraints = {
   { "page", function(p, c)
     if p.page == 0 or c.bk <= 32 * p.page then return true end
@@ -155,11 +144,6 @@ function decode.layout(p, c, a)
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
-  end
-  l.bulk = (c.bulk_rows or 0) == 1
-  if l.bulk then  -- an mbarrier for each buffer
-    l.bars = round_up(l.used, 8)
-    l.used = l.bars + groups * c.stages * 8
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then

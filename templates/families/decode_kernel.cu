@@ -78,9 +78,6 @@ constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  /
 // words that the block shares.
 constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
-//| if l.bulk then
-constexpr int SMEM_BARS = $(l.bars);  // an mbarrier for each buffer of each group
-//| end
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
 //| end
@@ -97,9 +94,6 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 //|   include "machine/unpack.cu"
 //|   unpack(l.low.k)
 //|   unpack(l.low.v)
-//|   if l.bulk then
-//|     include "machine/bulk_rows.cu"
-//|   end
 
 //| end
 //| include "tiles/tile.cu"
@@ -142,14 +136,8 @@ constexpr bool PAIRS_V = false;
 //| end
 
 // Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the iteration before.
-//| if l.bulk then
-// landed: the mbarrier of its buffer.
-__device__ __forceinline__ void group_arrived(u32 landed, u32 parity) {
-  mbarrier_wait(landed, parity);
-//| else
 __device__ __forceinline__ void group_arrived(int group) {
   cp_async_wait<STAGES - 2>();
-//| end
 //| if l.boxed then
   fence_async();
 //| end
@@ -167,11 +155,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-//| end
-//| if l.bulk then
-  if (threadIdx.x < THREADS / GROUP_THREADS * STAGES) mbarrier_init(shared_address(smem) + SMEM_BARS + threadIdx.x * 8, GROUP_THREADS);
-  fence_barrier_init();
-  __syncthreads();
 //| end
 //| if p.has_pages then
   prefetch_table(p);
@@ -197,19 +180,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   const int key_group = group % GROUPS;
 //| end
 //| local key_group = l.heads and "key_group" or "group"
-//| if l.bulk then
-  const u32 bars = shared_address(smem) + SMEM_BARS + group * (STAGES * 8);
-  u32 parity = 0;
-//| end
-  Loader loader(p, split.walk, $(key_group)$(l.bulk and ", bars" or ""));
+  Loader loader(p, split.walk, $(key_group));
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
-//| if l.bulk then
-    loader.load(buffers + s * STAGE, s);
-//| else
     loader.load(buffers + s * STAGE);
     cp_async_commit();
-//| end
   }
   WarpRows rows(smem);
   int stage = 0, free_stage = STAGES - 1;
@@ -239,15 +214,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| local begin, condition = "int iteration = walk.iteration", "iteration < walk.end"
 //| if p.has_batch_invariant then begin, condition = "const int end = walk.cuts.begin_of(segment + 1)", "iteration < end" end
     for ($(begin); $(condition); iteration++) {
-//| if l.bulk then
-      group_arrived(bars + stage * 8, parity);
-      loader.landed(stage);
-      loader.load(buffers + free_stage * STAGE, free_stage);
-//| else
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
-//| end
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
       const int block = tile.first_block + iteration * GROUPS + $(key_group);
 //| if pr.scans then
@@ -258,9 +227,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
 //| end
       last = free_stage = stage;
-//| if l.bulk then
-      parity ^= stage == STAGES - 1;
-//| end
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
@@ -288,9 +254,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
 //| else
     rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
-//| if l.bulk then
-    fence_async();  // the buffer is the copy engine's again
-//| end
     store_tile(p, sequence, tile, walk, split, smem, last);
 //| end
   }

@@ -6,6 +6,7 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
+  wide_q = true,
   formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
     { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
@@ -17,7 +18,6 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
-    { "bulk_rows", { 0, 1 }, "1: a lane has a row copied by one instruction, by the copy engine", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -31,10 +31,6 @@ return decode.family {
       if c.br ~= 8 then return false, "heads side by side have 8 rows each, not br = " .. c.br end
       return c.combine == c.named.combine.last_block, "the last block adds up the parts of all heads"
     end, upto = "head_warps" },
-    { "bulk_rows", function(p, c, a)
-      if (c.bulk_rows or 0) == 0 or (c.head_warps or 0) > 1 and decode.fits_bulk(p, a) then return true end
-      return false, "rows of heads side by side that lie in an odd number of chunks are copied whole, dense and on sm_90"
-    end, upto = "bulk_rows" },
   },
 
   start = function(p, a)

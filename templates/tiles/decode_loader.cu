@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.bulk? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -22,9 +22,6 @@ struct Loader {
   int group, iteration;
 //| if l.low then
   int thread;  // of the group, kept in a register: see in_register()
-//|   if l.bulk then
-  u32 bars, by_lanes;  // the group's mbarriers; buffers, by bits, that lanes have filled
-//|   end
 //|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
 //|     if x then
   int $(x[1])_first, $(x[1])_column;  // of a pass over rows with shifts: the row and the chunk of the thread
@@ -58,12 +55,7 @@ struct Loader {
   int step_entries, step_tokens;  // from an iteration to the next
 //| end
 
-//| if l.bulk then
-  __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group, u32 bars)
-      : p(p), walk(start), group(group), bars(bars), by_lanes(0) {
-//| else
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
-//| end
 //| if l.low then
     thread = in_register((int)threadIdx.x % GROUP_THREADS);
 //|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
@@ -286,7 +278,7 @@ struct Loader {
     const int ahead = column * 16 - shift;
     const u32 to = tile + (first * N + column) * 16;
     const bool works = first < STEP;
-//|   if not paged and not l.bulk then
+//|   if not paged then
     if (lo <= 0 && hi >= BC - 1) {
       if (works) {
         const char *from = base + first * step + ahead;
@@ -351,25 +343,9 @@ struct Loader {
   }
 
 //| end
-//| if l.bulk then
-  // Rows of the block, of which all keys are seen, with the bytes before them in their first chunk; a lane has its own.
-  template <int N, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_whole(u32 tile, const char *base, int shift, int key, long long stride, u32 bar) {
-    if (BC == 32 || thread < BC)
-      bulk_load(tile + thread * (N * 16), base + (key + thread) * (stride * (long long)sizeof(E)) - shift, N * 16, bar);
-  }
-  // What lanes have stored into the buffer has landed: the copy engine may have it after this.
-  __device__ __forceinline__ void landed(int stage) {
-    if (by_lanes >> stage & 1) fence_async();
-    by_lanes &= ~(1u << stage);
-  }
-//| end
   // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
-  __device__ __forceinline__ void load(u32 buffer$(l.bulk and ", int stage" or "")) {
+  __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
-//| if l.bulk then
-    const u32 bar = bars + stage * 8;
-//| end
     const int key = (first_block + iteration * GROUPS + group) * BC;
 //| if pr.scans then
     const int is = classes.at(iteration, [&](int iteration) {
@@ -378,13 +354,6 @@ struct Loader {
     if (is != 0) {
 //| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
-//| end
-//| if l.bulk then
-    if ($(l.shifts_k and "k_shift >= 0 && " or "")$(l.shifts_v and "v_shift >= 0 && " or "")key >= key_lo && key + BC - 1 <= key_hi) {
-      mbarrier_expect(bar, BC == 32 || thread < BC ? (CHUNKS + CHUNKS_V) * 16 : 0);
-      copy_whole<CHUNKS, $(kb)$(ofk)>(buffer, k, $(l.shifts_k and "k_shift" or "0"), key, p.k_ss, bar);
-      copy_whole<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, $(l.shifts_v and "v_shift" or "0"), key, p.v_ss, bar);
-    } else {
 //| end
 //| if paged then
 //|   if l.shifts_k then
@@ -417,21 +386,10 @@ struct Loader {
       copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
 //|   end
 //| end
-//| if l.bulk then
-      mbarrier_arrive_after_copies(bar);
-      by_lanes |= 1u << stage;
-    }
-//| end
 //| for _, x in ipairs(tokens) do
       copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales, key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
 //| end
-//| if l.bulk then
-    } else {
-      mbarrier_arrive(bar);
     }
-//| else
-    }
-//| end
     if (++iteration == walk.end) {
       walk.$(l.next)(p);
       enter();

@@ -183,7 +183,7 @@ static const float *taken_row(const fa_attention *a, const operands *at, int64_t
 {
     int32_t n = v ? a->dv : a->d;
     const float *row = v ? v_row(a, at, key) : key_row(a, at, a->k, n, key);
-    bool channels = v ? a->v_channels : a->k_channels && a->widened; /* else Q has them: see times_columns() */
+    bool channels = v ? a->v_channels : a->k_channels && a->widened; /* else Q has them: see narrowed() */
     const float *scales = v ? a->v_scale : a->k_scale;
     if (!a->widened && !channels)
         return row;
@@ -195,13 +195,13 @@ static const float *taken_row(const fa_attention *a, const operands *at, int64_t
     return room;
 }
 
-/* A row of Q times the scales of K's columns, as fp16 times a power of two of the row: docs/lowbits.md. */
-static const float *times_columns(const fa_attention *a, const operands *at, float room[FA_MAX_HEAD_DIM])
+/* A row of Q, times the scales of K's columns where there are some, as fp16 times a power of two of the row: docs/lowbits.md. */
+static const float *narrowed(const fa_attention *a, const operands *at, float room[FA_MAX_HEAD_DIM])
 {
     float most = 0;
     int exponent = -1000;
     for (int32_t i = 0; i < a->d; i++) {
-        room[i] = at->q[i] * a->k_scale[(at->b * a->d + i) * a->hkv + at->kv];
+        room[i] = a->k_channels ? at->q[i] * a->k_scale[(at->b * a->d + i) * a->hkv + at->kv] : at->q[i];
         most = fabsf(room[i]) > most || isnan(room[i]) ? fabsf(room[i]) : most;
     }
     if (isfinite(most) && most > 0)
@@ -422,8 +422,8 @@ static void *work(void *user)
         float q[FA_MAX_HEAD_DIM];
         if (!find_operands(&at, j->a, row))
             continue;
-        if (j->a->k_channels && !j->a->widened)
-            at.q = times_columns(j->a, &at, q);
+        if ((j->a->k_channels || j->a->wide_q) && !j->a->widened)
+            at.q = narrowed(j->a, &at, q);
         if (j->naive)
             naive_row(j, &at, s);
         else if (j->tanh)
