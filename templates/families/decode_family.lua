@@ -61,6 +61,8 @@ local function row_bytes(p)
   return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
 end
 
+decode.row_bytes = row_bytes
+
 -- Batch invariance: bytes of a sum of segments in shared memory, O and two buffers of (m, l).
 local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 
@@ -167,7 +169,7 @@ function decode.layout(p, c, a)
   l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-  l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
+  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
@@ -253,7 +255,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
-  local sum = partial * 0.055
+  local sum = partial * (heads > 1 and 0.03 or 0.055)
   if as_raced(p, a) then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
@@ -264,6 +266,15 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   if c.combine == c.named.combine.last_block then return { first } end
   local waits = not as_raced(p, a) and 0 or (parts + BATCH - 1) // BATCH - 1
   return { first, { bytes = math.max(1, tiles * partial), latency = BATCH_CLOCKS * waits } }
+end
+
+-- Clocks of an iteration of 8 rows over K and V of few bits: instructions of a warp, and how long a scheduler with so many warps takes for
+-- one. q4_0 had 950 of them in 64 sequences of 8k keys; 8 warps on an SM took 277 us, 12 took 259.
+local WARP, WARP_KEYS, ALONE, EACH = 250, 9, 1.05, 1.53
+function decode.unpacked(p, c, l)
+  local values = p.d + p.dv
+  local instructions = WARP + WARP_KEYS * c.bk * values / 256 + c.bk * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 32
+  return instructions * (ALONE + EACH * c.ctas * c.key_warps * heads_of(c) / 4)
 end
 
 function decode.work(p, c, a, l, sq)
@@ -277,7 +288,9 @@ function decode.work(p, c, a, l, sq)
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
-  if l.low then  -- each warp of rows unpacks all keys of its group
+  if l.half then
+    issue = decode.unpacked(p, c, l) + program
+  elseif l.low then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
