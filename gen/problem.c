@@ -240,8 +240,8 @@ static fa_status settle_low_bits(fa_problem *p)
                 few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
     if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
-        return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d (%s): Q in another type than the products; accepted: 0%s", p->q_dtype,
-                       fa_dtype_name(p->q_dtype), p->kv_dtype ? ", fp32 (4)" : ", or over K and V of few bits fp32 (4)");
+        return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d: Q in another type than the products; accepted: 0%s", p->q_dtype,
+                       p->kv_dtype ? ", fp32 (4)" : ", or over K and V of few bits fp32 (4)");
     if (!p->kv_dtype)
         return FA_OK;
     const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };

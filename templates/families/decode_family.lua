@@ -86,9 +86,9 @@ decode.constraints = {
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
   { "combined", function(p, c)
-    if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
+    if c.combine == c.named.combine.last_block or c.br >= 32 or heads_of(c) > 1 then return true end
     return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
-  end, search = true },
+  end, upto = "ctas", search = true },
   { "blocks_fit", function(p, c, a)
     local groups = c.key_warps * heads_of(c)
     local bytes = row_bytes(p) * c.bk * groups * c.stages + groups * c.br * 8 + 1024 + a.smem_reserved
@@ -172,6 +172,7 @@ function decode.layout(p, c, a)
   l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
+  if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
