@@ -281,7 +281,8 @@ static fa_status check_scales(const fa_problem *p)
                            "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2), FA_SCALE_CHANNEL (4)",
                            scales[i].field, by);
         if (by == FA_SCALE_CHANNEL && p->op != FA_FORWARD)
-            return fa_fail(FA_UNSUPPORTED, "problem: %s is FA_SCALE_CHANNEL (4); accepted with op=%s: FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)",
+            return fa_fail(FA_UNSUPPORTED,
+                           "problem: %s is FA_SCALE_CHANNEL (4); accepted with op=%s: FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)",
                            scales[i].field, fa_op_name(p->op));
         if (by && scales[i].format->scale_dtype)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",

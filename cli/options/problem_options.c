@@ -75,7 +75,10 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
         return FA_OK;
     bool eight = fa_problem_eight(p);
     if (!low->kv && !p->kv_dtype && (low->v || low->q || !eight))
-        return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither", low->v ? "--v-format" : low->scale ? "--kv-scale" : "--q-dtype");
+        return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither",
+                       low->v       ? "--v-format"
+                       : low->scale ? "--kv-scale"
+                                    : "--q-dtype");
     p->kv_dtype = low->kv ? low->kv : p->kv_dtype;
     p->v_dtype = low->v ? low->v : low->kv ? 0 : p->v_dtype;
     p->q_dtype = low->q ? low->q : p->q_dtype;

@@ -10,7 +10,8 @@ static fa_status check(const fa_scale *s, const char *name)
     if (!memcmp(s, &none, sizeof none))
         return FA_OK;
     if (s->by < 0 || s->by > FA_SCALE_CHANNEL || (s->ptr && !s->by))
-        return fa_fail(FA_INVALID, "args: %s.by is %d; accepted: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), FA_SCALE_CHANNEL (%d), or all fields 0 "
+        return fa_fail(FA_INVALID,
+                       "args: %s.by is %d; accepted: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), FA_SCALE_CHANNEL (%d), or all fields 0 "
                        "without scales",
                        name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN, FA_SCALE_CHANNEL);
     if (s->by == FA_SCALE_BLOCK)

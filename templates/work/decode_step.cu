@@ -11,7 +11,6 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   constexpr int OWN = SLICES / HEADS;  // slices of a head
   const int block = (int)$(wk.block) / SLICES, slice = (int)$(wk.block) % OWN, side = (int)$(wk.block) % SLICES / OWN;
 //| else
-  constexpr int OWN = SLICES;
   const int block = (int)$(wk.block) / SLICES, slice = (int)$(wk.block) % SLICES;
 //| end
   const int4 open = __ldcg((const int4 *)p.tiles_open + $(p.has_batch_invariant and "2 * " or "")block);
@@ -34,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
   __syncthreads();
 //| end
-  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += OWN * MERGE_THREADS)
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += $(l.heads and "OWN" or "SLICES") * MERGE_THREADS)
 //| if p.has_batch_invariant then
     add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
 //| else
