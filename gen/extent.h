@@ -41,9 +41,9 @@
     X(K_ROW, "k_row", "d", "elements of a row of K, or blocks of a format that has blocks")                              \
     X(V_ROW, "v_row", "dv", "the same of V")                                                                             \
     X(K_SCALE_BATCH, "k_scale_batch", "b", "first dimension of scales of K: b, or of tokens' scales that of K")          \
-    X(K_SCALE_ROWS, "k_scale_rows", "1, sk or d", "their second: 1, of tokens' scales that of K, of columns' d")         \
+    X(K_SCALE_ROWS, "k_scale_rows", "1 or sk or d", "their second: 1, of tokens' scales that of K, of columns' d")       \
     X(V_SCALE_BATCH, "v_scale_batch", "b", "the same of V")                                                              \
-    X(V_SCALE_ROWS, "v_scale_rows", "1 or sk", "the same of V")
+    X(V_SCALE_ROWS, "v_scale_rows", "1 or sk or dv", "the same of V")
 
 typedef enum fa_extent {
 #define X(name, word, shape, text) FA_EXTENT_##name,
