@@ -86,9 +86,9 @@ decode.constraints = {
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
   { "combined", function(p, c)
-    if c.combine == c.named.combine.last_block or c.br >= 32 or heads_of(c) > 1 then return true end
+    if c.combine == c.named.combine.last_block or c.br >= 32 or (c.head_warps or 0) > 1 then return true end
     return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
-  end, upto = "ctas", search = true },
+  end, search = true },
   { "blocks_fit", function(p, c, a)
     local groups = c.key_warps * heads_of(c)
     local bytes = row_bytes(p) * c.bk * groups * c.stages + groups * c.br * 8 + 1024 + a.smem_reserved
