@@ -256,7 +256,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
-  local sum = partial * (heads > 1 and 0.03 or 0.055)
+  local sum = partial * 0.055
   if as_raced(p, a) then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
@@ -267,15 +267,6 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   if c.combine == c.named.combine.last_block then return { first } end
   local waits = not as_raced(p, a) and 0 or (parts + BATCH - 1) // BATCH - 1
   return { first, { bytes = math.max(1, tiles * partial), latency = BATCH_CLOCKS * waits } }
-end
-
--- Clocks of an iteration of 8 rows over K and V of few bits: instructions of a warp, and how long a scheduler with so many warps takes for
--- one. q4_0 had 950 of them in 64 sequences of 8k keys; 8 warps on an SM took 277 us, 12 took 259.
-local WARP, WARP_KEYS, ALONE, EACH = 250, 9, 1.05, 1.53
-function decode.unpacked(p, c, l)
-  local values = p.d + p.dv
-  local instructions = WARP + WARP_KEYS * c.bk * values / 256 + c.bk * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 32
-  return instructions * (ALONE + EACH * c.ctas * c.key_warps * heads_of(c) / 4)
 end
 
 function decode.work(p, c, a, l, sq)
@@ -289,9 +280,7 @@ function decode.work(p, c, a, l, sq)
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
-  if l.half then
-    issue = decode.unpacked(p, c, l) + program
-  elseif l.low then  -- each warp of rows unpacks all keys of its group
+  if l.low then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
