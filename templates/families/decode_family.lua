@@ -86,7 +86,7 @@ decode.constraints = {
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
   { "combined", function(p, c)
-    if c.combine == c.named.combine.last_block or c.br >= 32 or (c.head_warps or 0) > 1 then return true end
+    if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
     return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
   end, search = true },
   { "blocks_fit", function(p, c, a)
