@@ -41,9 +41,9 @@
     X(K_ROW, "k_row", "d", "elements of a row of K, or blocks of a format that has blocks")                              \
     X(V_ROW, "v_row", "dv", "the same of V")                                                                             \
     X(K_SCALE_BATCH, "k_scale_batch", "b", "first dimension of scales of K: b, or of tokens' scales that of K")          \
-    X(K_SCALE_ROWS, "k_scale_rows", "1 or sk", "their second: 1, or of tokens' scales that of K")                        \
+    X(K_SCALE_ROWS, "k_scale_rows", "1 or sk or d", "their second: 1, of tokens' scales that of K, of columns' d")       \
     X(V_SCALE_BATCH, "v_scale_batch", "b", "the same of V")                                                              \
-    X(V_SCALE_ROWS, "v_scale_rows", "1 or sk", "the same of V")
+    X(V_SCALE_ROWS, "v_scale_rows", "1 or sk or dv", "the same of V")
 
 typedef enum fa_extent {
 #define X(name, word, shape, text) FA_EXTENT_##name,
@@ -60,8 +60,8 @@ extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a
 /* The sizes of one call. */
 typedef struct fa_sizes {
     int64_t of[FA_EXTENT_COUNT];
-    bool k_tokens, v_tokens; /* scales of K, of V are of tokens */
-    bool v_columns;          /* rows of V are its columns */
+    bool k_tokens, v_tokens, k_channels, v_channels; /* scales of K, of V are of tokens; of columns */
+    bool v_columns;                                  /* rows of V are its columns */
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);

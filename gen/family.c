@@ -176,7 +176,9 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->widens = lua_toboolean(L, -1);
     lua_getfield(L, -7, "eight");
     f->eight = lua_toboolean(L, -1);
-    lua_pop(L, 7);
+    lua_getfield(L, -8, "wide_q");
+    f->wide_q = lua_toboolean(L, -1);
+    lua_pop(L, 8);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
     f->head_dim = fa_family_integer(L, f, "the family", "head_dim", FA_HEAD_DIM_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
@@ -394,6 +396,10 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
     int32_t d = fr->problem->d, dv = fr->problem->dv;
     if (d > f->head_dim || dv > f->head_dim) {
         snprintf(why, n, "%s = %d is above its %d", d > f->head_dim ? "d" : "dv", d > f->head_dim ? d : dv, f->head_dim);
+        return false;
+    }
+    if (fr->problem->q_dtype && !f->wide_q) {
+        snprintf(why, n, "it does not read Q in %s", fa_dtype_name(fr->problem->q_dtype));
         return false;
     }
     const fa_format *of[] = { fa_format_k(fr->problem), fa_format_v(fr->problem) };

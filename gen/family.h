@@ -40,6 +40,7 @@ typedef struct fa_family {
     const fa_operation *operation;
     int32_t features; /* fa_feature bits that it computes */
     bool eight;       /* it multiplies Q, K and V of 8 bits, and nothing else */
+    bool wide_q;      /* it reads Q in fp32 beside K and V of few bits */
     uint32_t formats; /* of K and V that it reads beside Q's type: a bit for each row of gen/formats.def */
     /* References in Lua's registry; the last four: LUA_NOREF where absent. */
     int supports, layout, steps, work, workspace, params, start;

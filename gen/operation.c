@@ -164,6 +164,8 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
     switch (o->type) {
     case FA_TYPE_INPUT:
         return p->dtype;
+    case FA_TYPE_QUERY:
+        return p->q_dtype ? p->q_dtype : p->dtype;
     case FA_TYPE_KV:
         return p->kv_dtype ? p->kv_dtype : p->dtype;
     case FA_TYPE_V:
@@ -199,6 +201,7 @@ int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
     case FA_TYPE_POSITION:
         return p->features & FA_FEATURE_POSITIONS64 ? 8 : 4;
     case FA_TYPE_INPUT:
+    case FA_TYPE_QUERY:
     case FA_TYPE_KV:
     case FA_TYPE_OUTPUT:
     case FA_TYPE_GRAD:

@@ -10,6 +10,7 @@
 
 typedef enum fa_type_rule {
     FA_TYPE_INPUT,  /* fa_problem.dtype */
+    FA_TYPE_QUERY,  /* fa_problem.q_dtype, or where that is 0 dtype */
     FA_TYPE_KV,     /* fa_problem.kv_dtype, or where that is 0 dtype */
     FA_TYPE_V,      /* fa_problem.v_dtype, or where that is 0 as FA_TYPE_KV */
     FA_TYPE_OUTPUT, /* fa_problem.o_dtype */

@@ -239,6 +239,9 @@ static fa_status settle_low_bits(fa_problem *p)
                 types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
                 few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
+    if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
+        return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d: Q in another type than the products; accepted: 0%s", p->q_dtype,
+                       p->kv_dtype ? ", fp32 (4)" : ", or over K and V of few bits fp32 (4)");
     if (!p->kv_dtype)
         return FA_OK;
     const fa_format *of[] = { fa_format_k(p), fa_format_v(p) };
@@ -265,7 +268,7 @@ static fa_status check_scales(const fa_problem *p)
         int32_t by = scales[i].by;
         if (fa_problem_eight(p)) {
             if (by && by != FA_SCALE_FOLDED)
-                return fa_fail(by == FA_SCALE_TOKEN || by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
+                return fa_fail(by >= FA_SCALE_TOKEN && by <= FA_SCALE_CHANNEL ? FA_UNSUPPORTED : FA_INVALID,
                                "problem: %s is %d; accepted with %s in Q: 0 (none), FA_SCALE_FOLDED (1)", scales[i].field, by,
                                fa_dtype_name(p->dtype));
             continue;
@@ -273,9 +276,14 @@ static fa_status check_scales(const fa_problem *p)
         if (by && !scales[i].format)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s: 0", scales[i].field, by, scales[i].tensor,
                            fa_dtype_name(p->dtype));
-        if (by < 0 || by > FA_SCALE_TOKEN)
+        if (by < 0 || by > FA_SCALE_CHANNEL || by == FA_SCALE_BLOCK)
             return fa_fail(by == FA_SCALE_BLOCK ? FA_UNSUPPORTED : FA_INVALID,
-                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)", scales[i].field, by);
+                           "problem: %s is %d; accepted: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2), FA_SCALE_CHANNEL (4)",
+                           scales[i].field, by);
+        if (by == FA_SCALE_CHANNEL && p->op != FA_FORWARD)
+            return fa_fail(FA_UNSUPPORTED,
+                           "problem: %s is FA_SCALE_CHANNEL (4); accepted with op=%s: FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)",
+                           scales[i].field, fa_op_name(p->op));
         if (by && scales[i].format->scale_dtype)
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d; accepted with %s in %s, whose blocks have scales of their own: 0",
                            scales[i].field, by, scales[i].tensor, scales[i].format->name);
@@ -343,7 +351,6 @@ static fa_status check_later(const fa_problem *p)
         const char *what;
         bool append; /* FA_APPEND has it */
     } rows[] = {
-        { FA_FIELD_q_dtype, "Q in another type than the products", false },
         { FA_FIELD_q_scale_by, "scales of Q", false },
         { FA_FIELD_o_scale_by, "scales of O", false },
         { FA_FIELD_rotary_dim, "rotation beside attention", true },

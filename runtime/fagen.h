@@ -229,7 +229,7 @@ typedef struct fa_problem {
     /* fa_dtype of K and V, of FA_APPEND of their cache, compiled in, as are the next: FA_E4M3 to FA_NVFP4 beside 16-bit Q; 0 = as Q, or as
      * what is appended. */
     int32_t kv_dtype;
-    int32_t q_dtype; /* fa_dtype of Q where it is not dtype: other than 0 or dtype is FA_UNSUPPORTED */
+    int32_t q_dtype; /* fa_dtype of Q where it is not dtype: FA_F32 over K and V of few bits; else FA_UNSUPPORTED */
     int32_t v_dtype; /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by,
         o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits, of O FA_UNSUPPORTED */
@@ -317,9 +317,11 @@ typedef struct fa_score_operand_info {
 
 /* Numbers that elements of a tensor are multiplied by when they are read. */
 typedef enum fa_scale_by {
-    FA_SCALE_FOLDED = 1, /* one of the tensor, a sequence or a head of it, by strides; by channel: refused by this version */
+    FA_SCALE_FOLDED = 1, /* one of the tensor, a sequence or a head of it, by strides */
     FA_SCALE_TOKEN = 2,  /* of each row of a head */
-    FA_SCALE_BLOCK = 3   /* of `block` elements of a row: refused by this version */
+    FA_SCALE_BLOCK = 3,  /* of `block` elements of a row: refused by this version */
+    FA_SCALE_CHANNEL = 4 /* one of each column, of the tensor, a sequence or a head of it: ss goes from one column to the next. FA_FORWARD
+                            over K and V of few bits */
 } fa_scale_by;
 typedef struct fa_scale {
     const void *ptr;        /* device address; NULL = 1, and the other fields are 0 */
@@ -327,7 +329,7 @@ typedef struct fa_scale {
     int32_t dtype, by;      /* fa_dtype; fa_scale_by */
     int32_t block;          /* FA_SCALE_BLOCK: elements; else 0 */
     int32_t reserved;       /* 0 */
-    int64_t sb, ss, sh, sc; /* strides, elements: of the batch or page, the token, the head (of K and V a KV head), the channel or block */
+    int64_t sb, ss, sh, sc; /* strides, elements: of the batch or page, the token or channel, the head (of K and V a KV head), the block */
 } fa_scale;
 #define FA_SCALE_INIT                            \
     {                                            \

@@ -103,7 +103,7 @@ static const mutation mutations[] = {
     { "queries of tokens that are skipped", A, "(is_q || place.kept)", "place.kept", 0, "slots" },
     { "queries without angles", A, "if (!place.turns)", "if (false)", 0, "slots" },
     { "halves to even", Q, "__fadd_rz(fabsf(y[i]), 0.5f)", "__fadd_rz(fabsf(y[i]), 0x1.fffffep-2f)", 0, "blocks" },
-    { "codes of a scale a bit less", Q, "__fdiv_rn(1.f, d);", "__fdiv_rn(1.01f, d);", 0, "blocks" },
+    { "codes of a scale a bit less", Q, "__frcp_rn(d);", "__frcp_rn(0.99f * d);", 0, "blocks" },
     { "the upper codes below", Q, "16 / VEC) << 4;", "16 / VEC) << 0;", 0, "blocks" },
     { "a block beside", Q, "row + column / 64 * $(2 * f.block_bytes) + (second", "row + column / 64 * $(2 * f.block_bytes) + (!second", 0,
       "blocks" },

@@ -228,10 +228,10 @@ static const mutation mutations[] = {
       "second" },
     { "what does not go on is added up", STEP, "  if (open.w == 0) return;\n", "", 0, "second" },
     { "slices take the same rows", STEP, "i = slice * MERGE_THREADS + threadIdx.x", "i = threadIdx.x", 0, "wgmma" },
-    { "a slice does not go on", STEP, "i < rows * (COLS / 4); i += SLICES * MERGE_THREADS",
-      "i < MERGE_THREADS; i += SLICES * MERGE_THREADS", 0, "wgmma second" },
+    { "a slice does not go on", STEP, "i < rows * (COLS / 4); i += $(l.heads and", "i < MERGE_THREADS; i += $(l.heads and", 0,
+      "wgmma second" },
     { "the second step does not wait for the first", STEP,
-      "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n//| end\n  const int block", "//| end\n  const int block", 0, "second" },
+      "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n//| end\n//| if l.heads", "//| end\n//| if l.heads", 0, "second" },
 
     /* sequences of their own lengths */
     { "LSE with its strides swapped", X, "index * p.lse_sb + head * p.lse_sh + (first_q + query) * p.lse_ss",

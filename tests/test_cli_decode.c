@@ -40,6 +40,13 @@ static void write_ints(const char *name, int n, int rows, const int32_t *x, int 
 #define INTS(name, ...) write_ints(name, 1, 0, (const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / 4)
 #define TABLE(name, rows, ...) write_ints(name, 2, rows, (const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / 4)
 
+/* Blocks that walk eight heads leave parts of all of them, for which the workspace of a dense batch has room. */
+Test(cli_decode, parts_of_heads_side_by_side)
+{
+    done("run " SIM "-d 64 -t fp16 --kv q4_0 -H 8 --kv-heads 8 --sq 1 --sk 300 --check -c decode_mma:br=8,bk=16,row_warps=1,key_warps=1,"
+         "stages=3,ctas=1,kv_lanes=1,combine=last_block,sm_shares=1,min_turns=1,head_warps=8");
+}
+
 /* What sample writes is what attend takes, and it is right. */
 Test(cli_decode, sampled_and_attended)
 {

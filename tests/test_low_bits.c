@@ -75,6 +75,9 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, (a.k_scale = FOLDED(scales), a.k_scale.dtype = FA_F16), FA_UNSUPPORTED,
         "k_scale.dtype is 1 (fp16); accepted by this version: fp32");
     ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.ss = 2), FA_INVALID, "v_scale.ss is 2; accepted with FA_SCALE_FOLDED: 0");
+    ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.by = FA_SCALE_CHANNEL), FA_INVALID, "v_scale.ss is 0; accepted with FA_SCALE_CHANNEL");
+    ROW(h, (a.k_scale = FOLDED(scales), a.k_scale.by = FA_SCALE_CHANNEL, a.k_scale.ss = 1), FA_UNSUPPORTED,
+        "k_scale_by is 4; accepted with K in q8_0, whose blocks have scales");
     ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.sc = 1), FA_UNSUPPORTED, "v_scale.sc is 1; accepted by this version: 0");
     ROW(e, (a.v_scale = FOLDED(scales), a.v_scale.outer = scales), FA_UNSUPPORTED, "v_scale.outer is 0x");
     ROW(e, a.k_scale = FOLDED(NULL), FA_INVALID, "k_scale.ptr is NULL; accepted: a device address");
@@ -82,7 +85,8 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, a.k_scale = FOLDED(o), FA_INVALID, "o overlaps k_scale");
     ROW(e, a.q_scale = FOLDED(scales), FA_UNSUPPORTED, "q_scale_by is 1; accepted with Q in fp16: 0");
     ROW(e, a.op = FA_BACKWARD, FA_INVALID, "kv_dtype is set: K and V in another type than Q; accepted with op=backward: 0");
-    ROW(e, a.q_dtype = FA_BF16, FA_UNSUPPORTED, "q_dtype is 2: Q in another type than the products");
+    ROW(e, a.q_dtype = FA_BF16, FA_UNSUPPORTED, "q_dtype is 2: Q in another type than the products; accepted: 0, fp32 (4)");
+    ROW(e, (a.kv_dtype = 0, a.q_dtype = FA_F32), FA_UNSUPPORTED, "accepted: 0, or over K and V of few bits fp32 (4)");
     /* Of 8 bits are Q, K and V, or K and V alone. */
     ROW(e, (a.dtype = FA_E4M3, a.kv_dtype = FA_E5M2), FA_UNSUPPORTED, "kv_dtype is 6 (e5m2); accepted with op=forward, e4m3: 0, the type");
     ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_TF32), FA_UNSUPPORTED,

@@ -254,17 +254,12 @@ static const fa_operand *row_of(int op, fa_operand_id id)
 
 static void put_operand(page *p, fa_operand_id id)
 {
-    static const char *const types[] = { [FA_TYPE_INPUT] = "`dtype`",
-                                         [FA_TYPE_KV] = "`kv_dtype`",
-                                         [FA_TYPE_OUTPUT] = "`o_dtype`",
-                                         [FA_TYPE_GRAD] = "`grad_dtype`",
-                                         [FA_TYPE_F32] = "fp32",
-                                         [FA_TYPE_I32] = "int32",
-                                         [FA_TYPE_U64] = "uint64",
-                                         [FA_TYPE_V] = "`v_dtype`",
-                                         [FA_TYPE_ANGLE] = "`cos_sin_dtype`",
-                                         [FA_TYPE_I64] = "int64",
-                                         [FA_TYPE_POSITION] = "int32 or int64" };
+    static const char *const types[] = { [FA_TYPE_INPUT] = "`dtype`",     [FA_TYPE_QUERY] = "`q_dtype`",
+                                         [FA_TYPE_KV] = "`kv_dtype`",     [FA_TYPE_OUTPUT] = "`o_dtype`",
+                                         [FA_TYPE_GRAD] = "`grad_dtype`", [FA_TYPE_F32] = "fp32",
+                                         [FA_TYPE_I32] = "int32",         [FA_TYPE_U64] = "uint64",
+                                         [FA_TYPE_V] = "`v_dtype`",       [FA_TYPE_ANGLE] = "`cos_sin_dtype`",
+                                         [FA_TYPE_I64] = "int64",         [FA_TYPE_POSITION] = "int32 or int64" };
     const fa_operand *o = NULL, *in;
     char shape[80], feature[40] = "";
     for (int op = FA_APPEND; op >= FA_FORWARD; op--)
@@ -314,7 +309,8 @@ static void make_page(page *p)
     for (fa_operand_id id = FA_ID_NONE + 1; id < FA_ID_COUNT; id++)
         put_operand(p, id);
     put(p,
-        "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `kv_dtype` 0 is the type of Q,\n"
+        "\nStrides of 0 are of inputs, with `FA_BROADCAST`. A field without strides is packed. `q_dtype` 0 is `dtype`, `kv_dtype` 0 the "
+        "type of Q,\n"
         "`v_dtype` 0 that of K. Strides of scales are `.sb`, `.ss` and `.sh` of their `fa_scale`. Class: the word of `fa_problem.features` "
         "that\na call with the address is of.\n\n"
         "Fields beside them, all after `flags`. An operation that does not read one refuses any value but 0:\n\n"

@@ -3,7 +3,9 @@
 
 static const char *const classes[] = {
     "bf16,d=128,kv=e4m3,k_scale=1,v_scale=1",
-    "fp16,d=128,mask=causal,features=lengths+pages,page=16,kv=e4m3,k_scale=1,v_scale=1",
+    "fp16,d=128,mask=causal,features=lengths+pages,page=16,kv=s8,k_scale=4,v_scale=4",
+    "bf16,d=72,dv=40,features=batch-invariant,kv=e5m2,v=e4m3,k_scale=4,v_scale=4",
+    "fp16,d=128,mask=causal,features=lengths+pages,page=16,kv=e4m3,q=fp32,k_scale=1,v_scale=1",
     "bf16,d=64,mask=window,features=lengths,kv=e5m2,v=e4m3,k_scale=1",
     "fp16,d=72,dv=40,mask=causal,o=fp32,features=lengths+pages+lse-strides,page=1,kv=e4m3,v=e5m2,v_scale=1",
     "bf16,d=256,features=lengths+batch-invariant,kv=e4m3,k_scale=1,v_scale=1",

@@ -20,7 +20,8 @@ const cli_word cli_formats[] = {
 #undef FORMAT
     { NULL, 0 }
 };
-const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { NULL, 0 } };
+const cli_word cli_wide[] = { { "fp32", FA_F32 }, { NULL, 0 } };
+const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { "channel", FA_SCALE_CHANNEL }, { NULL, 0 } };
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };
@@ -70,13 +71,17 @@ fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
 
 fa_status cli_low_set(fa_problem *p, const cli_low *low)
 {
-    if (!low->kv && !low->v && !low->scale)
+    if (!low->kv && !low->v && !low->scale && !low->q)
         return FA_OK;
     bool eight = fa_problem_eight(p);
-    if (!low->kv && !p->kv_dtype && (low->v || !eight))
-        return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither", low->v ? "--v-format" : "--kv-scale");
+    if (!low->kv && !p->kv_dtype && (low->v || low->q || !eight))
+        return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither",
+                       low->v       ? "--v-format"
+                       : low->scale ? "--kv-scale"
+                                    : "--q-dtype");
     p->kv_dtype = low->kv ? low->kv : p->kv_dtype;
     p->v_dtype = low->v ? low->v : low->kv ? 0 : p->v_dtype;
+    p->q_dtype = low->q ? low->q : p->q_dtype;
     if (low->scale)
         p->k_scale_by = p->v_scale_by = low->scale, p->q_scale_by = eight ? low->scale : 0;
     p->align = p->kv_align = 0;

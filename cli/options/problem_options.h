@@ -9,24 +9,31 @@
 /* K and V of few bits. */
 typedef struct cli_low {
     int32_t kv, v, scale; /* fa_dtype; fa_scale_by. 0 = not given */
+    int32_t q;            /* fa_dtype */
 } cli_low;
-extern const cli_word cli_formats[], cli_scales[];
-#define CLI_LOW_ROWS(low_at)                                                                                              \
-    { .name = "kv",                                                                                                       \
-      .type = &cli_choice,                                                                                                \
-      .at = low_at + offsetof(cli_low, kv),                                                                               \
-      .value = "FORMAT",                                                                                                  \
-      .help = "of K and V in a cache of few bits (default: as Q)",                                                        \
-      .words = cli_formats },                                                                                             \
-        { .name = "v-format",                                                                                             \
-          .type = &cli_choice,                                                                                            \
-          .at = low_at + offsetof(cli_low, v),                                                                            \
-          .value = "FORMAT",                                                                                              \
-          .help = "of V, beside --kv (default: as K)",                                                                    \
-          .words = cli_formats },                                                                                         \
-    {                                                                                                                     \
-        .name = "kv-scale", .type = &cli_choice, .at = low_at + offsetof(cli_low, scale), .value = "HOW",                 \
-        .help = "scales of K and V beside --kv: one of a head, or one of each token (default: none)", .words = cli_scales \
+extern const cli_word cli_formats[], cli_scales[], cli_wide[];
+#define CLI_LOW_ROWS(low_at)                                                                                                          \
+    { .name = "kv",                                                                                                                   \
+      .type = &cli_choice,                                                                                                            \
+      .at = low_at + offsetof(cli_low, kv),                                                                                           \
+      .value = "FORMAT",                                                                                                              \
+      .help = "of K and V in a cache of few bits (default: as Q)",                                                                    \
+      .words = cli_formats },                                                                                                         \
+        { .name = "v-format",                                                                                                         \
+          .type = &cli_choice,                                                                                                        \
+          .at = low_at + offsetof(cli_low, v),                                                                                        \
+          .value = "FORMAT",                                                                                                          \
+          .help = "of V, beside --kv (default: as K)",                                                                                \
+          .words = cli_formats },                                                                                                     \
+        { .name = "q-dtype",                                                                                                          \
+          .type = &cli_choice,                                                                                                        \
+          .at = low_at + offsetof(cli_low, q),                                                                                        \
+          .value = "TYPE",                                                                                                            \
+          .help = "of Q, beside --kv, with products of fp16: fp32 (default: as --dtype)",                                             \
+          .words = cli_wide },                                                                                                        \
+    {                                                                                                                                 \
+        .name = "kv-scale", .type = &cli_choice, .at = low_at + offsetof(cli_low, scale), .value = "HOW",                             \
+        .help = "scales of K and V beside --kv: one of a head, of each token, or of each column (default: none)", .words = cli_scales \
     }
 /* Sets what is given; the rows' alignment is then what the types allow. FA_INVALID: --v-format or --kv-scale without --kv. */
 fa_status cli_low_set(fa_problem *p, const cli_low *low);

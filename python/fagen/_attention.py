@@ -52,7 +52,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         causal and window; of float32, float16 or bfloat16: added to scores, after softcap. Read in place, expanded dimensions once.
     k, v of few bits (docs/lowbits.md): torch.float8_e4m3fn, float8_e5m2, int8, or uint8 with cache_format, the name of a format, whose last
         dimension are the bytes of a row; v_format: of v, where it is another one. k_scale, v_scale: float32: what they are multiplied by:
-        [1], [hkv], [b, hkv], or of each token, with the shape of k without its last dimension. No gradients; not with JAX, nor traced.
+        [1], [hkv], [b, hkv], of each token, with the shape of k without its last dimension, or of each column, [1, 1, hkv, d]
+        or [b, 1, hkv, d]. No gradients; not with JAX, nor traced.
     q, k, v of 8 bits, on sm_90a: float8_e4m3fn or float8_e5m2, the same for all, or uint8 with cache_format "e4m3" or "e5m2"; d and dv
         multiples of 16. v may have its unit stride on sk, in dense calls. out in bfloat16, float16 or float32. q_scale: [1], [hq] or
         [b, hq]; k_scale, v_scale: [1], [hkv] or [b, hkv]. Otherwise as k and v of few bits.

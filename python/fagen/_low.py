@@ -56,9 +56,12 @@ def scales_of(name: str, x: View, k: View, b: int, hkv: int, q: View) -> _abi.Sc
     if x.shape == k.shape[:-1] and (len(x.shape) == 3 or x.shape[0] != b):
         sb, ss, sh = steps if len(steps) == 3 else (0, *steps)
         return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=sb, ss=ss, sh=sh)
+    columns = k.shape[-1]
+    if name != "q_scale" and len(x.shape) == 4 and columns > 1 and x.shape in [(i, 1, h, columns) for i in (1, b) for h in (1, hkv)]:
+        return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_CHANNEL, sb=steps[0], ss=x.strides[3], sh=steps[2])
     if x.shape not in ((1,), (hkv,), (1, hkv), (b, 1), (b, hkv)):
-        raise invalid(f"{name}.shape", x.shape, f"(1,), ({hkv},), a scale for each head, ({b}, {hkv}), of each sequence, or "
-                                                f"{k.shape[:-1]}, of each token")
+        raise invalid(f"{name}.shape", x.shape, f"(1,), ({hkv},), a scale for each head, ({b}, {hkv}), of each sequence, (1, 1, {hkv}, "
+                                                f"{columns}), of each column, or {k.shape[:-1]}, of each token")
     return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_FOLDED, sb=steps[0] if len(steps) == 2 else 0, sh=steps[-1])
 
 

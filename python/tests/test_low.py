@@ -15,11 +15,11 @@ def codes(x, scale):
     return np.clip(np.rint(x / scale), -128, 127).astype(np.int8)
 
 
-def test_integers_with_scales_of_heads_sequences_and_tokens():
+def test_integers_with_scales_of_heads_sequences_tokens_and_columns():
     q, x, y = rows(2, 1, 4, 32), rows(2, 40, 2, 32, seed=1), rows(2, 40, 2, 32, seed=2)
-    for shape in ((2, 2), (2, 40, 2)):
+    for shape in ((2, 2), (2, 40, 2), (1, 1, 2, 32), (2, 1, 1, 32)):
         ks, vs = np.abs(rows(*shape, seed=3, dtype=np.float32)) / 100 + 0.02, np.abs(rows(*shape, seed=4, dtype=np.float32)) / 100 + 0.02
-        wide = [s[..., None] if s.ndim == 3 else s.reshape(-1, 1, s.shape[-1], 1) for s in (ks, vs)]
+        wide = [s if s.ndim == 4 else s[..., None] if s.ndim == 3 else s.reshape(-1, 1, s.shape[-1], 1) for s in (ks, vs)]
         k, v = codes(x, wide[0]), codes(y, wide[1])
         got = fagen.attention(q, k, v, k_scale=ks, v_scale=vs, device=SIM)
         want = fagen.attention(q, (k * wide[0]).astype(np.float16), (v * wide[1]).astype(np.float16), device=SIM)

@@ -9,13 +9,16 @@ static fa_status check(const fa_scale *s, const char *name)
     static const fa_scale none = FA_SCALE_INIT;
     if (!memcmp(s, &none, sizeof none))
         return FA_OK;
-    if (s->by < 0 || s->by > FA_SCALE_BLOCK || (s->ptr && !s->by))
-        return fa_fail(FA_INVALID, "args: %s.by is %d; accepted: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), or all fields 0 without scales",
-                       name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN);
+    if (s->by < 0 || s->by > FA_SCALE_CHANNEL || (s->ptr && !s->by))
+        return fa_fail(FA_INVALID,
+                       "args: %s.by is %d; accepted: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), FA_SCALE_CHANNEL (%d), or all fields 0 "
+                       "without scales",
+                       name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN, FA_SCALE_CHANNEL);
     if (s->by == FA_SCALE_BLOCK)
         return fa_fail(FA_UNSUPPORTED,
-                       "args: %s.by is FA_SCALE_BLOCK (%d); accepted by this version: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d)", name,
-                       s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN);
+                       "args: %s.by is FA_SCALE_BLOCK (%d); accepted by this version: FA_SCALE_FOLDED (%d), FA_SCALE_TOKEN (%d), "
+                       "FA_SCALE_CHANNEL (%d)",
+                       name, s->by, FA_SCALE_FOLDED, FA_SCALE_TOKEN, FA_SCALE_CHANNEL);
     if (s->dtype != FA_F32)
         return fa_fail(s->by ? FA_UNSUPPORTED : FA_INVALID, "args: %s.dtype is %d (%s); accepted%s: fp32 (%d)%s", name, s->dtype,
                        fa_dtype_name(s->dtype), s->by ? " by this version" : "", FA_F32, s->by ? "" : ", with by set");
@@ -29,8 +32,10 @@ static fa_status check(const fa_scale *s, const char *name)
         if (zeros[i].value)
             return fa_fail(FA_UNSUPPORTED, "args: %s.%s is %lld; accepted by this version: 0", name, zeros[i].field,
                            (long long)zeros[i].value);
+    if (s->by == FA_SCALE_CHANNEL && !s->ss)
+        return fa_fail(FA_INVALID, "args: %s.ss is 0; accepted with FA_SCALE_CHANNEL: the stride from one column to the next", name);
     if (s->by == FA_SCALE_FOLDED && s->ss)
-        return fa_fail(FA_INVALID, "args: %s.ss is %lld; accepted with FA_SCALE_FOLDED: 0, as tokens share a scale", name,
+        return fa_fail(FA_INVALID, "args: %s.ss is %lld; accepted with FA_SCALE_FOLDED: 0, as tokens and channels share a scale", name,
                        (long long)s->ss);
     return FA_OK;
 }

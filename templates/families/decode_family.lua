@@ -61,6 +61,8 @@ local function row_bytes(p)
   return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
 end
 
+decode.row_bytes = row_bytes
+
 -- Batch invariance: bytes of a sum of segments in shared memory, O and two buffers of (m, l).
 local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 
@@ -167,9 +169,10 @@ function decode.layout(p, c, a)
   l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-  l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
+  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
+  if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
@@ -197,7 +200,7 @@ function decode.workspace(p, c, a, l)
     return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
       rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
   end
-  local rows = p.has_lengths and decode.rows_sm or c.br * c.ctas * c.sm_shares
+  local rows = p.has_lengths and decode.rows_sm or c.br * heads_of(c) * c.ctas * c.sm_shares
   return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
     2 * rows * round_up(p.dv, 8), 2 * rows * 2, decode.rows_sm * 4)
 end
@@ -288,7 +291,7 @@ function decode.params(p, c)
   local scales = ""
   for _, x in ipairs({ "k", "v" }) do
     if p[x .. "_scale"] > 0 then scales = scales .. (" %s_scale %s_scale_sb %s_scale_sh"):format(x, x, x) end
-    if p[x .. "_scale"] == 2 then scales = scales .. (" %s_scale_ss"):format(x) end
+    if p[x .. "_scale"] == 2 or p[x .. "_scale"] == 4 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales

@@ -6,6 +6,7 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
+  wide_q = true,
   formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
     { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
@@ -27,8 +28,7 @@ return decode.family {
     { "head_warps", function(p, c)
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
-      if c.br ~= 8 then return false, "heads side by side have 8 rows each, not br = " .. c.br end
-      return c.combine == c.named.combine.last_block, "the last block adds up the parts of all heads"
+      return c.br == 8, "heads side by side have 8 rows each, not br = " .. c.br
     end, upto = "head_warps" },
   },
 
@@ -49,7 +49,9 @@ return decode.family {
     for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
       local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
-        for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
+        local shares = { { 2, 1, 1 }, { 3, 1, 1 } }
+        if heads == 4 and decode.row_bytes(p) <= 176 then shares[3] = { 2, 3, 1 } end -- rows of 4 bits: 12 warps find room
+        for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
       end
     end
     if br >= 32 then -- the last block would add up many rows

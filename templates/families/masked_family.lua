@@ -38,7 +38,6 @@ return function(family)
   if family.params and not family.reference then
     masked.widens = true
     masked.supports = function(p, a)
-      if p.low and edges.walks(p) then return false, "K and V of few bits under the mask of a score program" end
       return family.supports(p, a)
     end
     masked.params = function(p, c, a, l)

@@ -10,6 +10,10 @@ struct WarpRows {
 //| if l.low then
   float factor[MB][2];  // of the row's products: their sum times it is Q K^T
   float v_factor;       // of O
+//|   if p.v_scale == 4 then
+  const float *v_columns;  // scales of O's columns, `apart` from one to the next
+  long long v_apart;
+//|   end
 //|   if p.v_scale == 2 then
   float v_top;  // the least power of two that no scale of a token of V passed so far: O is relative to it
 //|   end
@@ -32,6 +36,10 @@ struct WarpRows {
 //|   end
     load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
     v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+//|   if p.v_scale == 4 then
+    v_columns = v_scales_of(p, sequence, tile.kv_head);
+    v_apart = p.v_scale_ss;
+//|   end
 //| else
     load_q(q, p, sequence, tile, row, at);
 //| end
@@ -123,6 +131,10 @@ struct WarpRows {
   }
 
 //| end
+//| if p.v_scale == 4 then
+  __device__ __forceinline__ float of_column(int i) const { return i < DV ? v_columns[i * v_apart] : 0.f; }
+
+//| end
   // O, m and l to where the block finds those of the group. rows: of the tile.
   __device__ __forceinline__ void leave(unsigned char *exchange, float2 *states, int rows) const {
 #pragma unroll
@@ -140,8 +152,9 @@ struct WarpRows {
           for (int chunk = 0; chunk < CHUNKS_V; chunk++)
             if (DV % 16 == 0 || chunk * 16 + at.t * 4 < COLS) {
               const float(&even)[4] = o[m][2 * chunk], (&odd)[4] = o[m][2 * chunk + 1];
+//|   local function by(i) return p.v_scale == 4 and (" * of_column(chunk * 16 + at.t * 4 + %d)"):format(i) or "" end
               *(float4 *)(exchange + exchange_offset(r, chunk * 8 + at.t * 2)) =
-                  make_float4(even[2 * h] * of_o, odd[2 * h] * of_o, even[2 * h + 1] * of_o, odd[2 * h + 1] * of_o);
+                  make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o$(by(1)), even[2 * h + 1] * of_o$(by(2)), odd[2 * h + 1] * of_o$(by(3)));
             }
 //| elseif not l.low then
 #pragma unroll
@@ -169,7 +182,8 @@ struct WarpRows {
         const int r = row + at.t * 2 + e;
         if (r >= rows || !there) continue;
 //|   if l.low.v.bits == 8 then
-        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2(o[0][chunk][e] * of_o, o[0][chunk][e + 2] * of_o);
+//|     local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
+        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2(o[0][chunk][e] * of_o$(by(0)), o[0][chunk][e + 2] * of_o$(by(1)));
 //|   elseif l.low.v.halves then
 #pragma unroll
         for (int y = 0; y < 2; y++)

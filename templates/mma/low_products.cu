@@ -50,6 +50,13 @@
 //|   local function by(b) return tostring(chunk * 16 - place.block_at(of.f, b) - of.f.codes_at + less) end
 //|   return ("%d * at.%s + %s"):format(of.step, of.lane, of_block(of, "", chunk, by))
 //| end
+//| -- Scales of V's rows that a lane of ldmatrix has already: those of keys 2t and 2t + 1, side by side, where columns lie in that lane. They need
+//| -- to be in the same chunk wherever a row begins.
+//| local shuffled = vd and V.scales == 1 and V.least_at == 0 and V.high_at == 0
+//| for i = 0, shuffled and vd - 1 or -1 do
+//|   local byte = place.scale_at(V, i)
+//|   shuffled = shuffled and (not l.shifts_v or byte // 16 == (byte + most) // 16)
+//| end
 constexpr bool PAIRS_V = false;
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 
@@ -59,6 +66,9 @@ struct Lane {
   u32 k, v;
 //| if l.chunks % 2 == 1 then
   u32 last;  // the row of K whose last chunk it reads
+//| end
+//| if shuffled then
+  int v_scales;  // the lane that has the scales of keys 2t and 2t + 1 where a row begins with them
 //| end
 //| if l.chunks_v % 2 == 1 then
   u32 last_v;  // the row of V whose last chunk it reads
@@ -77,7 +87,10 @@ struct Lane {
 //|   for _, x in ipairs { "k", "v" } do
 //|     local of = sides[x]
 //|     if of.shifts then
-    $(x)_shift = $(x)_shift_of(p, kv_head);
+    $(x)_shift = in_register($(x)_shift_of(p, kv_head));  // else it is computed again for each block of keys
+//|       if x == "v" and shuffled then
+    v_scales = t + 2 * v_shift;
+//|       end
 //|       for mask = 1, of.masks do
 //|         local text = {}
 //|         for chunk = 0, of.chunks - 1 do
@@ -106,6 +119,9 @@ __device__ __forceinline__ Lane make_lane() {
 //| end
 //| if l.chunks_v % 2 == 1 then
   at.last_v = lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16;
+//| end
+//| if shuffled then
+  at.v_scales = at.t;
 //| end
   return at;
 }
@@ -459,6 +475,17 @@ __device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTw
 //|   end
 }
 //| end
+//| -- Scales that lie in a chunk, out of the words of it.
+//| local function found(first, second, chunk)
+//|   for b = 0, shuffled and vd - 1 or -1 do
+//|     local byte = place.scale_at(V, b)
+      if ($(chunk) == $(byte // 16)) {
+        const int lane = $(byte % 16 * 2) + at.v_scales;
+        scale[0].of.scale[$(b)] = __shfl_sync(~0u, $(first), lane);
+        scale[1].of.scale[$(b)] = __shfl_sync(~0u, $(second), lane);
+      }
+//|   end
+//| end
 //| if l.half then
 // O^T += V^T P^T. Block (chunk * V_WORD + r) / 2 of O has registers r and r + 1 of its words, for even r, as rows g and g + 8.
 //| else
@@ -467,7 +494,9 @@ __device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTw
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabilities &a, u32 v_tile, const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
-//| if vd then
+//| if shuffled then
+    VBlocksOfTwo scale[2];
+//| elseif vd then
     VBlocksOfTwo scale[2];
     load_scales_of_two(scale[0], v_tile, kk * 16 + at.t * 2, at);
     load_scales_of_two(scale[1], v_tile, kk * 16 + 8 + at.t * 2, at);
@@ -476,6 +505,8 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabil
     for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
       u32 b[4], lo[V_WORD], hi[V_WORD];
       ldmatrix_x4_trans(b, v_tile + further<CHUNKS_V>(at.v, kk * 16, chunk));
+//| found("b[0]", "b[1]", "chunk")
+//| found("b[2]", "b[3]", "chunk + 1")
 //| add("b[0]", "b[1]", "chunk")
 //| add("b[2]", "b[3]", "chunk + 1")
     }
@@ -483,6 +514,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabil
     {
       u32 b[2], lo[V_WORD], hi[V_WORD];
       ldmatrix_x2_trans(b[0], b[1], v_tile + at.last_v + kk * 16 * CHUNKS_V * 16);
+//|   found("b[0]", "b[1]", "CHUNKS_V - 1")
 //|   add("b[0]", "b[1]", "CHUNKS_V - 1")
     }
 //| end

@@ -22,6 +22,11 @@ struct Loader {
   int group, iteration;
 //| if l.low then
   int thread;  // of the group, kept in a register: see in_register()
+//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
+//|     if x then
+  int $(x[1])_first, $(x[1])_column;  // of a pass over rows with shifts: the row and the chunk of the thread
+//|     end
+//|   end
 //| end
   // The tile at hand.
   int first_block, key_lo, key_hi;
@@ -53,6 +58,12 @@ struct Loader {
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
 //| if l.low then
     thread = in_register((int)threadIdx.x % GROUP_THREADS);
+//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
+//|     if x then
+    $(x[1])_first = in_register(thread / $(x[2]));
+    $(x[1])_column = in_register(thread % $(x[2]));
+//|     end
+//|   end
 //| end
     enter();
 //| if paged then
@@ -226,7 +237,7 @@ struct Loader {
   // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
   template <int N, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int key, long long stride$(of_page)) {
+  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int first, int column, int key, long long stride$(of_page)) {
     constexpr int STEP = GROUP_THREADS / N;
     const long long step = stride * (long long)sizeof(E);
     // Rows between keys that are seen.
@@ -263,11 +274,10 @@ struct Loader {
       }
       return;
     }
-    const int first = thread / N, column = thread - first * N;
     const bool has_bytes = column * 16 < shift + ROW_BYTES;
     const int ahead = column * 16 - shift;
     const u32 to = tile + (first * N + column) * 16;
-    const bool works = thread < STEP * N;
+    const bool works = first < STEP;
 //|   if not paged then
     if (lo <= 0 && hi >= BC - 1) {
       if (works) {
@@ -347,14 +357,14 @@ struct Loader {
 //| end
 //| if paged then
 //|   if l.shifts_k then
-      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, key, p.k_ss, k_page);
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
 //|   elseif steps then
       copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
 //|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
 //|   end
 //|   if l.shifts_v then
-      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, key, p.v_ss, v_page);
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, v_first, v_column, key, p.v_ss, v_page);
 //|   elseif steps then
       copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss, v_page);
 //|   else
@@ -362,14 +372,14 @@ struct Loader {
 //|   end
 //| else
 //|   if l.shifts_k then
-      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, key, p.k_ss);
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss);
 //|   elseif steps then
       copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
 //|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
 //|   end
 //|   if l.shifts_v then
-      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, key, p.v_ss);
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, v_first, v_column, key, p.v_ss);
 //|   elseif steps then
       copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
 //|   else

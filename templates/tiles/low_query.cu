@@ -11,7 +11,7 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
   return query_half(row, i + 1, real) << 16 | query_half(row, i, real);
 //| end
 }
-//| if p.dtype == "bf16" then
+//| if p.dtype == "bf16" and p.k_scale ~= 4 and p.q ~= "fp32" then
 
 // Rows of bf16 as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses
 // bits. *up undoes it. A row with NaN or an infinity stays as it is.
@@ -41,6 +41,62 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 }
 //| end
 
+//| local wide, by_columns = p.q == "fp32", p.k_scale == 4
+//| if wide or by_columns then
+
+// Rows$(by_columns and " times the scales of K's columns" or "") as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14. *up
+// undoes it. A row with NaN or an infinity has it still.$(by_columns and " scales: `apart` from one column to the next." or "")
+//|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
+//|   if l.half then steps, word = "Q_PAIRS * 2", "full[ks / 2][ks % 2 + 2 * x]" end
+//|   local first, second = "__uint_as_float(word << 16)", "__uint_as_float(word & 0xffff0000)"
+//|   if p.dtype == "fp16" then first, second = "widened_f16(word & 0xffff)", "widened_f16(word >> 16)" end
+__device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(l.half and "" or ", int half")$(wide and ", const float *from, bool real" or "")$(by_columns and ", const float *scales, long long apart" or ""),
+                                            const Lane &at, int t, float *up) {
+//|   local function element(half)  -- of half 0, 1 of register r of a word that begins at `byte`
+//|     if K.block == 1 then return ("byte + 2 * r + %d"):format(half) end
+//|     if K.bits < 8 then return ("k_element_at(byte + r / 2 + %d, r %% 2)"):format(2 * half) end
+//|     return ("k_element_at(byte + 2 * r + %d, 0)"):format(half)
+//|   end
+  auto both = [&](u32 word, int ks, int x) {
+    const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
+    const int i = $(element(0)), j = $(element(1));
+    float2 y;
+//|   if wide then
+    y.x = real && i >= 0 && i < D ? from[i] : 0.f;
+    y.y = real && j >= 0 && j < D ? from[j] : 0.f;
+//|   else
+    y = make_float2($(first), $(second));
+//|   end
+//|   if by_columns then
+    y.x = i >= 0 && i < D ? y.x * scales[i * apart] : 0.f;
+    y.y = j >= 0 && j < D ? y.y * scales[j * apart] : 0.f;
+//|   end
+    return y;
+  };
+  u32 top = 0;
+#pragma unroll
+  for (int ks = 0; ks < $(steps); ks++)
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      const float2 y = both($(word), ks, x);
+      top = max(top, max(__float_as_uint(y.x) & 0x7fffffff, __float_as_uint(y.y) & 0x7fffffff));
+    }
+  top = max(top, __shfl_xor_sync(~0u, top, 1));
+  top = max(top, __shfl_xor_sync(~0u, top, 2));
+  const u32 exponent = top >> 23 == 255 ? 141 : max(top >> 23, 15);
+  const float down = __uint_as_float(268 - exponent << 23);
+  *up = __uint_as_float(exponent - 14 << 23);
+#pragma unroll
+  for (int ks = 0; ks < $(steps); ks++)
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      u32 &to = $(word);
+      const float2 y = both(to, ks, x);
+      to = pack_f16x2(y.x * down, y.y * down);
+    }
+}
+//| end
+
 //| local function register_of(byte, r)
 //|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, real)"):format(byte, r) end
 //|   local first, second, code = byte .. " + 2 * " .. r, byte .. " + 2 * " .. r .. " + 1", "0"
@@ -53,6 +109,7 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 // group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        u32 stage, const Lane &at) {
+//|   if not wide then
 //|   local threads, thread = "THREADS", "(int)threadIdx.x"
 //|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
   static_assert($(threads) % 4 == 0, "");
@@ -74,8 +131,18 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     const uint4 words = load_shared_x4(stage + (i * 32 + (int)threadIdx.x % 32) * 16);
     q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
   }
+//|   end
   factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
-//|   if p.dtype == "bf16" then
+//|   if wide or by_columns then
+  float up;
+//|     if wide then
+  const int row = tile.row + at.g, query = query_of(p, row), head = tile.head + row - query * p.group;
+  const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+  const bool real = row < tile.rows;
+//|     end
+  narrow_wide(q.full[0]$(wide and ", from, real" or "")$(by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or ""), at, at.t, &up);
+  factor[0][0] *= up;
+//|   elseif p.dtype == "bf16" then
   float up;
   narrow(q.full[0], &up);
   factor[0][0] *= up;
@@ -98,6 +165,9 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
       const int row = tile.row + warp_row + m * 16 + h * 8 + at.g;
       const bool real = row < tile.rows;
       const int query = query_of(p, row), head = tile.head + row - query * p.group;
+//| if wide then
+      const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+//| else
       const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
 #pragma unroll
       for (int ks = 0; ks < K_STEPS; ks++)
@@ -107,8 +177,13 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
           const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
           q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
         }
+//| end
       factor[m][h] = scale;
-//| if p.dtype == "bf16" then
+//| if wide or by_columns then
+      float up;
+      narrow_wide(q.full[m], h$(wide and ", from, real" or "")$(by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or ""), at, t, &up);
+      factor[m][h] *= up;
+//| elseif p.dtype == "bf16" then
       float up;
       narrow(q.full[m], h, &up);
       factor[m][h] *= up;

@@ -93,6 +93,11 @@ __device__ __forceinline__ const float *k_scales_of(const Params &p, const Seque
   return p.k_scale + sequence.batch * p.k_scale_sb + kv_head * p.k_scale_sh;
 //|   end
 }
+//| elseif p.k_scale == 4 then
+// Those of a head's columns, p.k_scale_ss apart.
+__device__ __forceinline__ const float *k_scales_of(const Params &p, const Sequence &sequence, int kv_head) {
+  return p.k_scale + $(batch) * p.k_scale_sb + kv_head * p.k_scale_sh;
+}
 //| elseif p.k_scale == 1 then
 // What all of K of a head is multiplied by.
 __device__ __forceinline__ float k_scale_of(const Params &p, const Sequence &sequence, int kv_head) {
@@ -109,6 +114,11 @@ __device__ __forceinline__ const float *v_scales_of(const Params &p, const Seque
 //|   else
   return p.v_scale + sequence.batch * p.v_scale_sb + kv_head * p.v_scale_sh;
 //|   end
+}
+//| elseif p.v_scale == 4 then
+// Those of a head's columns, p.v_scale_ss apart.
+__device__ __forceinline__ const float *v_scales_of(const Params &p, const Sequence &sequence, int kv_head) {
+  return p.v_scale + $(batch) * p.v_scale_sb + kv_head * p.v_scale_sh;
 }
 //| elseif p.v_scale == 1 then
 __device__ __forceinline__ float v_scale_of(const Params &p, const Sequence &sequence, int kv_head) {

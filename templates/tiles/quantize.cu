@@ -307,11 +307,15 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
       if (lane & i ? fabsf(other) >= fabsf(most) : fabsf(other) > fabsf(most)) most = other;
     }
   }
+//|     if f.most & f.most - 1 == 0 then
+  float d = __fmul_rn(most, $(f32(-1 / f.most)));  // as exact as a division
+//|     else
   float d = __fdiv_rn(most, -$(f.most).f);
+//|     end
 //|   end
   const bool clamped = fabsf(d) >= 65520.f;
   if (clamped) d = copysignf(65504.f, d);
-  float by = nan || d == 0.f ? 0.f : __fdiv_rn(1.f, d);
+  float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
   if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
 //|   if plain then
   float y[VEC];

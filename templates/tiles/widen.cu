@@ -46,6 +46,10 @@ constexpr int $(side:upper())_PIECES = $(width // piece);  // of a row
 // By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors.
 //|   end
 //|   local stores = in_pairs and ", bool stores" or ""
+//|   if by == 4 then
+// channels: the scales of a row's columns, `apart` from one to the next.
+//|     stores = ", const float *channels, long long apart" .. stores
+//|   end
 __device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale$(stores)) {
 //|   if f.block == 1 then
   const unsigned char *const from = row + piece * $(bytes);
@@ -108,6 +112,10 @@ __device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *ro
 //|     local text = ("x[%s]"):format(i)
 //|     if f.has_scale and not f.scale_is_e4m3 then
 //|       text = f.least_at > 0 and ("(own * %s + least)"):format(text) or ("own * %s"):format(text)
+//|     end
+//|     if by == 4 then
+//|       local of_channel = ("channels[(piece * %d + %s) * apart]"):format(piece, i)
+//|       return power ~= 0 and ("%s * scale * %s"):format(text, of_channel) or ("%s * %s"):format(text, of_channel)
 //|     end
 //|     return (power ~= 0 or by > 0 or f.scale_is_e4m3) and text .. " * scale" or text
 //|   end
@@ -197,7 +205,11 @@ extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant
 //|   if by == 2 then
 //|     scale = scale .. (" * p.%s_scale[page * p.%s_scale_sb + token * p.%s_scale_ss + head * p.%s_scale_sh]"):format(side, side, side, side)
 //|   end
-      widen_$(side)(to, from, piece, $(scale)$(in_pairs and (p.has_pages and ", real && is_page" or ", real") or ""));
+//|   local channels = ""
+//|   if by == 4 then
+//|     channels = (", p.%s_scale + index * p.%s_scale_sb + head * p.%s_scale_sh, p.%s_scale_ss"):format(side, side, side, side)
+//|   end
+      widen_$(side)(to, from, piece, $(scale)$(channels)$(in_pairs and (p.has_pages and ", real && is_page" or ", real") or ""));
     }
 //| end
   }

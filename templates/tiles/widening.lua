@@ -14,7 +14,7 @@ function widen.params(p)
   local values, scales = values_of(p), ""
   for _, x in ipairs({ "k", "v" }) do
     if p[x .. "_scale"] > 0 then scales = scales .. (" %s_scale %s_scale_sb %s_scale_sh"):format(x, x, x) end
-    if p[x .. "_scale"] == 2 then scales = scales .. (" %s_scale_ss"):format(x) end
+    if p[x .. "_scale"] == 2 or p[x .. "_scale"] == 4 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "k v wide_k wide_v b hq hkv group sq sk " .. values.rows .. values.seen .. values.pages .. scales
 end

@@ -283,12 +283,17 @@ struct Tile {
   int first_block;  // of its first iteration
   Range range;
 };
+//| if l.heads then
+// side: which of the heads side by side.
+__device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk, int side = (int)threadIdx.x / HEAD_THREADS) {
+//| else
 __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk) {
+//| end
   Tile t;
   t.row = walk.tile * BR;
   t.rows = row_count(p, sequence);
 //| if l.heads then
-  t.kv_head = min(walk.kv_head * HEADS + (int)threadIdx.x / HEAD_THREADS, p.hkv - 1);  // the last is done again where there are less
+  t.kv_head = min(walk.kv_head * HEADS + side, p.hkv - 1);  // the last is done again where there are less
   t.head = t.kv_head * p.group;
 //| else
   t.kv_head = walk.kv_head;

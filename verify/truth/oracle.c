@@ -164,16 +164,18 @@ static float sum_of_eight(const float *q, const float *k, int32_t d, int32_t dty
 }
 
 /* What products of the row are multiplied by. */
-static double key_scale(const fa_attention *a, const operands *at, const float *scale, bool tokens, int64_t key)
+static double key_scale(const fa_attention *a, const operands *at, bool v, int64_t key)
 {
-    return a->widened ? 1 : scale_of_row(a, at, scale, tokens, key);
+    if (a->widened || (v ? a->v_channels : a->k_channels))
+        return 1;
+    return v ? scale_of_row(a, at, a->v_scale, a->v_tokens, key) : scale_of_row(a, at, a->k_scale, a->k_tokens, key);
 }
 
 /* What scores are multiplied by beside the scale of all. */
 static double score_scale(const fa_attention *a, const operands *at, int64_t key)
 {
     double q = a->q_scale ? (double)a->q_scale[at->head] : 1;
-    return q * key_scale(a, at, a->k_scale, a->k_tokens, key);
+    return q * key_scale(a, at, false, key);
 }
 
 /* Rows of K and V as products take them. */
@@ -181,11 +183,32 @@ static const float *taken_row(const fa_attention *a, const operands *at, int64_t
 {
     int32_t n = v ? a->dv : a->d;
     const float *row = v ? v_row(a, at, key) : key_row(a, at, a->k, n, key);
-    if (!a->widened)
+    bool channels = v ? a->v_channels : a->k_channels && a->widened; /* else Q has them: see narrowed() */
+    const float *scales = v ? a->v_scale : a->k_scale;
+    if (!a->widened && !channels)
         return row;
-    double scale = v ? scale_of_row(a, at, a->v_scale, a->v_tokens, key) : scale_of_row(a, at, a->k_scale, a->k_tokens, key);
+    double scale = channels ? 1 : v ? scale_of_row(a, at, a->v_scale, a->v_tokens, key) : scale_of_row(a, at, a->k_scale, a->k_tokens, key);
     for (int32_t i = 0; i < n; i++)
-        room[i] = fa_number_round((float)((double)row[i] * scale), a->widened);
+        room[i] = (float)((double)row[i] * (channels ? (double)scales[(at->b * n + i) * a->hkv + at->kv] : scale));
+    for (int32_t i = 0; i < n && a->widened; i++)
+        room[i] = fa_number_round(room[i], a->widened);
+    return room;
+}
+
+/* A row of Q, times the scales of K's columns where there are some, as fp16 times a power of two of the row: docs/lowbits.md. */
+static const float *narrowed(const fa_attention *a, const operands *at, float room[FA_MAX_HEAD_DIM])
+{
+    float most = 0;
+    int exponent = -1000;
+    for (int32_t i = 0; i < a->d; i++) {
+        room[i] = a->k_channels ? at->q[i] * a->k_scale[(at->b * a->d + i) * a->hkv + at->kv] : at->q[i];
+        most = fabsf(room[i]) > most || isnan(room[i]) ? fabsf(room[i]) : most;
+    }
+    if (isfinite(most) && most > 0)
+        exponent = ilogbf(most);
+    exponent = !isfinite(most) ? 14 : exponent < -112 ? -112 : exponent;
+    for (int32_t i = 0; i < a->d; i++)
+        room[i] = ldexpf(fa_number_round(ldexpf(room[i], 14 - exponent), FA_F16), exponent - 14);
     return room;
 }
 
@@ -217,7 +240,7 @@ static void exact_row(job *j, const operands *at, double *s)
         const float *v = taken_row(a, at, key, true, room);
         double p = exp(s[key] - m);
         l += p;
-        p *= fa_pairs_kept(a->dropout, at->head, at->query, key) * key_scale(a, at, a->v_scale, a->v_tokens, key);
+        p *= fa_pairs_kept(a->dropout, at->head, at->query, key) * key_scale(a, at, true, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * v[i];
     }
@@ -376,7 +399,7 @@ static void naive_row(job *j, const operands *at, float *s)
         step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;
         p *= kept; /* dropout scales what softmax has left, in the type of the inputs */
         p2 += (double)p * p;
-        p *= (float)key_scale(a, at, a->v_scale, a->v_tokens, key);
+        p *= (float)key_scale(a, at, true, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
     }
@@ -396,8 +419,11 @@ static void *work(void *user)
         atomic_store(&j->oom, true);
     for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
         operands at;
+        float q[FA_MAX_HEAD_DIM];
         if (!find_operands(&at, j->a, row))
             continue;
+        if ((j->a->k_channels || j->a->wide_q) && !j->a->widened)
+            at.q = narrowed(j->a, &at, q);
         if (j->naive)
             naive_row(j, &at, s);
         else if (j->tanh)

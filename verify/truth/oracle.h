@@ -21,7 +21,9 @@ struct fa_attention {
     const fa_sequences *sequences; /* NULL = dense */
     /* What rows of K and V are multiplied by; NULL = 1. tokens: [rows of K, hkv], one for each row, else [b, hkv]; no bounds with them. */
     const float *k_scale, *v_scale;
-    bool k_tokens, v_tokens;
+    bool k_tokens, v_tokens;      /* k_scale, v_scale: [b, sk, hkv] */
+    bool k_channels, v_channels;  /* [b, d, hkv], [b, dv, hkv] */
+    bool wide_q;                  /* Q is in fp32, and products are of fp16 */
     int32_t widened;              /* fa_dtype to which these products are rounded before others are made of them; 0: they are not */
     const fa_score_data *program; /* of a score program, `ir`; lengths are those of each sequence. NULL = none; no bounds with one */
     const fa_score_ir *ir;
