@@ -4,12 +4,14 @@ typedef unsigned int u32;
 typedef long long i64;
 
 // Rows of Q in fp32, ne {d, sq, hq, b} by strides in elements, become [b, sq, hq, d] of fp16 or bf16, side by side, times `scale`. What fp16
-// does not hold becomes its largest number; NaN stays. A warp for each row. What comes after may begin, and waits for these rows.
+// does not hold becomes its largest number; NaN stays. A warp for each row. It may begin before what precedes it has ended, and waits for
+// that; then what comes after may begin, and waits for these rows.
 extern "C" __global__ void __launch_bounds__(128) fa_ggml_rows(const float *from, u16 *to, i64 sb, i64 ss, i64 sh, i64 rows, int sq, int hq,
                                                                int d, float scale, int bf16) {
   i64 row = (i64)blockIdx.x * 4 + threadIdx.x / 32;
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
   if (row >= rows) return;
   int h = (int)(row % hq);

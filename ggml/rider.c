@@ -55,6 +55,7 @@ static void drop(fa_ggml_ridden *b)
         fa_ggml_tell("%s: a backend ends: %lld nodes computed in %lld launches, %lld masks looked at, %lld of them bands; %lld MiB",
                      b->on->name, (long long)c.nodes, (long long)c.launches, (long long)c.looks, (long long)c.bands,
                      (long long)c.bytes >> 20);
+    fa_ggml_plans_close(b->plans);
     fa_ggml_replays_close(b->replays);
     fa_ggml_stream_close(b->stream);
     if (b->before)

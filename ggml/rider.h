@@ -29,7 +29,7 @@ void fa_ggml_rider_unload(void);
 /* What was done, of all backends that there are. */
 typedef struct fa_ggml_rider_counts {
     fa_ggml_counts nodes;
-    int64_t devices, backends, graphs, parts, failures, captures, replays;
+    int64_t devices, backends, plans, graphs, parts, failures, captures, replays;
     int tier; /* of the last graph */
 } fa_ggml_rider_counts;
 fa_ggml_rider_counts fa_ggml_rider_count(void);

@@ -91,12 +91,28 @@ static void *within(const fa_ggml_stream *s, size_t at)
     return (void *)(uintptr_t)(s->scratch + at);
 }
 
-static fa_status launch(fa_ggml_stream *s, int kernel, int64_t blocks, unsigned threads, CUstream at, void **params, const char *what)
+static fa_status launch(fa_ggml_stream *s, fa_ggml_kernel kernel, int64_t blocks, unsigned threads, CUstream at, void **params,
+                        const char *what)
 {
+    const cu_driver *d = s->e->d;
+    const bool early = kernel == FA_GGML_ROWS && fa_context_device(s->e->ctx)->arch.cc >= 90; /* waits itself for what precedes it */
+    CUfunction fn = (CUfunction)s->e->fn[kernel];
     if (blocks > INT32_MAX)
         return fa_fail(FA_UNSUPPORTED, "%s: %lld blocks; accepted: up to %d", what, (long long)blocks, INT32_MAX);
-    return check(s->e, s->e->d->cuLaunchKernel((CUfunction)s->e->fn[kernel], (unsigned)blocks, 1, 1, threads, 1, 1, 0, at, params, NULL),
-                 what);
+    if (!early)
+        return check(s->e, d->cuLaunchKernel(fn, (unsigned)blocks, 1, 1, threads, 1, 1, 0, at, params, NULL), what);
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                    .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig config = { .gridDimX = (unsigned)blocks,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = threads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .hStream = at,
+                              .attrs = &attribute,
+                              .numAttrs = 1 };
+    return check(s->e, d->cuLaunchKernelEx(&config, fn, params, NULL), what);
 }
 
 /* The slopes of max_bias, put into the scratch when they are first asked for. With more lists than there is room for, one takes the place

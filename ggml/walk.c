@@ -2,25 +2,14 @@
 #include "walk.h"
 #include "gen/error.h"
 #include "report.h"
-#include "rule.h"
 #include "runtime/runtime.h"
 #include "stage.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define ITEMS 16384 /* claimed nodes of a graph; those past them are ggml's */
 
 fa_ggml_riding fa_ggml_ride = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-/* One that a claim's node is waiting in. */
-typedef struct item {
-    int32_t node;
-    bool by_mask; /* ours if its mask is a band */
-    fa_ggml_claim claim;
-} item;
-
-static bool staged(void)
+bool fa_ggml_staged(void)
 {
     return fa_ggml_ride.settings.simulator[0] && !fa_ggml_ride.ctx;
 }
@@ -33,7 +22,7 @@ static fa_ggml_engine *engine_of(fa_ggml_hooked *h)
     if (!h->engine && !h->failed) {
         snprintf(name, sizeof name, "cuda:%d", h->number);
         fa_status st = fa_ggml_ride.ctx ? fa_ggml_engine_open_on(&h->engine, fa_ggml_ride.ctx, fa_ggml_ride.settings.memory)
-                                        : fa_ggml_engine_open(&h->engine, staged() ? fa_ggml_ride.settings.simulator : name,
+                                        : fa_ggml_engine_open(&h->engine, fa_ggml_staged() ? fa_ggml_ride.settings.simulator : name,
                                                               fa_ggml_ride.settings.memory, fa_ggml_log);
         if (st == FA_OK && (st = fa_ggml_engine_ready(h->engine)) != FA_OK) {
             fa_ggml_engine_close(h->engine);
@@ -128,7 +117,7 @@ static fa_status fork_stream(fa_ggml_ridden *b, CUstream stream, CUstream *at)
     const cu_driver *d = fa_context_driver(fa_ggml_engine_context(b->on->engine));
     fa_status st = FA_OK;
     *at = stream;
-    if (stream || staged())
+    if (stream || fa_ggml_staged())
         return FA_OK;
     if ((st = make_events(b)) != FA_OK)
         return st;
@@ -139,34 +128,15 @@ static fa_status fork_stream(fa_ggml_ridden *b, CUstream stream, CUstream *at)
 static fa_status join_stream(fa_ggml_ridden *b, CUstream stream, CUstream at)
 {
     const cu_driver *d = fa_context_driver(fa_ggml_engine_context(b->on->engine));
-    if (stream || staged() || !at)
+    if (stream || fa_ggml_staged() || !at)
         return FA_OK;
     fa_status st = fa_driver_check(d, d->cuEventRecord(b->after->context, at), "cuEventRecord");
     b->backend->i.event_wait(b->backend, b->after);
     return st;
 }
 
-/* Whether ggml computes a node faster: that may depend on what its mask is. */
-typedef enum verdict { OURS, BY_MASK, THEIRS } verdict;
-static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const fa_ggml_claim *c)
-{
-    const bool many = c->has_mask && c->sq >= FA_GGML_LOOK && !(c->max_bias > 0);
-    const fa_ggml_form form = !c->has_mask      ? FA_GGML_NO_MASK
-                              : c->max_bias > 0 ? FA_GGML_DISTANCES
-                              : many            ? FA_GGML_NO_BAND
-                                                : FA_GGML_FEW_ROWS;
-    const bool unpacks = fa_ggml_engine_unpacks(b->on->engine, c);
-    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || staged() ? NULL : fa_ggml_slower(c, form, unpacks);
-    if (!rule || !b->on->supports_op(b->on->device, node))
-        return OURS;
-    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, unpacks))
-        return BY_MASK;
-    fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
-    return THEIRS;
-}
-
 /* Looks at the mask that decides. */
-static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i, CUstream stream)
+static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml_item *i, CUstream stream)
 {
     bool known = false, band = false;
     CUstream at;
@@ -181,30 +151,34 @@ static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i,
 }
 
 /* Items first to past - 1, whose nodes follow each other. */
-static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *items, int32_t first, int32_t past, CUstream stream,
-                      bool captured)
+static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml_item *items, int32_t first, int32_t past,
+                      CUstream stream, bool captured)
 {
     CUstream at;
     fa_status st = fork_stream(b, stream, &at);
     for (int32_t i = first; i < past && st == FA_OK; i++)
-        st = staged() ? fa_ggml_stage_run(b->stream, b->on->engine, &fa_ggml_ride.ggml, graph->nodes[items[i].node], &items[i].claim)
-                      : fa_ggml_stream_run(b->stream, &items[i].claim, graph->nodes[items[i].node]->src[3], at, captured);
+        st = fa_ggml_staged()
+                 ? fa_ggml_stage_run(b->stream, b->on->engine, &fa_ggml_ride.ggml, graph->nodes[items[i].node], &items[i].claim)
+                 : fa_ggml_stream_run(b->stream, &items[i].claim, graph->nodes[items[i].node]->src[3], at, captured);
     fa_status joined = join_stream(b, stream, at); /* after a failure, too: what did run is to be over when ggml goes on */
     return st == FA_OK ? joined : st;
 }
 
 /* All of a graph, in its order. */
-static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *items, int32_t count, bool captured)
+static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml_plan *plan, bool captured)
 {
+    const fa_ggml_item *items = plan->items;
+    const int32_t count = plan->count;
     int32_t at = 0;
-    fa_ggml_stream_begin(b->stream);
+    if (count)
+        fa_ggml_stream_begin(b->stream);
     for (int32_t i = 0, n; i < count; i += n) {
         if (items[i].node > at) {
             int32_t st = theirs(b, graph, at, items[i].node);
             if (st != FA_GGML_SUCCESS)
                 return st;
         }
-        CUstream stream = staged() ? NULL : cuda_stream(b);
+        CUstream stream = fa_ggml_staged() ? NULL : cuda_stream(b);
         n = 1;
         if (!captured && !b->on->failed &&
             slower(b, graph, &items[i], stream)) { /* a part of its own, so that all parts stay as they are */
@@ -216,7 +190,7 @@ static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i
         }
         while (i + n < count && items[i + n].node == items[i].node + n && items[i + n].claim.sq < FA_GGML_LOOK)
             n++;
-        __atomic_store_n(&fa_ggml_ride.counts.tier, staged() ? 0 : stream ? captured ? 3 : 2 : 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&fa_ggml_ride.counts.tier, fa_ggml_staged() ? 0 : stream ? captured ? 3 : 2 : 1, __ATOMIC_RELAXED);
         fa_status st = b->on->failed ? FA_DEVICE : ours(b, graph, items, i, i + n, stream, captured);
         if (st != FA_OK && !b->on->failed) {
             b->on->failed = true;
@@ -236,50 +210,20 @@ static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const item *i
     return at < graph->n_nodes ? theirs(b, graph, at, graph->n_nodes) : FA_GGML_SUCCESS;
 }
 
-/* The claimed nodes that are to be ours; false: none. */
-static bool find_items(fa_ggml_ridden *b, const fa_ggml_graph *graph, item **items, int32_t *count, bool *routed)
-{
-    int32_t candidates = 0;
-    bool flags = false;
-    *count = 0, *items = NULL, *routed = false;
-    for (int32_t i = 0; i < graph->n_nodes; i++) {
-        candidates += graph->nodes[i]->op == fa_ggml_ride.ggml.attention;
-        flags = flags || (graph->nodes[i]->flags & FA_GGML_FLAG_COMPUTE);
-        *routed = *routed || graph->nodes[i]->op == fa_ggml_ride.ggml.routed;
-    }
-    candidates = candidates > ITEMS ? ITEMS : candidates;
-    if (!candidates || b->on->failed || !(*items = malloc((size_t)candidates * sizeof **items)))
-        return false;
-    for (int32_t i = 0; i < graph->n_nodes && *count < candidates; i++) {
-        const fa_ggml_tensor *node = graph->nodes[i];
-        if (node->op != fa_ggml_ride.ggml.attention || (flags && !(node->flags & FA_GGML_FLAG_COMPUTE)))
-            continue;
-        item *next = &(*items)[*count];
-        const verdict is = fa_ggml_claims(b->on, node, &next->claim) ? judge(b, node, &next->claim) : THEIRS;
-        next->node = i;
-        next->by_mask = is == BY_MASK;
-        *count += is != THEIRS; /* where all are theirs the graph is handed on whole */
-    }
-    return *count > 0;
-}
-
 typedef struct walking {
     fa_ggml_ridden *b;
     const fa_ggml_graph *graph;
-    const item *items;
-    int32_t count;
+    const fa_ggml_plan *plan;
 } walking;
 static int32_t walk_captured(void *user)
 {
     const walking *w = user;
-    return walk(w->b, w->graph, w->items, w->count, true);
+    return walk(w->b, w->graph, w->plan, true);
 }
 
 int32_t fa_ggml_walk(fa_ggml_ridden *b, fa_ggml_graph *graph)
 {
-    item *items = NULL;
-    int32_t count, st;
-    bool routed;
+    int32_t st;
     char why[160];
     if (!b->checked && !b->on->failed) {
         b->checked = fa_ggml_graph_check(&fa_ggml_ride.ggml, graph, why, sizeof why);
@@ -289,29 +233,28 @@ int32_t fa_ggml_walk(fa_ggml_ridden *b, fa_ggml_graph *graph)
             fa_ggml_tell("%s stays ggml's alone: %s", b->on->name, why);
         }
     }
-    if (b->on->failed || !find_items(b, graph, &items, &count, &routed) ||
-        (!b->stream && fa_ggml_stream_open(&b->stream, b->on->engine) != FA_OK)) {
-        free(items);
-        return b->on->failed && graph->uid ? compute_part(b, graph, 0, graph->n_nodes) : b->compute(b->backend, graph);
-    }
-    FA_GGML_COUNT(graphs);
-    bool few = true; /* masks of many rows are looked at each time */
-    for (int32_t i = 0; i < count; i++)
-        few = few && items[i].claim.sq < FA_GGML_LOOK;
-    CUstream stream = fa_ggml_ride.settings.tier == 3 && !staged() && !routed && few ? cuda_stream(b) : NULL;
-    if (stream && graph->uid) {
-        walking w = { b, graph, items, count };
+    const fa_ggml_plan *plan = b->on->failed ? NULL : fa_ggml_plan_of(b, graph);
+    if (b->on->failed)
+        return graph->uid ? compute_part(b, graph, 0, graph->n_nodes) : b->compute(b->backend, graph);
+    if (!plan || (plan->count && !b->stream && fa_ggml_stream_open(&b->stream, b->on->engine) != FA_OK))
+        return b->compute(b->backend, graph);
+    /* with tier 3 graphs without a node of ours are captured, too, since ggml-cuda's own are off */
+    const bool keeps = fa_ggml_ride.settings.tier == 3 && !fa_ggml_staged() && graph->uid && !plan->waits && engine_of(b->on);
+    CUstream stream = keeps ? cuda_stream(b) : NULL;
+    if (!plan->count && !stream)
+        return b->compute(b->backend, graph);
+    if (plan->count)
+        FA_GGML_COUNT(graphs);
+    if (stream) {
+        walking w = { b, graph, plan };
         bool done = false;
         const cu_driver *d = fa_context_driver(fa_ggml_engine_context(b->on->engine));
         if (!b->replays)
             b->replays = fa_ggml_replays_open(d);
         st = fa_ggml_replay(b->replays, graph->uid, stream, walk_captured, &w, &done, &fa_ggml_ride.counts.captures,
                             &fa_ggml_ride.counts.replays);
-        if (!done)
-            st = walk(b, graph, items, count, false);
-    } else {
-        st = walk(b, graph, items, count, false);
+        if (done)
+            return st;
     }
-    free(items);
-    return st;
+    return walk(b, graph, plan, false);
 }

@@ -2,6 +2,7 @@
  */
 #ifndef FA_GGML_WALK_H
 #define FA_GGML_WALK_H
+#include "plan.h"
 #include "replay.h"
 #include "rider.h"
 #include <pthread.h>
@@ -22,7 +23,7 @@ typedef struct fa_ggml_hooked {
 } fa_ggml_hooked;
 
 /* A backend whose entries were replaced. */
-typedef struct fa_ggml_ridden {
+struct fa_ggml_ridden {
     fa_ggml_backend *backend;
     fa_ggml_hooked *on;
     int32_t (*compute)(fa_ggml_backend *, fa_ggml_graph *);
@@ -31,8 +32,9 @@ typedef struct fa_ggml_ridden {
     CUstream own; /* tier 1: our stream, and events before and after what runs there */
     fa_ggml_event *before, *after;
     bool checked; /* a graph lies as known */
+    fa_ggml_plans *plans;
     fa_ggml_replays *replays;
-} fa_ggml_ridden;
+};
 
 /* Of the process. */
 typedef struct fa_ggml_riding {
@@ -50,6 +52,9 @@ typedef struct fa_ggml_riding {
 extern fa_ggml_riding fa_ggml_ride;
 
 #define FA_GGML_COUNT(what) __atomic_fetch_add(&fa_ggml_ride.counts.what, 1, __ATOMIC_RELAXED)
+
+/* Whether claims run on a simulator that is no device of ggml's: tensors are copied there and back. */
+bool fa_ggml_staged(void);
 
 /* Whether a node is claimed on a device, which gets its engine when it first is. Reasons are told. */
 bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c);

@@ -249,6 +249,54 @@ Test(ggml_rider, a_graph_that_comes_again_is_replayed)
     for (int n = 0; n < 3; n++)
         cr_expect(compute(b, 4, routed, 79) == 0 && compute(b, 3, nodes, 0) == 0);
     cr_expect_eq(fa_ggml_rider_count().captures, 1);
+    /* one token's product with blocks does not wait */
+    fa_ggml_tensor *one = host_tensor(HOST_F32, D, HEADS, 1, 1), *blocks = host_tensor(HOST_Q8_0, D, HEADS, 1, 1);
+    one->op = HOST_ROUTED;
+    one->src[0] = blocks;
+    one->data = c.out->data;
+    fa_ggml_tensor *single[] = { c.q, c.o, c.out, one };
+    for (int n = 0; n < 2; n++)
+        cr_expect_eq(compute(b, 4, single, 80), 0);
+    cr_expect_eq(fa_ggml_rider_count().captures, 2);
+    host_free(b);
+}
+
+/* Graphs without a node of ours: handed on as they are; with tier 3, where ggml-cuda's own graphs are off, captured here. */
+Test(ggml_rider, graphs_that_are_theirs)
+{
+    for (int tier = 2; tier <= 3; tier++) {
+        host_reset(1, &table, true);
+        load(tier);
+        fa_ggml_backend *b = host_backend(0);
+        chain c = make_chain(3, false);
+        fa_ggml_tensor *nodes[] = { c.q };
+        for (int n = 0; n < 4; n++)
+            cr_expect_eq(compute(b, 1, nodes, 5), 0);
+        fa_ggml_rider_counts all = fa_ggml_rider_count();
+        cr_expect_str_eq(host_trace, tier == 2 ? "c|c|c|c|" : "c|c|", "tier %d: %s", tier, host_trace);
+        cr_expect(all.captures == (tier == 3) && all.replays == (tier == 3 ? 3 : 0) && all.nodes.nodes == 0, "tier %d", tier);
+        host_free(b);
+        fa_ggml_rider_unload();
+    }
+}
+
+/* A graph that comes again under its number is not asked about again. */
+Test(ggml_rider, a_number_keeps_its_plan)
+{
+    host_reset(1, &table, true);
+    load(2);
+    fa_ggml_backend *b = host_backend(0);
+    chain c = make_chain(3, false);
+    fa_ggml_tensor *nodes[] = { c.q, c.o, c.out };
+    const int64_t numbers[] = { 5, 5, 6, 5, 0, 0, 7, 8, 9, 10, 11, 12, 13, 14, 5 },
+                  made[] = { 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        cr_expect_eq(compute(b, 3, nodes, (uint64_t)numbers[i]), 0);
+        cr_expect_eq(fa_ggml_rider_count().plans, made[i], "call %zu: %lld", i, (long long)fa_ggml_rider_count().plans);
+    }
+    cr_expect_eq(compute(b, 2, nodes, 5), 0); /* of another size: another graph */
+    cr_expect_eq(fa_ggml_rider_count().plans, 14);
+    cr_expect_lt(error_of(&c), 2e-3);
     host_free(b);
 }
 
@@ -321,7 +369,7 @@ Test(ggml_rider, what_is_slower_is_theirs)
             cr_expect_lt(error_of(&c), 2e-3);
         host_attends = false; /* they cannot */
         host_trace[0] = 0;
-        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_eq(compute(b, 3, nodes, 12), 0);
         cr_expect_str_eq(host_trace, "c|c|", "%s", host_trace);
         cr_expect_lt(error_of(&c), 2e-3);
         host_attends = true;
@@ -332,7 +380,7 @@ Test(ggml_rider, what_is_slower_is_theirs)
             kv[i]->nb[2] = kv[i]->nb[3] = 34 * 134;
         }
         host_trace[0] = 0;
-        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+        cr_expect_eq(compute(b, 3, nodes, 11), 0);
         cr_expect_str_eq(host_trace, all ? "c|c|" : "c|A|c|", "few bits: %s", host_trace);
         chain few = make_chain(3, false);
         fa_ggml_tensor *whole[] = { few.q, few.o, few.out };
