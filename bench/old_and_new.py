@@ -67,10 +67,10 @@ class Side:
             for p in {part, "forward"}:
                 self.fa.prepare(self.problem(cell, p))
         if self.flags:
-            os.environ["NVRTC_APPEND_OPTIONS"] = self.flags
+            os.environ["NVRTC_APPEND_FLAGS"] = self.flags
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(one, work))
-        os.environ.pop("NVRTC_APPEND_OPTIONS", None)
+        os.environ.pop("NVRTC_APPEND_FLAGS", None)
 
     def problem(self, cell, part):
         fields = {n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}
