@@ -152,6 +152,7 @@ return backward.family({
   -- Of groups of several heads a block does all, or one.
   start = function(p, a)
     local list = {}
+    local tight = matrices(p, { br = 64, twins = 0, held = 0 }) + 36 + regs_of_program(p) > 232  -- as of feeder_of()
     local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
@@ -163,7 +164,7 @@ return backward.family({
         for _, held in ipairs({ 0, 2 }) do
           list[#list + 1] = {
             br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
-            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
+            grid = held == 0 and not tight and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
           }
         end
       end
@@ -348,7 +349,7 @@ return backward.family({
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d
       kv.issue = kv.issue + 100
-      if not l.apart then kv.latency = kv.latency + 260 end  -- dP waits for dQ
+      if not l.apart then kv.latency = kv.latency + 130 end  -- dP waits for dQ and dK
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
       kv.bytes = math.max(1, once + 5.7 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
