@@ -23,7 +23,8 @@ return masked {
     for _, br in ipairs({ 16, 32, 64, 128 }) do
       for _, bc in ipairs({ 32, 64, 128 }) do
         for _, rows in ipairs({ 8, 16, 32 }) do
-          if br % rows == 0 and br // rows <= 8 and (bc < 128 or rows == 16) then list[#list + 1] = { br = br, bc = bc, warps = br // rows, pack = pack } end
+          local fits = br % rows == 0 and br // rows <= 8 and (bc < 128 or rows == 16)
+          if fits then list[#list + 1] = { br = br, bc = bc, warps = br // rows, pack = pack } end
         end
       end
     end

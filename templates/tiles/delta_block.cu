@@ -6,8 +6,8 @@
 
 //| end
 //| if l.ordered then
-// The sequences in the order in which the next kernels do them: those of the most queries first. Of more than ORDERED as they come, where the
-// last are a small part.
+// The sequences in the order in which the next kernels do them: those of the most queries first. Of more than ORDERED as they come, for
+// then the last are a small part.
 constexpr int ORDERED = 256;
 __device__ __forceinline__ void order_sequences(const Params &p, int (&queries)[ORDERED]) {
   int *const order = (int *)p.order;
