@@ -5,7 +5,6 @@
     python3 bench/old_and_new.py old/templates --seconds 200 -o race.json          other templates, one library: the same choices
     python3 bench/old_and_new.py old/templates forward decode --new new/templates
     python3 bench/old_and_new.py old/libfagen.so -o race.json                      another library: its kernels and its choices
-    python3 bench/old_and_new.py templates --new-flags=--split-compile=0           the same texts, compiled with other flags of NVRTC
 
 Each runs the config that its library chooses in fa_launch(). Calls are CUDA graphs, raced in rounds, forward and back; a row is the median
 over the rounds of the new time by the old one's of the same round, above 1 where the new kernel is slower.
@@ -27,7 +26,6 @@ def parse(argv=None):
     p.add_argument("old", help="the folder of the old templates, or the old library")
     p.add_argument("part", nargs="*", help="forward: the grid main; decode: one to four queries over long keys; backward: gradients")
     p.add_argument("--new", help="likewise of the new; this tree's library and its templates without it")
-    p.add_argument("--new-flags", metavar="FLAGS", help="of NVRTC, after its own, for the new kernels")
     p.add_argument("--only", help="cells whose name ends in one of these, as 'd=64 causal s=512,d=96 none s=1024'")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
@@ -55,22 +53,19 @@ class Side:
     """One of the two: a context with its templates or its library, and the calls of a cell. A library that is named has no disk cache, so
     that records of this tree's tuner are not its facts."""
 
-    def __init__(self, fagen, at, flags=None):
+    def __init__(self, fagen, at):
         alone = at is not None and not os.path.isdir(at)
-        self.fagen, self.flags = fagen, flags
+        self.fagen = fagen
         self.fa = fagen.Fagen(path=os.path.abspath(at), cache_dir="") if alone else fagen.Fagen(template_dir=at)
 
     def prepare(self, work):
-        """Compiles the kernels of (part, cell)s, sixteen at a time. Flags are the process's: sides take turns."""
+        """Compiles the kernels of (part, cell)s, sixteen at a time."""
         def one(job):
             part, cell = job
             for p in {part, "forward"}:
                 self.fa.prepare(self.problem(cell, p))
-        if self.flags:
-            os.environ["NVRTC_APPEND_OPTIONS"] = self.flags
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(one, work))
-        os.environ.pop("NVRTC_APPEND_OPTIONS", None)
 
     def problem(self, cell, part):
         fields = {n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")}
@@ -121,7 +116,7 @@ def main():
     import torch
     import tournament
     options = parse()
-    sides = [Side(fagen, options.old), Side(fagen, options.new, options.new_flags)]
+    sides = [Side(fagen, options.old), Side(fagen, options.new)]
     ends = tuple(options.only.split(",")) if options.only else ("",)
     work = [(part, c) for part in options.part or PARTS for c in PARTS[part]() if c.name().endswith(ends)]
 

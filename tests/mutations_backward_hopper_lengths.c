@@ -190,6 +190,12 @@ const mutation hopper_lengths_mutations[] = {
       "(tile + 1) * $(l.delta_pad) > sequence.sq()) return;", 0, "packed" },
     { "sums of the first sequence are zeroed for all", D, "(long long)(sequence.$(number) * p.hq + head)", "(long long)head", 0, "add" },
 
+    /* the order of sequences */
+    { "order: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 0, "rows_63" },
+    { "order: sequences by their numbers' ranks", D, "order[before] = i;", "order[i] = before + 1;", 0, "packed" },
+    { "order: read before it is there", "grad_hopper_q.cu", "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0,
+      "packed" },
+
     /* dQ */
     { "a sequence shares a tile of rows with the one before", R, "(first + (long long)index * (ROWS - 1)) / ROWS", "first / ROWS", 0,
       "packed add" },
@@ -199,7 +205,7 @@ const mutation hopper_lengths_mutations[] = {
     { "dQ of a block that is not whole is not stored", V, "block * 64 >= sequence.sq()) return;",
       "block * 64 + 64 > sequence.sq()) return;", 0, "add" },
     { "fold: rows past a length are stored", F, "row + 8 * h < sequence.sk())", "row + 8 * h < p.sk)", 0, "spread spread_add" },
-    { "fold: the first sequence for all", F, "sequence_of(p, unit / p.hkv)", "sequence_of(p, 0)", 0, "spread spread_add" },
+    { "fold: the first sequence for all", F, "sequence_of(p, batch_of(p, unit))", "sequence_of(p, 0)", 0, "spread spread_add" },
     { "convert: lengths are read too early", V, "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0, "add" },
     { "convert: the first sequence for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "dQ: rows of a tile that is not whole are not stored", G, "if (row0 >= sequence.sq()) return;",

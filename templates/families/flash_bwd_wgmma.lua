@@ -152,6 +152,7 @@ return backward.family({
   -- Of groups of several heads a block does all, or one.
   start = function(p, a)
     local list = {}
+    local tight = matrices(p, { br = 64, twins = 0, held = 0 }) + 36 + regs_of_program(p) > 232  -- as of feeder_of()
     local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
@@ -163,7 +164,7 @@ return backward.family({
         for _, held in ipairs({ 0, 2 }) do
           list[#list + 1] = {
             br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
-            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
+            grid = held == 0 and not tight and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
           }
         end
       end
@@ -247,7 +248,7 @@ return backward.family({
   layout = function(p, c, a)
     local l = places_q(places_kv(p, c), p, c)
     l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), q_feeder_of(p)
-    l.delta_pad, l.delta_pdl = 128, true
+    l.delta_pad, l.delta_pdl, l.ordered = 128, true, p.has_lengths
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
@@ -286,9 +287,9 @@ return backward.family({
   end,
 
   workspace = function(p, c, a, l)
-    local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
+    local part, parts = 128 * (l.dk + l.dv), l.ordered and ", order int32 b" or ""  -- of 64 keys and a head
     if l.spread then
-      parts = (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part)
+      parts = parts .. (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part)
     end
     if l.sums then
       return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) .. parts
@@ -297,11 +298,11 @@ return backward.family({
       return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype) .. parts
     end
     return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096, sums_kv fp32 sliced units sk/%d %d"):format(
-      l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv))
+      l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv)) .. parts
   end,
 
   params = function(p, c, a, l)
-    local buffers = (l.sums and "delta sums" or "delta grad_s") .. (l.spread and " parts_kv" or "")
+    local buffers = (l.sums and "delta sums" or "delta grad_s") .. (l.ordered and " order" or "") .. (l.spread and " parts_kv" or "")
       .. ((l.spread or not l.sums) and " sums_kv" or "")
     return backward.params(p, buffers) .. (p.has_lengths and "unit" or "key_base unit")
       .. ((l.spread or not l.sums) and " member members" or "") .. (l.persistent and " counter total" or "")
@@ -348,7 +349,7 @@ return backward.family({
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d
       kv.issue = kv.issue + 100
-      if not l.apart then kv.latency = kv.latency + 260 end  -- dP waits for dQ
+      if not l.apart then kv.latency = kv.latency + 130 end  -- dP waits for dQ and dK
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
       kv.bytes = math.max(1, once + 5.7 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }

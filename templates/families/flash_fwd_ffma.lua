@@ -21,9 +21,10 @@ return masked {
     local list = {}
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
     for _, br in ipairs({ 16, 32, 64, 128 }) do
-      for _, bc in ipairs({ 32, 64 }) do
+      for _, bc in ipairs({ 32, 64, 128 }) do
         for _, rows in ipairs({ 8, 16, 32 }) do
-          if br % rows == 0 and br // rows <= 8 then list[#list + 1] = { br = br, bc = bc, warps = br // rows, pack = pack } end
+          local fits = br % rows == 0 and br // rows <= 8 and (bc < 128 or rows == 16)
+          if fits then list[#list + 1] = { br = br, bc = bc, warps = br // rows, pack = pack } end
         end
       end
     end
@@ -78,10 +79,10 @@ return masked {
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
-      unit = "ffma",
+      unit = "ffma", shows = 0,  -- products are issued as all else is, and counted there, too
       exps = 1 + program.exps,
       issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 58 or 8) + program.issue) + loads,
-      smem_bytes = loads * 512,
+      smem_bytes = loads * 512 + c.bc * (l.chunks + l.chunks_v) * 16,
     }
   end,
 }

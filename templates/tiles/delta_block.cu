@@ -1,8 +1,25 @@
-//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.sums"
+//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.ordered? l.sums"
 //| local wk = include("work/work.lua").of(p, l)
 //| local passes, depth = l.delta_pad // l.delta_rows, (l.delta_pieces + l.delta_lanes - 1) // l.delta_lanes
 //| if p.has_lengths then
 //|   include "work/spaced_rows.cu"
+
+//| end
+//| if l.ordered then
+// The sequences in the order in which the next kernels do them: those of the most queries first. Of more than ORDERED as they come, for
+// then the last are a small part.
+constexpr int ORDERED = 256;
+__device__ __forceinline__ void order_sequences(const Params &p, int (&queries)[ORDERED]) {
+  int *const order = (int *)p.order;
+  if (p.b <= ORDERED)
+    for (int i = threadIdx.x; i < p.b; i += $(l.delta_threads)) queries[i] = sequence_of(p, i).sq();
+  __syncthreads();
+  for (int i = threadIdx.x; i < p.b; i += $(l.delta_threads)) {
+    int before = p.b <= ORDERED ? 0 : i;
+    for (int j = 0; p.b <= ORDERED && j < p.b; j++) before += queries[j] > queries[i] || (queries[j] == queries[i] && j < i);
+    order[before] = i;
+  }
+}
 
 //| end
 constexpr int DELTA_DEPTH = $(depth);  // pieces of a row that a lane has
@@ -23,6 +40,10 @@ extern "C" __global__ void __launch_bounds__($(l.delta_threads)) fa_delta(const 
   // What is in front has ended: so the next kernel, which may begin now, finds Q, K, V and dO as they are.
   grid_wait();
   if (threadIdx.x == 0) grid_over();
+//| end
+//| if l.ordered then
+  __shared__ int queries[ORDERED];
+  if ($(wk.block) == 0) order_sequences(p, queries);
 //| end
 //| if p.has_lengths then
   const RowTile at_hand = row_tile<$(l.delta_pad)>(p, $(wk.tile()));

@@ -197,10 +197,16 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
       turn_wait(wg);
       wgmma_fence(b);
+//| if l.apart then
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
+//| end
       issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys, $(l.apart and "unknown_zero(ring)" or "0"));
       wgmma_commit();
+//| if not l.apart then
+      issue_sums(dk, b, q + ring.at * (Q_TILE / 16));  // after dQ, whose additions come beside it
+      wgmma_commit();
+//| end
       wgmma_wait<2>();  // dV
       release(grad_o_empty(smem, ring.at));
       wgmma_fence();
@@ -211,13 +217,15 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<2>(dq);  // and dK
-//| else
-      wgmma_wait<1>(dq);  // and dK
-//| end
       release(q_empty(smem, ring.at));
+//| else
+      wgmma_wait<2>(dq);
+//| end
       release(ds_empty(smem, before.at));
       grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
 //| if not l.apart then
+      wgmma_wait<1>();  // dK
+      release(q_empty(smem, ring.at));
       // dP takes the registers of dQ: the wait parts the two for the assembler, too.
       mbarrier_wait(grad_o_full(smem, next.at), next.parity);
       wgmma_fence();

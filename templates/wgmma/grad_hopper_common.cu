@@ -4,6 +4,14 @@
 
 //| include "tiles/ring.cu"
 
+// The sequence of a pair of a sequence and a key/value head.
+//| if p.has_lengths then
+// Those of the most queries come first, by what fa_delta has left: their tiles take longest. One by itself has no order.
+__device__ __forceinline__ int batch_of(const Params &p, int unit) { return p.b > 1 ? ((const int *)p.order)[unit / p.hkv] : 0; }
+//| else
+__device__ __forceinline__ int batch_of(const Params &p, int unit) { return unit / p.hkv; }
+//| end
+
 //| if l.spread then
 constexpr int SPREAD = $(c.spread);  // query heads of a block of dK and dV, or as many as are left
 // Blocks that a group is spread over, of the heads of this launch.
@@ -21,7 +29,7 @@ struct Unit {
 __device__ __forceinline__ Unit unit_of(const Params &p, int part) {
   const int local = part / spreads(p), first = part % spreads(p) * SPREAD, unit = p.unit + local, kv_head = unit % p.hkv;
 //|   local heads = c.spread > 1 and ", min(SPREAD, p.members - first)" or ""
-  return {local * p.members + first, unit / p.hkv, kv_head, kv_head * p.group + p.member + first$(heads)};
+  return {local * p.members + first, batch_of(p, unit), kv_head, kv_head * p.group + p.member + first$(heads)};
 }
 //| else
 // A pair of a sequence and a key/value head, of the launch's.
@@ -31,7 +39,7 @@ struct Unit {
 };
 __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
   const int unit = p.unit + local;
-  return {local, unit / p.hkv, unit % p.hkv};
+  return {local, batch_of(p, unit), unit % p.hkv};
 }
 //| end
 

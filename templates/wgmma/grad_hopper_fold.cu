@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(128) fa_grad_fold(const __grid_cons
   const int unit = p.unit + local, kv_head = unit % p.hkv;
   grid_wait();
   if (threadIdx.x == 0) grid_over();
-  const Sequence sequence = sequence_of(p, unit / p.hkv);
+  const Sequence sequence = sequence_of(p, batch_of(p, unit));
 //| if p.has_lengths then
   if (key0 >= sequence.sk()) return;
 //| end

@@ -47,16 +47,16 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
 //| local tile = pr.right and "(p.tiles - 1 - at.tile)" or "at.tile"
   const HeadTile at = $(wk.own_head_tile());
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
-//| if l.spread then
-  const int local = at.head / p.members, kv_head = (p.unit + local) % p.hkv;
-//|   local heads = c.spread > 1 and ", p.members" or ""
-  const Unit unit = {local * p.members, (p.unit + local) / p.hkv, kv_head, kv_head * p.group + p.member$(heads)};
-//| else
-  const Unit unit = unit_of(p, at.head / p.members);
-//| end
 //| if p.has_lengths then
   grid_wait();
   if (threadIdx.x == 0) grid_over();
+//| end
+//| if l.spread then
+  const int local = at.head / p.members, kv_head = (p.unit + local) % p.hkv;
+//|   local heads = c.spread > 1 and ", p.members" or ""
+  const Unit unit = {local * p.members, batch_of(p, p.unit + local), kv_head, kv_head * p.group + p.member$(heads)};
+//| else
+  const Unit unit = unit_of(p, at.head / p.members);
 //| end
   const Sequence sequence = sequence_of(p, unit.batch);
 //| if p.has_lengths then
