@@ -530,7 +530,10 @@ return masked {
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
-    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or c.ctas > 1 and fit.pair or fit.alone)
+    -- Blocks that have an SM to themselves begin as one does.
+    local heads = c.pack == 1 and p.hkv or p.hq
+    local pair = c.ctas > 1 and (l.split or (p.sq * p.hq // heads + c.br - 1) // c.br * heads * p.b > a.sm_count)
+    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end

@@ -314,14 +314,18 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
+      if c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
+      if c.ctas > 1 and l.pdl and tiles * parts <= a.sm_count then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local each = (rows + c.br - 1) // c.br
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
       if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
+      -- The second kernel waits beside the first where an SM has registers for both, or a thread block has none of the first.
+      local held = (c.feeder and c.br >= 128 and tiles * parts * 10 > a.sm_count * 9) and 1200 or 0
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
-                        latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
+                        latency = parts > 1 and 2300 + 1700 * ((parts + 7) // 8) + held or 2750 } }
     end,
   }
 end
