@@ -13,7 +13,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
 #define HEADS_MAX (1 << 16) /* of a problem */
-#define SPLIT_ROWS 16       /* more of a group of heads, */
+#define SPLIT_ROWS 8        /* more of a group of heads, */
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */

@@ -319,13 +319,14 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local each = (rows + c.br - 1) // c.br
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
-      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 end
+      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 + (c.feeder and 0 or 900) end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
-      -- The second kernel waits beside the first where an SM has registers for both, or a thread block has none of the first.
-      local held = (c.feeder and c.br >= 128 and tiles * parts * 10 > a.sm_count * 9) and 1200 or 0
+      -- The second kernel waits beside the first where an SM has registers for both, or thread blocks to spare.
+      local full = math.min(1, tiles * parts / (a.sm_count * c.ctas))
+      local held = (c.feeder and c.br >= 128 and 1400 or 0) + math.floor(3000 * math.max(0, full - 0.8))
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
-                        latency = parts > 1 and 2300 + 1700 * ((parts + 7) // 8) + held or 2750 } }
+                        latency = parts > 1 and 1900 + 1500 * ((parts + 7) // 8) + held or 2750 } }
     end,
   }
 end
