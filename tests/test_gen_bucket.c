@@ -165,7 +165,8 @@ Test(bucket, tiles_that_are_cut)
         bool splits;
     } rows[] = {
         { "bf16,d=128,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
-        { "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", true },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=2,sk=16384", false },
         { "bf16,d=128,b=1,hq=32,hkv=8,sq=5,sk=16384", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=500", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=300", false },

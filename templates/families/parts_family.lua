@@ -44,7 +44,8 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   if parts > 1 then return math.max(math.min(parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
   for rounds = 1, l.rounds do
-    local n = math.min(rounds * thread_blocks // tiles, most)
+    local n = rounds * thread_blocks // tiles
+    if n > most then n = most end
     if n >= 2 and n ~= each then
       local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
         + l.merge_clocks + n * l.part_clocks + tiles * n * l.sum_clocks
@@ -323,8 +324,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       -- The second kernel waits beside the first where an SM has registers for both, or thread blocks to spare.
-      local full = math.min(1, tiles * parts / (a.sm_count * c.ctas))
-      local held = (c.feeder and c.br >= 128 and 1400 or 0) + math.floor(3000 * math.max(0, full - 0.8))
+      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (tiles * parts * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
                         latency = parts > 1 and 1900 + 1500 * ((parts + 7) // 8) + held or 2750 } }
     end,
