@@ -229,55 +229,9 @@ end
 local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
 -- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
 -- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
-local END = 2.2
 local CHAIN, CHAIN_WIDE = 650, 1500
-local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
-
--- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
--- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
--- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence,
--- where they are not p.sq. boxed: products are wgmma's.
-function decode.workspace(p, c, a, l)
-  -- Batch invariance: the config follows from the class, and no other takes over.
-  if p.has_batch_invariant then
-    local rows = c.br * c.ctas * c.sm_shares * l.slots
-    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
-      rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
-  end
-  local rows = p.has_lengths and decode.rows_sm or c.br * c.ctas * c.sm_shares
-  return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
-    2 * rows * round_up(p.dv, 8), 2 * rows * 2, decode.rows_sm * 4)
-end
-
--- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part. From random shapes on
--- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price. Rows that are no
--- whole lines are read in pieces, each tile anew: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
-local REREAD, REREAD_PIECES = 0.42, 0.8
--- How much longer such rows take from memory, of tiles of few rows and of 32 and more. Of 90 timings over 40 MB.
-local PIECES, PIECES_MANY = 1.08, 1.2
--- What the L2 keeps of K and V from one launch to the next, as gen/price.c has it.
-local KEPT, KEPT_MOST = 0.4, 0.5
-
--- How much longer rows of few bits take that end within a line, or have scales beside them, where neighbouring heads are read by other
--- blocks: eight heads in one are 1, by the number of heads in a block. Of 11 shapes on an H100.
-local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, [2] = 1.05 }
-local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
-local function apart(p, c, low)
-  if not low or p.hkv == 1 then return 1 end
-  local heads = heads_of(c)
-  if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
-  if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
-  return heads == 1 and 1.03 or 1
-end
-
--- Dense, fitted to some 190 timings under 40 us on an H100. One kernel that shares tiles takes FILL clocks more than a stream of the same
--- keys: its first copies and its last products stand alone. The block that comes last adds up parts with all of its warps: so many clocks
--- for a byte and warp, with products as dots more. A second kernel waits for so many parts at a time.
-local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
--- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
--- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
+-- Clocks for a value of a tile that ends in the middle of a share.
 local END = 2.2
-local CHAIN, CHAIN_WIDE = 650, 1500
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
@@ -313,7 +267,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
   local sum = partial * 0.055
-  if as_raced(p, a) then
+  if raced then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
     -- Where a tile ends in the middle of a share, its groups meet, and the next begins with nothing under way.
@@ -323,7 +277,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and sum or boxed and 5200 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
-  local waits = not as_raced(p, a) and 0 or (parts + BATCH - 1) // BATCH - 1
+  local waits = not raced and 0 or (parts + BATCH - 1) // BATCH - 1
   return { first, { bytes = math.max(1, tiles * partial), latency = BATCH_CLOCKS * waits } }
 end
 
