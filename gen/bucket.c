@@ -87,8 +87,8 @@ static const scale halves[] = { { 0, 1, 0 } };
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 /* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 2, 79 }, { 13, 1, 91 } };
-/* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of tiles;
- * with more than 1024 every chip has several waves. */
+/* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
+ * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */

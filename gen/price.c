@@ -28,10 +28,9 @@
 #define APART 0.7
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
-/* A launch finds K and V in the L2 where whoever wrote or read them last did so just before; up to so much of it all of them, from twice as
- * much on none, and so much of that counts: nobody knows. */
+/* A launch finds K and V in the L2 where whoever wrote or read them last did so just before: up to so much of it all of them, from twice as
+ * much on none. */
 #define KEPT 0.4
-#define KEPT_COUNTS 1.0
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.07
@@ -111,7 +110,7 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double hit = w->cuts > 1 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);
-    double kept = KEPT_COUNTS * fmax(0, fmin(1, 2 - once / (KEPT * a->l2_bytes)));
+    double kept = fmax(0, fmin(1, 2 - once / (KEPT * a->l2_bytes)));
     return t->read_q + t->write_o + t->write_lse + once * (1 - kept) + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 
