@@ -21,6 +21,7 @@ typedef struct judge_args {
     cli_common common;
     const char *arch, *draw, *problems;
     int32_t shapes, seed, random;
+    bool prices;
 } judge_args;
 
 #define FIELD(f) .at = offsetof(judge_args, f)
@@ -39,6 +40,8 @@ static const cli_option options[] = {
       .help = "that decides them", .preset = "1", .min = 0, .max = 1000000 },
     { .name = "random", .type = &cli_int, FIELD(random), .value = "N",
       .help = "random configs beside the candidates of each shape", .preset = "200", .min = 0, .max = 10000 },
+    { .name = "prices", FIELD(prices),
+      .help = "of files: every config that ran, a line each, in the place of the choices: the model's microseconds, those measured, problem, config" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -272,6 +275,27 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
     return code;
 }
 
+/* What the model says of all that ran. */
+static int list_prices(cli *c, const judge_args *a, int n, char **path)
+{
+    cli_recordings all = { .n = 0 };
+    fa_status st = n && !c->json ? FA_OK : fa_fail(FA_INVALID, "--prices is of files, and has no --json; accepted: recordings");
+    for (int i = 0; i < n && st == FA_OK; i++)
+        st = cli_recordings_read(&all, path[i], a->arch);
+    for (size_t i = 0; i < all.n && st == FA_OK; i++)
+        for (size_t k = 0; k < all.r[i].n; k++) {
+            const fa_take *t = &all.r[i].take[k];
+            char problem[FA_PROBLEM_TEXT], config[512];
+            if (!(t->seconds > 0))
+                continue;
+            fa_problem_print(problem, sizeof problem, &all.r[i].problem);
+            fa_config_print(config, sizeof config, &t->config);
+            printf("%.2f\t%.2f\t%s\t%s\n", t->modelled * 1e6, t->seconds * 1e6, problem, config);
+        }
+    cli_recordings_free(&all);
+    return st == FA_OK ? CLI_EXIT_OK : cli_fail(c, st);
+}
+
 static int run(cli *c, const void *args, int n, char **path)
 {
     const judge_args *a = args;
@@ -285,6 +309,7 @@ static int run(cli *c, const void *args, int n, char **path)
         st = fa_gen_open(&g, NULL);
     int code = st != FA_OK              ? cli_fail(c, st)
                : a->draw || a->problems ? draw(c, a, g, arch, choice)
+               : a->prices              ? list_prices(c, a, n, path)
                                         : judge_files(c, a, g, arch, choice, n, path);
     fa_gen_close(g);
     free(choice);

@@ -13,7 +13,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
 #define HEADS_MAX (1 << 16) /* of a problem */
-#define SPLIT_ROWS 16       /* more of a group of heads, */
+#define SPLIT_ROWS 8        /* more of a group of heads, */
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
@@ -87,8 +87,12 @@ static const scale halves[] = { { 0, 1, 0 } };
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 /* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 2, 79 }, { 13, 1, 91 } };
-/* Of KV heads: each number to 16, for it multiplies all tiles; with more than 1024 every chip has several waves. */
-static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
+/* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
+ * tiles; with more than 1024 every chip has several waves. */
+static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
+
+/* Gradients have no tiles to cut, and several rounds of them sooner. */
+static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 typedef struct ruler {
@@ -164,7 +168,7 @@ static bool before_keys(const fa_problem *p)
 
 static ruler heads_ruler(const fa_problem *p)
 {
-    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : RULER(kv_heads);
+    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : p->op == FA_FORWARD ? RULER(kv_heads) : RULER(heads_of_gradients);
 }
 
 static uint32_t heads_step(int64_t n, ruler r)
@@ -304,10 +308,11 @@ static int32_t beside(int32_t v, int32_t sixteenths)
 /* KV heads to which each number is a step; beyond, one is some tenth wide to either side of its value. Sequences and heads are to a kernel
  * what else is equal. */
 #define HEADS_EXACT 16
+#define HEADS_EIGHTHS 128 /* up to here half as wide */
 
 static void set_heads_beside(fa_problem *p, int32_t tenths)
 {
-    int64_t all = (int64_t)p->b * p->hkv, to = all + all * tenths / 10;
+    int64_t all = (int64_t)p->b * p->hkv, to = all + all * tenths / (all <= HEADS_EIGHTHS ? 20 : 10);
     int32_t group = p->hq / p->hkv;
     if (all <= HEADS_EXACT || to > INT32_MAX)
         return;

@@ -28,6 +28,9 @@
 #define APART 0.7
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
+/* A launch finds K and V in the L2 where whoever wrote or read them last did so just before: up to so much of it all of them, from twice as
+ * much on none. */
+#define KEPT 0.4
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.07
@@ -107,7 +110,8 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double hit = w->cuts > 1 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);
-    return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
+    double kept = fmax(0, fmin(1, 2 - once / (KEPT * a->l2_bytes)));
+    return t->read_q + t->write_o + t->write_lse + once * (1 - kept) + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }
 
 static fa_tile_counts count(const fa_pricing *x, const fa_step *s, const fa_work *w)
@@ -188,7 +192,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
     double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
-    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / repeats / a->sm_count)));
+    double sharing = w->gathers > 0 ? out->blocks_sm : fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / repeats / a->sm_count)));
     double warps = sharing * s->threads / 32 / SCHEDULERS;
     double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
     double other = w->felt > 0 ? norm(exps, issue, w->felt) : fmax(exps, issue);
@@ -236,7 +240,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Launch after launch. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * full + tile;
     double tiles_each = owners * tiles / repeats, usual = v.longest * block + tile, shortest = v.shortest * block + tile;
-    double waves = ceil(tiles_each / a->sm_count);
+    double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
     if (fa_step_heads_tile(s) &&
         !fa_step_row_tile(s)) /* few heads to a tile are chosen for the rounds that they fill: at all lengths of a bucket */
         waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;

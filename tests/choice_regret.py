@@ -19,15 +19,18 @@ KINDS = (
     ("forward", "h100", ("h100_forward_41", "h100_off_grid"), (1.5, 4.5, 21.0), 85),
     ("groups of heads", "h100", ("h100_gqa_41",), (1.1, 2.9, 11.0), 75),
     ("few queries", "h100", ("h100_few_queries", "h100_few_queries_moved", "h100_tuned_few_1", "h100_tuned_few_2", "h100_tuned_few_3", "h100_verify"),
-     (4.0, 12.0, 29.0), 105),
-    ("unequal lengths", "h100", ("h100_unequal_lengths", "h100_unequal_lengths_moved"), (4.0, 11.0, 26.0), 90),
+     (4.0, 12.0, 29.0), 98),
+    ("unequal lengths", "h100", ("h100_unequal_lengths", "h100_unequal_lengths_moved"), (4.0, 11.0, 27.0), 90),
     ("all of these, another seed", "h100", ("h100_choice_38", "h100_choice_38_moved"), (3.0, 9.0, 18.0), 50),
     ("two more seeds", "h100", ("h100_choice_51", "h100_few_queries_52", "h100_unequal_lengths_52", "h100_choice_52_moved", "h100_rounds",
                                 "h100_cut_small"), (3.6, 11.5, 30.0), 170),
-    ("few queries, a fourth seed", "h100", ("h100_few_queries_71",), (4.4, 14.0, 36.0), 58),
-    ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_71", "h100_turns_112"), (4.1, 13.5, 23.0), 58),
+    ("few queries, a fourth seed", "h100", ("h100_few_queries_71",), (3.6, 12.5, 20.0), 56),
+    ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_71", "h100_turns_112"), (3.5, 11.5, 23.0), 58),
+    ("few queries, a fifth seed", "h100", ("h100_few_queries_72",), (3.8, 11.0, 30.0), 60),
+    ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_72",), (3.6, 14.0, 28.0), 62),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
-    ("what the missing terms moved", "h200", ("h200_model_races",), (4.2, 11.7, 22.0), 30),
+    ("what the missing terms moved", "h200", ("h200_model_races",), (4.2, 11.7, 22.0), 27),
+    ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (6.0, 17.5, 75.0), 85),
 )
 
 

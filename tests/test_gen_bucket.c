@@ -130,7 +130,9 @@ Test(bucket, edges)
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=10300,sk=10300", "bf16,d=64,b=1,hq=8,hkv=8,sq=8192,sk=8192", false, 12288, 12288 },
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=5000", "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=4096", true, 1, 4096 },
         { "bf16,d=64,b=1,hq=13,hkv=13,sq=512,sk=512", "bf16,d=64,b=1,hq=14,hkv=14,sq=512,sk=512", false, 512, 512 },
-        { "bf16,d=64,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,b=1,hq=43,hkv=43,sq=512,sk=512", true, 512, 512 },
+        { "bf16,d=64,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,b=1,hq=41,hkv=41,sq=512,sk=512", true, 512, 512 },
+        { "bf16,d=64,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,b=1,hq=43,hkv=43,sq=512,sk=512", false, 512, 512 },
+        { "bf16,d=64,op=backward,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,op=backward,b=1,hq=43,hkv=43,sq=512,sk=512", true, 512, 512 },
         { "bf16,d=64,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,b=1,hq=45,hkv=45,sq=512,sk=512", false, 512, 512 },
         { "bf16,d=64,b=2,hq=8,hkv=8,sq=512,sk=512", "bf16,d=64,b=1,hq=16,hkv=16,sq=512,sk=512", true, 512, 512 },
         { "bf16,d=64,features=lengths,b=8,hq=8,hkv=8,sq=4096,sk=4096", "bf16,d=64,features=lengths,b=8,hq=8,hkv=8,sq=4096,sk=4100", false,
@@ -163,7 +165,8 @@ Test(bucket, tiles_that_are_cut)
         bool splits;
     } rows[] = {
         { "bf16,d=128,b=1,hq=32,hkv=8,sq=32,sk=16384", true },
-        { "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", true },
+        { "bf16,d=128,b=1,hq=32,hkv=8,sq=2,sk=16384", false },
         { "bf16,d=128,b=1,hq=32,hkv=8,sq=5,sk=16384", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=500", true },
         { "bf16,d=128,b=1,hq=8,hkv=8,sq=300,sk=300", false },

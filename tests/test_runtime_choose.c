@@ -312,7 +312,7 @@ static double price_of(const fa_choice *out, const char *begins)
     return 0;
 }
 
-/* 17 to 64 rows of a KV group may be cut into parts as more are, with groups of heads and without. Then that is cheaper than whole tiles,
+/* 9 to 64 rows of a KV group may be cut into parts as more are, with groups of heads and without. Then that is cheaper than whole tiles,
  * and never faster than K and V come from memory. Fewer rows, tiles of single heads that fill the chip, and calls without a workspace are
  * not cut. */
 Test(runtime_choose, few_rows_are_cut_too)
@@ -330,7 +330,9 @@ Test(runtime_choose, few_rows_are_cut_too)
         { "h200", "bf16,d=256,b=1,hq=16,hkv=8,sq=32,sk=16384", true, true },
         { "a100", "bf16,d=128,b=1,hq=8,hkv=8,sq=40,sk=16384", false, true },
         { "a100", "fp16,d=96,mask=causal,b=1,hq=32,hkv=8,sq=8,sk=16384", false, true },
-        { "h100", "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false, false },
+        { "h100", "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", true, true },
+        { "a100", "bf16,d=128,b=1,hq=32,hkv=8,sq=4,sk=16384", false, true },
+        { "h100", "bf16,d=128,b=1,hq=32,hkv=8,sq=2,sk=16384", false, false },
         { "h100", "bf16,d=128,b=40,hq=8,hkv=8,sq=40,sk=16384", false, false },
         { "h100", "bf16,d=128,features=no-workspace,b=1,hq=8,hkv=8,sq=40,sk=16384", false, false },
         { "h100", "bf16,d=128,features=lse-strides,b=1,hq=8,hkv=8,sq=40,sk=16384", true, true },

@@ -209,6 +209,10 @@ end
 -- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price. Rows that are no
 -- whole lines are read in pieces, each tile anew: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
 local REREAD, REREAD_PIECES = 0.42, 0.8
+-- How much longer such rows take from memory, of tiles of few rows and of 32 and more. Of 90 timings over 40 MB.
+local PIECES, PIECES_MANY = 1.08, 1.2
+-- What the L2 keeps of K and V from one launch to the next, as gen/price.c has it.
+local KEPT, KEPT_MOST = 0.4, 0.5
 
 -- How much longer rows of few bits take that end within a line, or have scales beside them, where neighbouring heads are read by other
 -- blocks: eight heads in one are 1, by the number of heads in a block. Of 11 shapes on an H100.
@@ -227,8 +231,10 @@ end
 -- for a byte and warp, with products as dots more. A second kernel waits for so many parts at a time.
 local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
 -- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
--- gave.
-local CHAIN = 650
+-- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
+local CHAIN, CHAIN_WIDE = 650, 1500
+-- Clocks for a value of a tile that ends in the middle of a share.
+local END = 2.2
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
@@ -246,26 +252,35 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
   local parts = iterations > share and iterations // share + 1 or 1
-  local reread = (p.d % 64 > 0 or p.dv % 64 > 0) and not p.has_lengths and REREAD_PIECES or REREAD
+  local pieces = p.d % 64 > 0 or p.dv % 64 > 0
+  local reread = pieces and not p.has_lengths and REREAD_PIECES or REREAD
   local kv = p.b * p.hkv * keys * row * (1 + ((rows + c.br - 1) // c.br - 1) * reread)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * math.min(heads, p.hkv) * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))
-  local stream = seconds * apart(p, c, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
+  local raced, slower = as_raced(p, a), 1
+  if raced then
+    if pieces then slower = (c.br < 32 and PIECES or PIECES_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
+    local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
+    slower = slower * (1 - kept)
+  end
+  local stream = slower * seconds * apart(p, c, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
-  local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
+  local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
   local sum = partial * 0.055
-  if as_raced(p, a) then
+  if raced then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
+    -- Where a tile ends in the middle of a share, its groups meet, and the next begins with nothing under way.
+    if tiles > 1 and not boxed then latency = latency + END * math.min(rows, 16) * p.dv * math.max(1, share / iterations) end
   end
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and sum or boxed and 5200 or 9000) end
   local first = { bytes = kv + 2 * p.b * sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
   if c.combine == c.named.combine.last_block then return { first } end
-  local waits = not as_raced(p, a) and 0 or (parts + BATCH - 1) // BATCH - 1
+  local waits = not raced and 0 or (parts + BATCH - 1) // BATCH - 1
   return { first, { bytes = math.max(1, tiles * partial), latency = BATCH_CLOCKS * waits } }
 end
 
@@ -275,7 +290,9 @@ function decode.work(p, c, a, l, sq)
   local flops = 2 * c.br * c.bk * c.key_warps * heads * (round_up(p.d, 16) + l.vb * 8)
   -- A program's instructions, of all warps of a block on four schedulers.
   local program = program_cost(p).issue * c.br * c.bk * c.key_warps * heads / 128
-  local chain = 640 + (as_raced(p, a) and CHAIN or 110) * (c.bk // 16) * math.max(1, c.br // c.row_warps // 16) * (p.d + p.dv) / 256
+  local rows_warp = math.max(1, c.br // c.row_warps // 16)
+  local link = not as_raced(p, a) and 110 or rows_warp > 1 and p.dv > 64 and CHAIN_WIDE or CHAIN
+  local chain = 640 + link * (c.bk // 16) * rows_warp * (p.d + p.dv) / 256
   local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products

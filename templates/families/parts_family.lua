@@ -44,7 +44,8 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   if parts > 1 then return math.max(math.min(parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
   for rounds = 1, l.rounds do
-    local n = math.min(rounds * thread_blocks // tiles, most)
+    local n = rounds * thread_blocks // tiles
+    if n > most then n = most end
     if n >= 2 and n ~= each then
       local clocks = (tiles * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
         + l.merge_clocks + n * l.part_clocks + tiles * n * l.sum_clocks
@@ -314,14 +315,18 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
+      if c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
+      if c.ctas > 1 and l.pdl and tiles * parts <= a.sm_count then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local each = (rows + c.br - 1) // c.br
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
-      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 end
+      if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 + (c.feeder and 0 or 900) end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
+      -- The second kernel waits beside the first where an SM has registers for both, or thread blocks to spare.
+      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (tiles * parts * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
-                        latency = 3650 + (parts > 1 and 1200 * ((parts + 7) // 8) or 0) } }
+                        latency = parts > 1 and 1900 + 1500 * ((parts + 7) // 8) + held or 2750 } }
     end,
   }
 end
