@@ -183,6 +183,30 @@ Test(cli_scores, run_checks_the_program_of_a_file)
     says("verify --score softcap:3 -d 32 -n 48 --dtype fp16 --device sim:sm_80", 0, "1 of 1 cases are right");
 }
 
+/* Kernels read the nearest element. A side of a condition that is not taken, and a pair that is hidden, read nothing. */
+Test(cli_scores, an_index_outside_of_its_operand_is_named)
+{
+    static const struct {
+        const char *score, *mask, *says;
+    } rows[] = {
+        { "s + t[h][j - i + 20]", "j <= i", "outside    index 2 of t is -1 of 32 at batch 0, head 0, query 21, key 0: the nearest" },
+        { "s + (j - i + 20 < 0 and 0 or t[h][j - i + 20])", "j <= i", NULL },
+        { "s + t[h][j - i + 20]", "j <= i and i - j <= 20", NULL },
+        { "s", "j <= i and t[h][i - j - 4] ~= 9", "outside    index 2 of t is -4 of 32 at batch 0, head 0, query 0, key 0" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "t = f32 'hq 32'\nfunction score(s, b, h, i, j) return %s end\nfunction mask(b, h, i, j) return %s end\n", rows[i].score,
+                 rows[i].mask);
+        cli_scratch_write("mine.lua", text, strlen(text));
+        cli_result r = cli_run("run --score-file mine.lua -d 16 -n 30 --dtype fp32 --device sim:sm_80 --check");
+        cr_expect(r.code == 0 && strstr(r.out, "check      ok"), "%s: %s%s", text, r.out, r.err);
+        cr_expect(rows[i].says ? strstr(r.out, rows[i].says) != NULL : !strstr(r.out, "outside "), "%s: %s", text, r.out);
+        cli_result_free(&r);
+    }
+}
+
 static void write_npy(const char *name, int n, const int64_t *dim, float first)
 {
     static float x[2 * 40 * 4 * 32];

@@ -3,6 +3,7 @@
 #include "gen/bucket.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
+#include "gen/score/kernel.h"
 #include "gen/score/known.h"
 
 #define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
@@ -27,6 +28,15 @@ static bool masked_gradients(const fa_problem *p)
 {
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_BACKWARD;
+}
+
+/* Arrays that go with the key cost more in narrow tiles: of that winners without one know little. */
+static bool reads_by_key(const fa_problem *p)
+{
+    const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
+    fa_score_kernel k;
+    return program && p->op == FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS) && !fa_problem_few_rows(p) &&
+           fa_score_kernel_of(&k, &program->ir) && k.aheads > 0;
 }
 
 static void drop_score(fa_problem *p)
@@ -138,6 +148,7 @@ static const struct rule {
 
 #define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */
 #define GRADIENTS_APART 6
+#define BY_KEY_APART 6
 #define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
 
 static void add(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
@@ -167,6 +178,8 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
     add_both(out, &n, &q, 0, true);
     if (masked_gradients(p))
         apart = GRADIENTS_APART;
+    else if (reads_by_key(p))
+        apart = BY_KEY_APART;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
         if (r->holds ? !r->holds(&q) : !(q.features & r->feature))

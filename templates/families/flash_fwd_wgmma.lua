@@ -259,6 +259,28 @@ local function convert(packed)
   end
 end
 
+-- How the scores of a program are computed.
+local function ways_of_scores(p, c, l)
+  -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
+  -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
+  local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
+    and p.score.adds == l.staged.lines[1].node
+  l.besides = adds and l.staged.far
+  l.begins = adds and not l.staged.far and l.interleaved
+  -- Their numbers are read twice where shared memory has the time: at d = 128 products leave it none.
+  l.reads_twice = l.begins and p.d + p.dv < 256
+  -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
+  l.fades = l.relative and l.interleaved and p.score.fades
+  -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
+  local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
+  -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
+  local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
+  l.most = l.relative and plain and p.score.most
+  -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
+  -- of a stage would have to be there sooner.
+  l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
+end
+
 return masked {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   -- Constraints of families whose tiles have rows of several heads, in the place of those of the same name.
@@ -443,16 +465,6 @@ return masked {
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
     l.relative = c.rescale == 3
-    -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
-    -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
-    local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
-      and p.score.adds == l.staged.lines[1].node
-    l.besides = adds and l.staged.far
-    l.begins = adds and not l.staged.far and l.interleaved
-    -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
-    l.fades = l.relative and l.interleaved and p.score and p.score.fades
-    -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
-    local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -464,16 +476,11 @@ return masked {
       l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
       l.joined = l.joined_k or l.joined_v
     end
-    -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
-    local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and p.score and not p.score.has_sink
-    l.most = l.relative and plain and p.score.most
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
-    -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
-    -- of a stage would have to be there sooner.
-    l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
+    if p.score then ways_of_scores(p, c, l) end
     return l
   end,
 
@@ -514,7 +521,10 @@ return masked {
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
-    if l.staged then program_issue, program_exps = staged.cost(p) end
+    if l.staged then
+      program_issue, program_exps = staged.cost(p)
+      issue = issue + l.wgs * staged.per_group(l.staged)
+    end
     -- Which warpgroups see what of a block is read, and voted on.
     local scans = p.score and edges.scans(p)
     if scans then issue = issue + l.wgs * 200 end

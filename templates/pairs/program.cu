@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.masks? l.pack? l.row_ends? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.row_ends? l.staged? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -321,10 +321,11 @@ const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n)
 //|   -- Where a thread reads what scores of a block begin with, and what four of x are then.
 //|   function pr.begin_at(stage, row)
 //|     begin_line(l.staged.lines[1], stage, row)
-return from$(l.staged.lines[1].node);
+//|     local from = "from" .. l.staged.lines[1].node
+return {$(from)$(l.reads_twice and (", %s + 32 + (u32)(p.sk >> 31)"):format(from) or "")};
 //|   end
 //|   function pr.begin_four(x, n, from)
-const float2 above = load_shared_float2($(from) + $(n) * 32), here = load_shared_float2($(from) + $(n) * 32 + 32);
+const float2 above = load_shared_float2($(from).above + $(n) * 32), here = load_shared_float2($(from).$(l.reads_twice and "here" or "above + 32") + $(n) * 32);
 $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`

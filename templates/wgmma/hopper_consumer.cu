@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -298,10 +298,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
-    auto begin = [&](bool more, u32 idle) -> u32 {
-      if (!more) return idle;
+    auto begin = [&](bool more, u32 idle) -> Beginning {
+      if (!more) return {idle$(l.reads_twice and ", idle" or "")};
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      return begin_at(smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      return begin_at(p, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
     };
     // Of a block whose scores began so.
     auto mask_begun = [&](int block) {

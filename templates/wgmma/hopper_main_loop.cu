@@ -39,7 +39,7 @@
         hold_next(held);
 //| elseif l.begins then
         const bool more = block - 1 > keys.last;
-        const u32 next = begin(more, q_tile);
+        const Beginning next = begin(more, q_tile);
 //| end
         wgmma_wait<1>(s);
         release_k();

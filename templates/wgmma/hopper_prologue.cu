@@ -44,7 +44,7 @@
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;
-      const u32 next = begin(second, q_tile);
+      const Beginning next = begin(second, q_tile);
 //| end
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| if l.begins then

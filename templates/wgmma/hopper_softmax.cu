@@ -151,7 +151,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 // So do reads of what the next block's scores begin with, from `next` on: always, since products that are added to registers of two ways
 // would be waited for one by one.
 //|   end
-//|   local next, next_type = l.begins and ", next" or "", l.begins and ", u32 next" or ""
+//|   local next, next_type = l.begins and ", next" or "", l.begins and ", const Beginning &next" or ""
 template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
                                              const float (&shift)[2], float scale_log2$(next_type)) {

@@ -1,4 +1,4 @@
-//| needs "c.bc l.begins? l.held? l.persistent l.staged"
+//| needs "c.bc l.begins? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -65,11 +65,17 @@ __device__ __forceinline__ float in_products(const Params &p, float x) {
   return p.scale < 0x1p125f ? x * reciprocal(p.scale) : __int_as_float(0x7fffffff);
 }
 // Where this thread reads what the scores of a block begin with, and the four at 4n.
-__device__ __forceinline__ u32 begin_at(u32 stage, int wg) {
+struct Beginning {
+  u32 above;  // of the thread's second row; of its first the same but for 32 bytes
+//|   if l.reads_twice then
+  u32 here;  // which is not known to be so: else the assembler reads once, and moves what it has read
+//|   end
+};
+__device__ __forceinline__ Beginning begin_at(const Params &p, u32 stage, int wg) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
 //|   indented(2, pr.begin_at, "stage", "tile_row")
 }
-__device__ __forceinline__ void begin_scores(float (&s)[NS], int n, u32 from) {
+__device__ __forceinline__ void begin_scores(float (&s)[NS], int n, const Beginning &from) {
 //|   indented(2, pr.begin_four, "s", "n", "from")
 }
 //| end

@@ -217,6 +217,20 @@ static fa_status find_bounds(fa_expected *e)
     return e->row->bounds(&e->call, e->bound);
 }
 
+/* "index 2 of rel is 34 of 32 at batch 0, head 1, query 5, key 90". */
+static fa_status find_outside(fa_expected *e)
+{
+    fa_outside at = { .operand = -1 };
+    if (!e->row->outside || !e->call.score || !e->call.score->program)
+        return FA_OK;
+    fa_status st = e->row->outside(&e->call, &at);
+    if (st == FA_OK && at.operand >= 0)
+        snprintf(e->outside, sizeof e->outside, "index %d of %.32s is %lld of %lld at batch %lld, head %lld, query %lld, key %lld",
+                 (int)at.which + 1, e->call.score->program->ir.operand[at.operand].name, (long long)at.index, (long long)at.extent,
+                 (long long)at.b, (long long)at.h, (long long)at.i, (long long)at.j);
+    return st;
+}
+
 fa_status fa_expected_finish(fa_expected *e)
 {
     const fa_operation *op = e->call.op;
@@ -233,6 +247,8 @@ fa_status fa_expected_finish(fa_expected *e)
     e->approximate = 0;
     if (st == FA_OK && e->row->approximate)
         st = e->row->approximate(&e->call, &e->approximate);
+    if (st == FA_OK)
+        st = find_outside(e);
     int scores = e->row->scores ? fa_operand_index(op, e->row->scores) : -1;
     e->score = 0;
     for (int64_t k = 0, n = scores >= 0 ? elements(e, scores) : 0; k < n; k++) {
@@ -294,6 +310,7 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
 {
     fa_magnitudes s = { .rows = 1, .o_dtype = FA_F32 };
     *v = (fa_verdict){ .bits = v->bits, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };
+    memcpy(v->outside, e->outside, sizeof v->outside);
     if (o >= 0) {
         const fa_operand *row = &e->call.op->operand[o];
         int64_t width = e->sizes.of[row->extent[3]], all = e->n[o] / width;

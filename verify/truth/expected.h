@@ -18,6 +18,7 @@ typedef struct fa_expected {
     double *bound[FA_OPERANDS_MAX];   /* of outputs, of calls with bounds: as fa_reference_row.bounds leaves them; else NULL */
     double *
         also[FA_OPERANDS_MAX]; /* of packed rows that may be one or the other: sums of 8 bits as wgmma has them, out, or exact; else NULL */
+    char outside[160];         /* as fa_verdict has it */
     double score, approximate, rounding_factor; /* approximate: as fa_reference_row.approximate has it */
 } fa_expected;
 

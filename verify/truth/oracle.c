@@ -23,7 +23,9 @@ typedef struct job {
     float *naive;
     bool tanh; /* `most` becomes what an approximate one changes scores by */
     double most;
-    bool bounds; /* o and lse become how far a kernel may be from the exact ones */
+    fa_outside *outside; /* it is looked for, nothing else */
+    int64_t outside_row; /* of the first that was found */
+    bool bounds;         /* o and lse become how far a kernel may be from the exact ones */
     int dtype, o_dtype;
     double p2,
         step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
@@ -278,6 +280,41 @@ static void tanh_row(job *j, const operands *at)
     pthread_mutex_unlock(&j->sums);
 }
 
+/* Whether a root of the program has a lookup outside of its operand at this pair. */
+static bool is_outside(const fa_attention *a, fa_score_root root, const operands *at, int64_t key, fa_outside *out)
+{
+    double value[FA_SCORE_ROOM];
+    fa_score_pair pair = { at->b, at->head % a->hq, at->query, key, 0 };
+    if (!has_root(a, root))
+        return false;
+    fa_score_eval(a->ir, a->ir->root[root], &at->program, &pair, value);
+    int which = 0, node = fa_score_eval_outside(a->ir, a->ir->root[root], &at->program, value, &which);
+    if (node < 0)
+        return false;
+    const fa_score_node *of = &a->ir->node[node];
+    *out = (fa_outside){ of->operand, which, (int64_t)value[of->arg[which]], at->program.extent[of->operand][which], pair.b, pair.h,
+                         pair.i,      pair.j };
+    return true;
+}
+
+static void outside_row(job *j, const operands *at, int64_t row)
+{
+    const fa_attention *a = j->a;
+    fa_outside found;
+    bool any = is_outside(a, FA_SCORE_ROOT_SINK, at, 0, &found);
+    for (int64_t key = at->first; key <= at->last && !any; key++)
+        any =
+            is_outside(a, FA_SCORE_ROOT_MASK, at, key, &found) || (seen(a, at, key) && is_outside(a, FA_SCORE_ROOT_SCORE, at, key, &found));
+    if (!any)
+        return;
+    pthread_mutex_lock(&j->sums);
+    if (j->outside->operand < 0 || row < j->outside_row) {
+        *j->outside = found;
+        j->outside_row = row;
+    }
+    pthread_mutex_unlock(&j->sums);
+}
+
 fa_dot fa_oracle_score(const float *q, const float *k, int32_t d, float scale)
 {
     double x = 0, size = 0;
@@ -424,7 +461,9 @@ static void *work(void *user)
             continue;
         if ((j->a->k_channels || j->a->wide_q) && !j->a->widened)
             at.q = narrowed(j->a, &at, q);
-        if (j->naive)
+        if (j->outside)
+            outside_row(j, &at, row);
+        else if (j->naive)
             naive_row(j, &at, s);
         else if (j->tanh)
             tanh_row(j, &at);
@@ -471,6 +510,13 @@ fa_status fa_oracle_tanh(const fa_attention *a, double *most)
     fa_status st = any ? run(&j) : FA_OK;
     *most = j.most;
     return st;
+}
+
+fa_status fa_oracle_outside(const fa_attention *a, fa_outside *out)
+{
+    job j = { .a = a, .outside = out, .sums = PTHREAD_MUTEX_INITIALIZER };
+    out->operand = -1;
+    return a->program ? run(&j) : FA_OK;
 }
 
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)

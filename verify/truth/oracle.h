@@ -53,6 +53,15 @@ fa_status fa_oracle_tanh(const fa_attention *a, double *most);
 #define FA_TANH_OFF 0x1p-11
 #define FA_TANH_EXACT_OFF 1.2e-7
 
+/* A lookup of the program whose index is outside of its operand: kernels read the nearest element. */
+typedef struct fa_outside {
+    int32_t operand, which; /* its number, and which of its indices; operand -1: there is none */
+    int64_t index, extent;  /* what the index is, of so many */
+    int64_t b, h, i, j;     /* where */
+} fa_outside;
+/* That of the first query and key that see each other. */
+fa_status fa_oracle_outside(const fa_attention *a, fa_outside *out);
+
 /* How far from fa_oracle_exact() the fp32 arithmetic of any kernel may be, element by element, a priori: scores are sums of d products in
  * any order, each score and exponent is rounded, P to dtype (FA_TF32: inputs are such numbers already), O to o_dtype. Keys whose scores
  * lie so near each other share a weight as they like; where one key has all the weight nothing is left of that. Beside numbers:

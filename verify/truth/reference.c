@@ -83,6 +83,12 @@ static fa_status forward_approximate(const fa_reference_call *c, double *most)
     return fa_oracle_tanh(&a, most);
 }
 
+static fa_status outside(const fa_reference_call *c, fa_outside *found)
+{
+    fa_attention a = fa_reference_attention(c);
+    return fa_oracle_outside(&a, found);
+}
+
 /* ---- the backward operation ---- */
 
 static fa_backward backward_of(const fa_reference_call *c)
@@ -197,6 +203,7 @@ static const fa_reference_row table[] = {
       .naive = forward_naive,
       .bounds = forward_bounds,
       .approximate = forward_approximate,
+      .outside = outside,
       .scores = "lse" },
     { .op = FA_BACKWARD,
       .exact = backward_exact,
@@ -204,6 +211,7 @@ static const fa_reference_row table[] = {
       .terms = backward_terms,
       .bounds = backward_bounds,
       .approximate = forward_approximate,
+      .outside = outside,
       .times = 3,
       .scores = "lse" },
     { .op = FA_MERGE, .exact = merge_exact, .naive = merge_naive, .scores = "part_lse" },

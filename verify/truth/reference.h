@@ -5,6 +5,7 @@
 #include "gen/model.h"
 #include "gen/operation.h"
 #include "gen/pairs.h"
+#include "oracle.h"
 #include "verify/operands/score_operands.h"
 #include "verify/operands/sequences.h"
 
@@ -42,6 +43,8 @@ typedef struct fa_reference_row {
     fa_status (*bounds)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
     /* What a score may be off by because the device's functions are no exact ones; NULL = nothing. */
     fa_status (*approximate)(const fa_reference_call *c, double *most);
+    /* A lookup of its score program that is outside of its operand; NULL = it has no program. */
+    fa_status (*outside)(const fa_reference_call *c, fa_outside *found);
     double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (rule.h) */
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */
@@ -50,8 +53,7 @@ typedef struct fa_reference_row {
 /* One more row, of an operation that was added (fa_operation_add), on the same terms; or, of one that has an operand more (fa_operand_add),
  * the row that takes the place of its own. */
 bool fa_reference_add(const fa_reference_row *row);
-/* The call as the oracle takes it (oracle.h). */
-typedef struct fa_attention fa_attention;
+/* The call as the oracle takes it. */
 fa_attention fa_reference_attention(const fa_reference_call *c);
 /* NULL: the operation has no row. */
 const fa_reference_row *fa_reference_find(int32_t op);

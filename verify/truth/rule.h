@@ -44,6 +44,7 @@ typedef struct fa_verdict {
     double x, wanted;  /* there */
     uint64_t bits;     /* a hash of O's and LSE's bits: equal for equal outputs */
     char text[512];    /* one line for people */
+    char outside[160]; /* a lookup of the score program outside of its operand, where one was found; no error: kernels read the nearest */
 } fa_verdict;
 
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
