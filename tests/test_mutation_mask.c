@@ -108,6 +108,14 @@ static const score_fault faults[] = {
     { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
     { "ends of the rows of another warp", "wgmma_pages", C, "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
       "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
+    { "what is skipped is not given back", "wgmma_skips", C, "        release_mask();\n      }\n//|   end\n      skip_v();", "      }\n//|   end\n      skip_v();" },
+    { "V of what is skipped", "wgmma_skips", C, "//|   end\n      skip_v();\n", "//|   end\n" },
+    { "the tile's last block is skipped at its begin", "wgmma_skips", "hopper_prologue.cu",
+      "code_has(code, nothing) && !code_has(code, CODE_LAST)", "code_has(code, nothing)" },
+    { "what comes after a block that is skipped", "wgmma_skips", "hopper_main_loop.cu", "if (!code_has(code, nothing)) break;", "" },
+    { "V is given back twice", "wgmma_skips", "hopper_main_loop.cu", "$(pr.skips and \"if (!alone) \" or \"\")release_v();", "release_v();" },
+    { "the last P V once more", "wgmma_skips", "hopper_epilogue.cu", "      if (!over) {\n", "      {\n" },
+    { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
     { "what is solved is no edge", "wgmma", M, "sees && solved == 1 || edge(block, wg)", "edge(block, wg)" },
 };
 /* clang-format on */

@@ -5,6 +5,9 @@
       release(q_empty(smem, q.at, wg));
 //| end
       q.next();
+//| if pr.skips then
+      if (!over) {
+//| end
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if l.ahead then
 //|   if l.masked then
@@ -74,6 +77,9 @@
       wgmma_commit();
       wgmma_wait<0>(o);
       release_v();
+//| if pr.skips then
+      }
+//| end
 //| if l.ahead and l.masked then
 #pragma unroll 1
       for (; trailing > 0; trailing--) {

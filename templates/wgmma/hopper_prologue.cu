@@ -23,6 +23,14 @@
 //| if pr.scans then
       $(to)code = (int)load_shared(code_at(smem, k.at));
 //| end
+//| if pr.skips then
+#pragma unroll 1
+      while (code_has(code, nothing) && !code_has(code, CODE_LAST)) {
+        skip_block(code);
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        code = (int)load_shared(code_at(smem, k.at));
+      }
+//| end
 //| if l.pingpong_products then
       $(to)pingpong_wait(wg);
 //| end
