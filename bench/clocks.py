@@ -25,6 +25,8 @@ PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.c
 STORE, WRITES_LSE = "wgmma/hopper_rows.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
+    ("Q", PROLOGUE, "mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n#      $(to)"),
+    ("K", PROLOGUE, "mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n      $(to)code"),
     ("first S", PROLOGUE, "#      mask($(at));\n"),
     ("first P", LOOP, "#      // Main loop:"),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
@@ -33,7 +35,7 @@ POINTS = (
     ("maxima", LOOP, "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities("),
     ("P V", LOOP, "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities("),
     ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or \"\"));\n#"),
-    ("last P", EPILOGUE, "#//| if not l.o_in_q then\n      release(q_empty(smem, q.at, wg));\n"),
+    ("last P", EPILOGUE, "#//| local over = "),
     ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),
     ("ahead issued", EPILOGUE, "#        wgmma_wait<1>(o);\n"),

@@ -300,12 +300,20 @@ return masked {
   start = function(p, a)
     local list = {}
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
-    local function add(c, box, bc, cluster, stages)
+    local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = stages or 2,
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box, stages_k = stages or 2,
         stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
-        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
+        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
+    end
+    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and nobody
+    -- waits for a turn at the products.
+    local function add_scanned(c, bc)
+      if c.br == 64 or p.o_bytes ~= 2 then return end
+      local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
+      while stages > 2 and (c.br + stages * bc) * row + 8192 > a.smem_block do stages = stages - 1 end
+      for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
     end
     for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
@@ -315,10 +323,12 @@ return masked {
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and (n < c.wide or bc == 64) then
+        local alike = p.score and edges.scans(p) and p.score.grain % bc == 0 and bc >= 64
+        if bc <= room and (n < c.wide or bc == 64 or alike) then
           n = n + 1
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
+          if p.score and edges.scans(p) then add_scanned(c, bc) end
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
@@ -526,6 +536,7 @@ return masked {
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
+    if scans then latency = latency + 300 end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
@@ -537,6 +548,8 @@ return masked {
     -- Its first block of K and of V, which nothing hides.
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
+    -- A search whose registers spill, see feeder_of().
+    if scans and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
@@ -552,7 +565,7 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns + rested(p, c, l, fit), fit.exp_turns })[c.schedule]
+        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, (scans and 0.25 or fit.turns) + rested(p, c, l, fit), fit.exp_turns })[c.schedule]
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),

@@ -5,7 +5,7 @@
 //| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.skips then
-      bool over = false;  // the tile's last block is one of those that are skipped
+      bool hides = false;  // the block after these is there, and nothing of it is seen
 //| end
 //| if pr.scans then
       while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
@@ -17,36 +17,8 @@
         code = (int)load_shared(code_at(smem, k.at));
 //| end
 //| if pr.skips then
-        const bool alone = code_has(code, nothing);
-        if (alone) {
-          // The last P V of the blocks so far; blocks of which nothing is seen; S of the next.
-          mbarrier_wait(v_full(smem, v.at), v.parity);
-          wgmma_fence(o, a);
-          issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
-          wgmma_commit();
-          wgmma_wait<0>(o);
-          release_v();
-#pragma unroll 1
-          while (true) {
-            skip_block(code);
-            if (code_has(code, CODE_LAST)) break;
-            mbarrier_wait(k_full(smem, k.at), k.parity);
-            code = (int)load_shared(code_at(smem, k.at));
-            if (!code_has(code, nothing)) break;
-          }
-          over = code_has(code, nothing);
-          if (over) break;
-//|   if l.pingpong_products then
-          pingpong_wait(wg);
-//|   end
-          wgmma_fence();
-          issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-          wgmma_commit();
-//|   if l.pingpong_products then
-          pingpong_pass(wg);
-//|   end
-          wgmma_wait<0>(s);
-        } else {
+        hides = code_has(code, nothing);
+        if (hides) break;
 //| end
 //| if l.pingpong_products then
         pingpong_wait(wg);
@@ -77,9 +49,6 @@
         const u32 next = begin(more, q_tile);
 //| end
         wgmma_wait<1>(s);
-//| if pr.skips then
-        }
-//| end
         release_k();
 //| if l.besides then
         float unit_log2, beside;
@@ -104,7 +73,7 @@
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
         wgmma_wait<0>(o);
-        $(pr.skips and "if (!alone) " or "")release_v();
+        release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| if l.begins then
         if (more) release_stage();

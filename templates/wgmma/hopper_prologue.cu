@@ -30,6 +30,9 @@
         mbarrier_wait(k_full(smem, k.at), k.parity);
         code = (int)load_shared(code_at(smem, k.at));
       }
+      // From here on once for each run of blocks of which something is seen.
+#pragma unroll 1
+      for (bool fresh = true;; fresh = false) {
 //| end
 //| if l.pingpong_products then
       $(to)pingpong_wait(wg);
@@ -41,7 +44,7 @@
       $(to)pingpong_pass(wg);
 //| end
 //| if pr.keeps_ends and not l.ahead then
-      find_ends();  // while the products are on their way
+      $(pr.skips and "if (fresh) " or "")find_ends();  // while the products are on their way
 //| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
@@ -54,7 +57,20 @@
       const bool second = block > keys.last;
       const u32 next = begin(second, q_tile);
 //| end
+//| if pr.skips then
+      if (fresh)
+        first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+      else {
+//|   if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
+//|   else
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+//|   end
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+      }
+//| else
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| end
 //| if l.begins then
       if (second) release_stage();
 //| end
