@@ -221,6 +221,11 @@ local fitted = {
     rested = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
+-- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
+-- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
+fitted.scanned = {}
+for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
+fitted.scanned.latency, fitted.scanned.turns = fitted.dense.latency + 300, 0.25
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
@@ -299,6 +304,7 @@ return masked {
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
+    local scans = p.score and edges.scans(p)
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
@@ -323,12 +329,11 @@ return masked {
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        local alike = p.score and edges.scans(p) and p.score.grain % bc == 0 and bc >= 64
-        if bc <= room and (n < c.wide or bc == 64 or alike) then
+        if bc <= room and (n < c.wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0) then
           n = n + 1
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
-          if p.score and edges.scans(p) then add_scanned(c, bc) end
+          if scans then add_scanned(c, bc) end
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
@@ -517,7 +522,8 @@ return masked {
   -- than their spread, what is usual comes first.
   -- prompts: no sequence has few query rows.
   work = function(p, c, a, l, prompts)
-    local fit = p.has_lengths and fitted.lengths or fitted.dense
+    local scans = p.score and edges.scans(p)
+    local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
@@ -525,8 +531,6 @@ return masked {
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then program_issue, program_exps = staged.cost(p) end
-    -- Which warpgroups see what of a block is read, and voted on.
-    local scans = p.score and edges.scans(p)
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
@@ -536,7 +540,6 @@ return masked {
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
-    if scans then latency = latency + 300 end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
@@ -565,7 +568,7 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, (scans and 0.25 or fit.turns) + rested(p, c, l, fit), fit.exp_turns })[c.schedule]
+        + ({ [0] = l.wgs > 2 and fit.plain_many or fit.plain, fit.turns + rested(p, c, l, fit), fit.exp_turns })[c.schedule]
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
