@@ -5,7 +5,7 @@
 
 The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, after
 LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points
-another way. --score: with the mask of that name of bench/masks.py, whose heads are as many as the problem's. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
+another way. --score: with the mask of that name of bench/masks.py. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
 import argparse
 import collections

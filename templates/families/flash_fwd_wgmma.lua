@@ -308,13 +308,14 @@ return masked {
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box, stages_k = stages or 2,
-        stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
+        stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
+        ahead = c.br == 64 and 1 or 0,
         sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
     end
-    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and nobody
-    -- waits for a turn at the products.
+    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
+    -- nobody waits for a turn at the products.
     local function add_scanned(c, bc)
       if c.br == 64 or p.o_bytes ~= 2 then return end
       local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
