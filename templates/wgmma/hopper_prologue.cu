@@ -1,4 +1,4 @@
-//| needs "l.ahead l.begins? l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
