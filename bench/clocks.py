@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Where the clocks of a Hopper kernel go: a trace of one block's warpgroups, step by step.
 
-    python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--lse] [--json FILE] CONFIG ...
+    python3 bench/clocks.py --problem 128,causal,1024 [--score documents] [--block 5] [--lse] [--json FILE] CONFIG ...
 
 The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, after
 LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points
-another way. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
+another way. --score: with the mask of that name of bench/masks.py. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
 import argparse
 import collections
@@ -25,6 +25,8 @@ PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.c
 STORE, WRITES_LSE = "wgmma/hopper_rows.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
+    ("Q", PROLOGUE, "mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n#      $(to)"),
+    ("K", PROLOGUE, "mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n      $(to)code"),
     ("first S", PROLOGUE, "#      mask($(at));\n"),
     ("first P", LOOP, "#      // Main loop:"),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
@@ -33,7 +35,7 @@ POINTS = (
     ("maxima", LOOP, "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities("),
     ("P V", LOOP, "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities("),
     ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or \"\"));\n#"),
-    ("last P", EPILOGUE, "#//| if not l.o_in_q then\n      release(q_empty(smem, q.at, wg));\n"),
+    ("last P", EPILOGUE, "#//| local over = "),
     ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),
     ("ahead issued", EPILOGUE, "#        wgmma_wait<1>(o);\n"),
@@ -66,7 +68,7 @@ def place(file, text, part):
 
 def instrument(file, text, block):
     """The text of a piece of the kernel, with a writer at every point of it."""
-    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  TileQueue tiles;\n  Tile where;\n", OPEN)]
+    more = [(PRODUCTS, "#// ---- the two products of a warpgroup", WRITER), (CONSUMER, "#  TileQueue tiles;\n  Tile where;\n", OPEN)]
     more = [(f, part, what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for f, part, what in more]
     more += [(f, part, f"point(trace, {i});\n") for i, (_, f, part) in enumerate(POINTS)]
     for at, what in sorted(((place(file, text, part), what) for f, part, what in more if f == file), reverse=True):
@@ -106,20 +108,25 @@ def table(wg, events):
     return "\n".join(lines)
 
 
-def trace(cell, text):
+def trace(cell, text, score=None):
     """Per warpgroup [(point, clock)], and the seconds of a launch."""
     import fagen
     import torch
     fa = fagen.Fagen(lever=True)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
-    problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
-    plan = fa.plan(problem, fa.pick(problem, text))
     q, k, v = (torch.randn(cell.b, s, h, d, device="cuda", dtype=kind)
                for s, h, d in ((cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv)))
     rows = cell.b * cell.hq * cell.sq
-    lse = torch.zeros(rows + 2 * POINTS_MOST * WARPGROUPS, device="cuda")
+    lse, more = torch.zeros(rows + 2 * POINTS_MOST * WARPGROUPS, device="cuda"), {}
+    if score:
+        import masks
+        import scores
+        more = {"score": fa.score(scores.text_of(score)), "values": masks.MASKS[score][0](cell.b, cell.hq, cell.sq)}
     args = fa.args(q, k, v, torch.empty(cell.b, cell.sq, cell.hq, cell.dv, device="cuda", dtype=kind), fagen.MASKS[cell.mask], lse=lse,
-                   window=(cell.left, cell.right), diagonal=fagen.DIAGONALS[cell.diagonal])
+                   window=(cell.left, cell.right), diagonal=fagen.DIAGONALS[cell.diagonal], **more)
+    problem = fa.problem_of(args)
+    plan = fa.plan(problem, fa.pick(problem, text))
+    space = fa.give_workspace(args, plan)  # kept while launches run
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     for _ in range(200):  # until the clock is what a load leaves it
         fa.launch(args, plan)
@@ -130,6 +137,7 @@ def trace(cell, text):
     lse.zero_()  # the trace is one launch's: another may have given the block more tiles
     fa.launch(args, plan)
     torch.cuda.synchronize()
+    del space
     words = lse[rows:].view(torch.int32).cpu().tolist()
     out = []
     for wg in range(WARPGROUPS):
@@ -142,6 +150,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("config", nargs="+", help="of flash_fwd_wgmma; it may leave tunables out")
     p.add_argument("--problem", required=True, help="D,MASK,S, or as fagen prints it")
+    p.add_argument("--score", help="a mask of bench/masks.py")
     p.add_argument("--block", type=int, default=5, help="whose trace (default 5)")
     p.add_argument("--lse", action="store_true", help="write LSE too; benchmarks do without")
     p.add_argument("--json", help="write the events to this file")
@@ -159,7 +168,7 @@ def main():
         os.environ["FAGEN_TEMPLATE_DIR"], os.environ["FAGEN_CACHE_DIR"] = templates, os.path.join(folder, "cache")
         cell, found = cells.parse(o.problem), []
         for config in o.config:
-            warpgroups, seconds = trace(cell, config)
+            warpgroups, seconds = trace(cell, config, o.score)
             print(f"{config}\n  {seconds * 1e6:.1f} us a launch, {cell.flops() / seconds * 1e-12:.0f} TFLOP/s, traced")
             for wg, events in enumerate(warpgroups):
                 if events:

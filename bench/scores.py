@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Score programs on this GPU: what share of the rate of plain causal attention each keeps, and beside FlexAttention.
 
-    python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--backward] [--flex] [--rounds 9]
+    python3 bench/scores.py [--lengths 16384] [--head-dims 64,128] [--programs softcap,alibi] [--backward] [--flex] [--fa4] [--rounds 9]
                             [-o scores.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
@@ -32,6 +32,7 @@ def parse(argv=None):
     p.add_argument("--programs", default=",".join(PROGRAMS))
     p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--flex", action="store_true", help="beside FlexAttention, which compiles for some ten seconds each")
+    p.add_argument("--fa4", action="store_true", help="beside FlashAttention-4's plain causal kernel, which compiles for some ten seconds")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--together", action="store_true", help="all programs in one race")
     p.add_argument("-o", "--json", help="all samples")
@@ -170,6 +171,14 @@ def cell(fa, fagen, d, s, names, o):
         calls[name] = lambda _, args=args, out=out: (fa.launch(args), out)[1]
         return out
     ours("plain")
+    if o.fa4:
+        import backward_peers
+        peer = backward_peers.Fa4()
+        if o.backward:
+            calls["fa4"] = peer.backward(q, k, v, grad_out, True)
+        else:
+            calls["fa4"] = lambda _: peer.module.flash_attn_func(q, k, v, causal=True)[0]
+        calls["fa4"](0)
     for name in names:
         values = [x.expand(b, *x.shape[1:]) if hasattr(x, "dim") and x.dim() == 4 else x for x in PROGRAMS[name][0](h, s)]
         rows[name] = {"d": d, "s": s, "program": name}
@@ -194,10 +203,12 @@ def cell(fa, fagen, d, s, names, o):
     for name in raced:
         row = rows[name]
         if not o.together:
-            samples = race(made, [call for call in ("plain", name, f"flex {name}") if call in made], o.rounds)
+            samples = race(made, [call for call in ("plain", name, f"flex {name}", "fa4") if call in made], o.rounds)
         if name in samples:
             row["seconds"], row["plain"] = samples[name], samples["plain"]
             row["share"] = statistics.median(p / t for p, t in zip(samples["plain"], samples[name]))
+            if "fa4" in samples:
+                row["over fa4"] = statistics.median(f / t for f, t in zip(samples["fa4"], samples[name]))
             if f"flex {name}" in samples:
                 row["flex"] = samples[f"flex {name}"]
                 row["over flex"] = statistics.median(f / t for f, t in zip(row["flex"], samples[name]))
@@ -209,6 +220,7 @@ def told(row):
         return f"{row['why']}"
     text = f"{statistics.median(row['seconds']) * 1e6:9.1f} us, {row['share']:.3f} of plain causal, apart {row['apart']:.1e}"
     text += "  WRONG" if not row["apart"] < APART else ""
+    text += f", {row['over fa4']:.3f} of FlashAttention-4's" if "over fa4" in row else ""
     return text + (f", {row['over flex']:.2f} of flex" if "over flex" in row else "")
 
 

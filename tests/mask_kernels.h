@@ -43,6 +43,9 @@
 #define M_TWO "m = u8 'b sq sk'; m2 = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][i][j] > 1 or not m2[b][h][i][j] end\n"
 /* Runs of 64 that are alike. */
 #define M_RUNS "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return blk[b][h][i // 64][j // 64] ~= 0 end\n"
+/* Blocks of which one warpgroup sees nothing, in front, in the middle and at the end, and others a part. */
+#define M_SKIPS \
+    "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
 /* Values of keys that are no integers. */
 #define M_REAL "x = f32 'sk'; g = i64 'sk'\nfunction mask(b, h, i, j) return x[j] * 4 < x[i] or (g[j] > 20 and i % 3 == 0) end\n"
 
@@ -106,8 +109,11 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true,
       0, 0, 260, 300, 0, 0 },
     { "wgmma_runs", M_RUNS, "bf16,d=64" CAUSAL,
-      WGMMA("br=256,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
+      WGMMA("br=192,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
       300, 400, 0, 0 },
+    { "wgmma_skips", M_SKIPS, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0,
+      0, 400, 400, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",

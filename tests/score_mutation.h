@@ -55,7 +55,7 @@ static inline bool score_notices(const score_fault *f, const score_kernel *k, si
         test_mode(SIM_LAZY, SIM_IN_ORDER, seed);
         score_draw(ctx, &l, k, seed);
         fa_status st = score_run(ctx, gen, workspace, &l);
-        cr_expect(st != FA_COMPILE && st != FA_TEMPLATE, "%s: the mutated template does not compile: %s", f->name, fa_last_error());
+        cr_expect(st == FA_OK || st == FA_DEVICE, "%s: the mutated kernel is not launched: %s", f->name, fa_last_error());
         wrong = st != FA_OK || score_worst(&l, where, sizeof where) > 1;
         if (st == FA_OK)
             score_close(ctx, &l);

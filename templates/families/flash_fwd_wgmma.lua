@@ -221,6 +221,11 @@ local fitted = {
     rested = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
+-- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
+-- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
+fitted.scanned = {}
+for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
+fitted.scanned.latency, fitted.scanned.turns = fitted.dense.latency + 300, 0.25
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
@@ -321,13 +326,23 @@ return masked {
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
   start = function(p, a)
     local list = {}
+    local scans = p.score and edges.scans(p)
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
-    local function add(c, box, bc, cluster, stages)
+    local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = c.schedule, bc = bc, box = box, stages_k = stages or 2,
-        stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent", ahead = c.br == 64 and 1 or 0,
-        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = "direct",
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
+        stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
+        ahead = c.br == 64 and 1 or 0,
+        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
+    end
+    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
+    -- nobody waits for a turn at the products.
+    local function add_scanned(c, bc)
+      if c.br == 64 or p.o_bytes ~= 2 then return end
+      local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
+      while stages > 2 and (c.br + stages * bc) * row + 8192 > a.smem_block do stages = stages - 1 end
+      for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
     end
     for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
@@ -337,10 +352,11 @@ return masked {
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and (n < c.wide or bc == 64) then
+        if bc <= room and (n < c.wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0) then
           n = n + 1
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
+          if scans then add_scanned(c, bc) end
           if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
@@ -514,7 +530,8 @@ return masked {
   -- than their spread, what is usual comes first.
   -- prompts: no sequence has few query rows.
   work = function(p, c, a, l, prompts)
-    local fit = p.has_lengths and fitted.lengths or fitted.dense
+    local scans = p.score and edges.scans(p)
+    local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
@@ -525,8 +542,6 @@ return masked {
       program_issue, program_exps = staged.cost(p)
       issue = issue + l.wgs * staged.per_group(l.staged)
     end
-    -- Which warpgroups see what of a block is read, and voted on.
-    local scans = p.score and edges.scans(p)
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
@@ -549,6 +564,8 @@ return masked {
     -- Its first block of K and of V, which nothing hides.
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
+    -- A search whose registers spill, see feeder_of().
+    if scans and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end

@@ -199,6 +199,20 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       mbarrier_wait(v_full(smem, v.at), v.parity);
       release_v();
     };
+//| if pr.skips then
+    const int nothing = 1 << (CODE_HIDDEN + wg);  // of a block is seen by this warpgroup
+    // A block that is there, and of which it sees nothing.
+    auto skip_block = [&](int code) {
+      skip_k();
+//|   if pr.brings_mask then
+      if (code_has(code, CODE_CUT)) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        release_mask();
+      }
+//|   end
+      skip_v();
+    };
+//| end
 
 //| if pr.masks then
     // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
@@ -236,7 +250,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto mask = [&](int block) {
 //| end
 //| if pr.masks then
+//|   if not pr.skips then
       const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
+//|   end
 //|   if pr.brings_mask then
       if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
       if (code_has(code, CODE_CUT)) {
@@ -252,7 +268,18 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll
         for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
       }
+//|   if pr.keeps_ends then
+      if (code_has(code, CODE_EDGE)) {
+        // Of the rows of this warp some may see all of it.
+        bool cut = false;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+          cut = cut || (int)load_shared(ends + h * 64) > block * BC || (int)load_shared(ends + h * 64 + 4) < block * BC + BC - 1;
+        if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      }
+//|   else
       if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+//|   end
     };
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"

@@ -1,10 +1,11 @@
 //| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
+//| local over = pr.skips and "if (!hides) " or ""
 //| if not l.o_in_q then
-      release(q_empty(smem, q.at, wg));
+      $(over)release(q_empty(smem, q.at, wg));
 //| end
-      q.next();
+      $(over)q.next();
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if l.ahead then
 //|   if l.masked then
@@ -74,6 +75,25 @@
       wgmma_commit();
       wgmma_wait<0>(o);
       release_v();
+//| if pr.skips then
+      if (!hides) break;
+#pragma unroll 1
+      while (true) {
+        skip_block(code);
+        hides = !code_has(code, CODE_LAST);
+        if (!hides) break;
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        code = (int)load_shared(code_at(smem, k.at));
+        if (!code_has(code, nothing)) break;
+      }
+      if (hides) continue;
+//|   if not l.o_in_q then
+      release(q_empty(smem, q.at, wg));
+//|   end
+      q.next();
+      break;
+      }
+//| end
 //| if l.ahead and l.masked then
 #pragma unroll 1
       for (; trailing > 0; trailing--) {

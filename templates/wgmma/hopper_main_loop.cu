@@ -4,6 +4,9 @@
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
 //| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
+//| if pr.skips then
+      bool hides = false;  // the block after these is there, and nothing of it is seen
+//| end
 //| if pr.scans then
       while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
 //| else
@@ -12,6 +15,10 @@
         mbarrier_wait(k_full(smem, k.at), k.parity);
 //| if pr.scans then
         code = (int)load_shared(code_at(smem, k.at));
+//| end
+//| if pr.skips then
+        hides = code_has(code, nothing);
+        if (hides) break;
 //| end
 //| if l.pingpong_products then
         pingpong_wait(wg);

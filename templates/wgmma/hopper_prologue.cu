@@ -1,4 +1,4 @@
-//| needs "l.ahead l.begins? l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -23,6 +23,17 @@
 //| if pr.scans then
       $(to)code = (int)load_shared(code_at(smem, k.at));
 //| end
+//| if pr.skips then
+#pragma unroll 1
+      while (code_has(code, nothing) && !code_has(code, CODE_LAST)) {
+        skip_block(code);
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        code = (int)load_shared(code_at(smem, k.at));
+      }
+      // From here on once for each run of blocks of which something is seen.
+#pragma unroll 1
+      for (bool fresh = true;; fresh = false) {
+//| end
 //| if l.pingpong_products then
       $(to)pingpong_wait(wg);
 //| end
@@ -33,7 +44,7 @@
       $(to)pingpong_pass(wg);
 //| end
 //| if pr.keeps_ends and not l.ahead then
-      find_ends();  // while the products are on their way
+      $(pr.skips and "if (fresh) " or "")find_ends();  // while the products are on their way
 //| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
@@ -46,7 +57,20 @@
       const bool second = block > keys.last;
       const Beginning next = begin(second, q_tile);
 //| end
+//| if pr.skips then
+      if (fresh)
+        first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+      else {
+//|   if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
+//|   else
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+//|   end
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+      }
+//| else
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| end
 //| if l.begins then
       if (second) release_stage();
 //| end
