@@ -60,18 +60,22 @@ return masked {
     { "br", { 128, 192, 64 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" }, { 1, "pingpong" } },
-      "S of a block is issued plain = when a warpgroup gets there, pingpong = in turns" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
+      "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
-    { "sums", { 1, 2 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
+    { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
     { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2 }, "buffers of V in shared memory, as it comes" },
     { "stages_t", { 2, 1 }, "buffers of V transposed; 1 where it lies so: none" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
+    { "exp", { 0, 16, 8, 6, 4 },
+      "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "pack", { { 0, "cvt" }, { 1, "halves" } },
+      "P becomes e4m3 by cvt = the conversion of two, halves = fp16 of two and integers" },
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
@@ -178,11 +182,11 @@ return masked {
     for _, br in ipairs({ 128, 192 }) do
       for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
         for sums = 1, 2 do
-          for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" } }) do
+          for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
               box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
-              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
+              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", exp = 0, pack = "halves", sections = 1, cluster = 1, rescale = 0,
             }
           end
         end

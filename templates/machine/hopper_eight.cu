@@ -1,4 +1,4 @@
-//| needs "c.bc l.beside l.sum_columns"
+//| needs "c.bc c.pack c.schedule l.beside l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -24,6 +24,16 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
 }
+//| if c.pack == c.named.pack.halves then
+// Four floats of [0, 1] times 2^8 to e4m3, the first in the lowest byte: to the nearest, of two the larger. An fp16 has the code of 2^8
+// times its value in bits 7 to 13, of numbers below 2^-14 too. NaN may become any number: l has it.
+__device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
+  u32 lo, hi;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(x1), "f"(x0));
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(x3), "f"(x2));
+  return __byte_perm(lo * 2 + 0x00800080u, hi * 2 + 0x00800080u, 0x7531);
+}
+//| else
 // Four floats to e4m3, the first in the lowest byte; what is beyond its range to the largest number.
 __device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
   u32 r;
@@ -33,6 +43,7 @@ __device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
       "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "f"(x0), "f"(x1), "f"(x2), "f"(x3));
   return r;
 }
+//| end
 
 //| local asm = include("machine/asm_operands.lua")
 //| local operands, registers = asm.operands, asm.registers
@@ -48,7 +59,7 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
 }
 //| wait_sizes, wait_operands = { NS, NT }, operands
 //| include "machine/wgmma_wait.cu"
-//| if l.beside then
+//| if l.beside or c.schedule == c.named.schedule.exponents then
 //| include "machine/hold_order.cu"
 //| end
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do

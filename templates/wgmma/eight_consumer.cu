@@ -1,9 +1,12 @@
-//| needs "c.schedule l.beside l.raised l.scaled l.turned"
+//| needs "c.exp c.pack c.schedule l.beside l.raised l.scaled l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
-//| local pingpong = c.schedule > 0
+//| local turns, in_turn = c.schedule > 0, c.named.schedule
+//| local pingpong, exps = c.schedule == in_turn.pingpong, c.schedule == in_turn.exponents
+//| local halves = c.pack == c.named.pack.halves
+//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -35,7 +38,7 @@ __device__ __forceinline__ void add_sums(float (&o)[NO], const float (&t)[NT], c
 #pragma unroll
   for (int i = 0; i < NT; i++) o[part * NT + i] = fmaf(o[part * NT + i], keep[i / 2 % 2], t[i]);
 }
-//| if pingpong then
+//| if turns then
 // Consumer warpgroups alternate: one may pass, then the next.
 __device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
@@ -43,23 +46,41 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
+//| if not halves then
 constexpr float RAISED = $(l.raised);
-// S of a block: the rows' maxima, P in the place of S, and what O and l are multiplied by. l is a sum of P before it is rounded.
-__device__ __forceinline__ void softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+//| end
+//| if c.exp > 0 then
+constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial
+//| end
+// S of a block: the rows' maxima, and what O and l are multiplied by.
+__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float top = state[h].m;
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    keep[h] = raise(state[h], quad_max(top), scale_log2);
+    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    keep[h] = raise(state[h], $(quad_max)(top), scale_log2);
   }
+}
+// P in the place of S. l is a sum of P before it is rounded.
+__device__ __forceinline__ void exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+//| if halves then
+  const float shift[2] = {shift_of(state[0].m, scale_log2), shift_of(state[1].m, scale_log2)};
+//| else
   const float shift[2] = {shift_of(state[0].m, scale_log2) - RAISED, shift_of(state[1].m, scale_log2) - RAISED};
+//| end
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+//| if c.exp > 0 then
+      x = probability(x, scale_log2, shift[h]);
+      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
+      y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
+//| else
       x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
+//| end
       state[h].l += x + y;
     }
 }
@@ -102,7 +123,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     __syncwarp();
     if (lane == 0) mbarrier_arrive(empty);
   };
-//| if pingpong then
+//| if turns then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
   TileQueue tiles;
@@ -125,7 +146,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       mbarrier_wait(k_full(smem, k.at), k.parity);
       release(k_empty(smem, k.at));
       k.next();
-//| if pingpong then
+//| if turns then
       pingpong_wait(wg);
       pingpong_pass(wg);
 //| end
@@ -180,7 +201,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
-        softmax(s, state, keep, $(unit));
+        maxima(s, state, keep, $(unit));
+//| if exps then
+        pingpong_wait(wg);
+//| end
+        exponentials(s, state, $(unit));
       };
 //| if not l.beside then
 #pragma unroll 1
@@ -196,9 +221,15 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           wgmma_wait<0>(s);
           weigh(s, block, keep);
           to_operand(a, s);
+//|   if exps then
+          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
+          pingpong_pass(wg);
+//|   end
         }
         float sums[NT];
+//|   if not exps then
         mbarrier_wait($(v_full), v.parity);
+//|   end
         add_values(a, keep, sums, false);
       }
 //| else
@@ -214,6 +245,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           wgmma_wait<0>(s);
           weigh(s, block, weight);
           to_operand(a, s);
+//|   if exps then
+          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), k_full(smem, k.at), k.parity ^ 1);
+          pingpong_pass(wg);
+//|   end
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -230,6 +265,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           wgmma_wait<1>(s);
           weigh(s, block - 1, keep);
           hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
+//|   if exps then
+          pingpong_pass(wg);
+//|   end
           add_values(a, weight, sums, true);
           to_operand(a, s);
           weight[0] = keep[0], weight[1] = keep[1];
@@ -258,7 +296,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] *= $(of_o);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
+//| if not halves then
       state[h].l *= lowered;
+//| end
 //| if l.scaled then
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
 //| end
