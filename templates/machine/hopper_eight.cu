@@ -1,4 +1,4 @@
-//| needs "c.bc c.pack c.schedule l.beside l.sum_columns"
+//| needs "c.bc c.narrow c.schedule l.beside l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -24,7 +24,7 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
 }
-//| if c.pack == c.named.pack.halves then
+//| if c.narrow == c.named.narrow.halves then
 // Four floats of [0, 1] times 2^8 to e4m3, the first in the lowest byte: to the nearest, of two the larger. An fp16 has the code of 2^8
 // times its value in bits 7 to 13, of numbers below 2^-14 too. NaN may become any number: l has it.
 __device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {

@@ -1,11 +1,11 @@
-//| needs "c.exp c.pack c.schedule l.beside l.raised l.scaled l.turned"
+//| needs "c.exp c.narrow c.schedule l.beside l.raised l.scaled l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local turns, in_turn = c.schedule > 0, c.named.schedule
 //| local pingpong, exps = c.schedule == in_turn.pingpong, c.schedule == in_turn.exponents
-//| local halves = c.pack == c.named.pack.halves
+//| local halves = c.narrow == c.named.narrow.halves
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
@@ -134,9 +134,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     const int wg_row = where.row + row_in_tile(wg);
 //| local unit = pr.unit_log2
 //| if l.scaled then
-    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head), unit_log2 = scaled * $(unit);
-//|   unit = "unit_log2"
+    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head);
+//|   if not pr.has_score then
+    const float unit_log2 = scaled * $(unit);
+//|     unit = "unit_log2"
+//|   end
 //| end
+//| indented(4, pr.begin_score, "where.head")
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
@@ -200,6 +204,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release(k_empty(smem, k.at));
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
+//| if l.scaled and pr.has_score then
+#pragma unroll
+        for (int n = 0; n < NS; n++) s[n] *= scaled;
+//| end
+//| indented(8, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
         maxima(s, state, keep, $(unit));
 //| if exps then
@@ -299,7 +308,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if not halves then
       state[h].l *= lowered;
 //| end
-//| if l.scaled then
+//| if l.scaled and not pr.has_score then
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
 //| end
     }

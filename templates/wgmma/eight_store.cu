@@ -15,8 +15,14 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
+//|   if pr.has_sink then
+    $(pr.sum_type) l = quad_sum(state[h].l);
+//|     indented(4, pr.add_sink, "l", "state[h].m", "where.head", "i")
+    const float inverse = reciprocal(l);
+//|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l);
-    store_lse(p, where, $(p.has_lengths and "sequence, " or "")state[h], l, i, t);
+//|   end
+    store_lse(p, where, $(p.has_lengths and "sequence, " or "")state[h], l$(pr.has_sink and ", z" or ""), i, t);
     if (i >= sequence.sq()) continue;
     output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
 //| if l.turned then
