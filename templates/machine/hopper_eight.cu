@@ -71,7 +71,11 @@ __device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, 
       : $(operands(NS, '"' .. way[3] .. 'f"(s[#])'))
       : "l"(q), "l"(k));
 }
-// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.
+//| end
+//| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler would
+//| -- give it others, and spill.
+//| for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
+// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.$(way[1] == "_next" and " t is not new." or "")
 __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k32.f32.e4m3.$(T) {$(registers(NT))}, "

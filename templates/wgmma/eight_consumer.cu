@@ -27,8 +27,10 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[NS / 4
 #pragma unroll
   for (int i = 0; i < BC / 32; i++) {
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
-    if (i == 0)
+    if (i == 0 && part == 0)
       wgmma_sums_first(t, a, vb);
+    else if (i == 0)
+      wgmma_sums_next(t, a, vb);
     else
       wgmma_sums(t, a + 4 * i, vb);
   }
