@@ -185,7 +185,7 @@ return masked {
     for _, br in ipairs({ 128, 192 }) do
       for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
         for sums = 1, 2 do
-          for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
+          for _, how in ipairs({ { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
               box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
