@@ -9,25 +9,30 @@
 #define EIGHT(rows, keys, parts, box, rest)                                                                                    \
     "fp8_wgmma:br=" #rows ",ctas=1,feeder=56,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
     "sections=1,cluster=1,rescale=0," rest
+#define AS_BEFORE "exp=0,narrow=0,"
+#define BY_HALVES "exp=8,narrow=1,"
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
 static const scene scenes[] = {
-    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
+    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, AS_BEFORE "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
       WITH(NULL) },
-    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
+    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, AS_BEFORE "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
       WITH(NULL) },
     { "scaled", "e4m3,d=64,dv=48,mask=causal,q_scale=1,k_scale=1,v_scale=1,b=2,hq=2,hkv=1",
-      EIGHT(64, 128, 1, 64, "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
-    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1", EIGHT(64, 96, 1, 32, "schedule=0,overlap=1,stages_v=1"), 60,
-      250, NONE, WITH(&packed) },
+      EIGHT(64, 128, 1, 64, AS_BEFORE "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
+    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1",
+      EIGHT(64, 96, 1, 32, AS_BEFORE "schedule=0,overlap=1,stages_v=1"), 60, 250, NONE, WITH(&packed) },
     { "columns", "e4m3,d=64,mask=causal,features=v-columns,b=2,hq=2,hkv=1",
-      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
-      "schedule=0,overlap=1,stages_v=2",
+      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale="
+      "0," AS_BEFORE "schedule=0,overlap=1,stages_v=2",
       60, 250, NONE, WITH(NULL) },
+    { "halves", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, BY_HALVES "schedule=2,overlap=0,stages_v=1"),
+      150, 240, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
 #define C "eight_consumer.cu"
+#define H "hopper_eight.cu"
 #define P "eight_producer.cu"
 
 static const mutation mutations[] = {
@@ -62,13 +67,20 @@ static const mutation mutations[] = {
     { "keys of others have a part in the result", P, "if (first > 0 || end < BC)", "if (false)", 0, "packed" },
     { "one key more is the sequence's", P, "key < end ? 0xffffu", "key <= end ? 0xffffu", 0, "packed" },
     { "V is of the block before", P, "box * BOX, key + BC, where.kv_head", "box * BOX, key, where.kv_head", 0, "beside packed" },
-    { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * inverse, o[8 * n + 2 * h + 1] * inverse",
-      "o[8 * n + 2 * h + 1] * inverse, o[8 * n + 4 + 2 * h] * inverse", 0, "dense" },
+    { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * $(inverse), o[8 * n + 2 * h + 1] * $(inverse)",
+      "o[8 * n + 2 * h + 1] * $(inverse), o[8 * n + 4 + 2 * h] * $(inverse)", 0, "dense" },
     { "P of the other half of a quad", C, "lane % 4 < 2 ? 0x5410 : 0x7632", "lane % 4 < 2 ? 0x7632 : 0x5410", 0, "columns" },
     { "P of one neighbour alone", C, "__shfl_sync(~0u, x, from + 1)", "__shfl_sync(~0u, x, from)", 0, "columns" },
     { "keys of V are those of the block before", P, "(block + 1) * BC + box * KEY_BOX", "block * BC + box * KEY_BOX", 0, "columns" },
     { "all boxes of V have the first keys", P, "(block + 1) * BC + box * KEY_BOX", "(block + 1) * BC", 0, "columns" },
     { "columns of O lie as if V had been transposed", "eight_store.cu", "//| if l.turned then", "//| if true then", 0, "columns" },
+    { "halves are cut", H, "lo * 2 + 0x00800080u, hi * 2 + 0x00800080u", "lo * 2, hi * 2", 0, "halves" },
+    { "halves are twice as large", H, "lo * 2 + 0x00800080u, hi * 2", "lo * 4 + 0x00800080u, hi * 4", 0, "halves" },
+    { "the lower bytes of halves", H, "0x7531);\n}", "0x6420);\n}", 0, "halves" },
+    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "halves" },
+    { "the polynomial's turn takes another exponent", C, "exp2_by_fma(y)", "exp2_by_fma(x)", 0, "halves" },
+    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "halves" },
+    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "halves" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

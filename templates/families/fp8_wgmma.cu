@@ -9,7 +9,9 @@
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
 typedef unsigned char element;  // $(p.dtype)
-//| if p.o == "fp32" then
+//| if p.o == "e4m3" then
+typedef unsigned char output;
+//| elseif p.o == "fp32" then
 typedef float output;
 //| else
 typedef unsigned short output;  // $(p.o)

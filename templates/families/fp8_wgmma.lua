@@ -173,7 +173,7 @@ return masked {
 
   params = function(p, c, a, l)
     local values, scales = values_of(p), ""
-    for _, x in ipairs { "q", "k", "v" } do
+    for _, x in ipairs { "q", "k", "v", "o" } do
       if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
     end
     return "q k v o lse counter " .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen

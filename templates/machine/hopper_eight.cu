@@ -27,15 +27,16 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
 //| if c.narrow == c.named.narrow.halves then
 // Four floats of [0, 1] times 2^8 to e4m3, the first in the lowest byte: to the nearest, of two the larger. An fp16 has the code of 2^8
 // times its value in bits 7 to 13, of numbers below 2^-14 too. NaN may become any number: l has it.
-__device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
+__device__ __forceinline__ u32 to_e4m3_halves(float x0, float x1, float x2, float x3) {
   u32 lo, hi;
   asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(x1), "f"(x0));
   asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(x3), "f"(x2));
   return __byte_perm(lo * 2 + 0x00800080u, hi * 2 + 0x00800080u, 0x7531);
 }
-//| else
+//| end
+//| if c.narrow == c.named.narrow.cvt or p.o_bytes == 1 then
 // Four floats to e4m3, the first in the lowest byte; what is beyond its range to the largest number.
-__device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
+__device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
   u32 r;
   asm("{\n.reg .b16 lo, hi;\n"
       "cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1;\n"

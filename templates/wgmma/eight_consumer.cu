@@ -6,6 +6,7 @@
 //| local turns, in_turn = c.schedule > 0, c.named.schedule
 //| local pingpong, exps = c.schedule == in_turn.pingpong, c.schedule == in_turn.exponents
 //| local halves = c.narrow == c.named.narrow.halves
+//| local pack = halves and "to_e4m3_halves" or "to_e4m3"
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
@@ -93,7 +94,7 @@ __device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS
   for (int i = 0; i < NS / 8; i++)
 #pragma unroll
     for (int h = 0; h < 2; h++)
-      a[2 * i + h] = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+      a[2 * i + h] = $(pack)(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
 }
 //| else
 // P as the first operand of the second product, of keys in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to
@@ -105,7 +106,7 @@ __device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS
   for (int i = 0; i < NS / 8; i++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const u32 x = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+      const u32 x = $(pack)(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
       a[2 * i + h] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
     }
 }
