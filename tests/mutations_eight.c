@@ -9,8 +9,8 @@
 #define EIGHT(rows, keys, parts, box, rest)                                                                                    \
     "fp8_wgmma:br=" #rows ",ctas=1,feeder=56,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
     "sections=1,cluster=1,rescale=0," rest
-#define AS_BEFORE "exp=0,narrow=0,"
-#define BY_HALVES "exp=8,narrow=1,"
+#define AS_BEFORE "exp=0,exp_groups=1,"
+#define IN_GROUPS "exp=8,exp_groups=2,"
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
 static const scene scenes[] = {
@@ -26,7 +26,7 @@ static const scene scenes[] = {
       "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale="
       "0," AS_BEFORE "schedule=0,overlap=1,stages_v=2",
       60, 250, NONE, WITH(NULL) },
-    { "halves", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, BY_HALVES "schedule=2,overlap=0,stages_v=1"),
+    { "groups", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, IN_GROUPS "schedule=2,overlap=0,stages_v=1"),
       150, 240, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
@@ -50,15 +50,15 @@ static const mutation mutations[] = {
     { "the mask is that of the block before", C, "weigh(s, block - 1, keep);", "weigh(s, block, keep);", 0, "beside" },
     { "a block's weight is that of the first", C, "weight[0] = keep[0], weight[1] = keep[1];", "", 0, "beside" },
     { "S is read before it is there", C, "wgmma_wait<1>(s);", "", 0, "beside" },
-    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values", "add_values", 0,
-      "dense scaled" },
+    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep", "add_values(a, keep", 0,
+      "dense scaled groups" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled;", "state[h].m;", 0, "scaled" },
     { "the scales of Q and K are added", "eight_scales.cu", "table.concat(of, \" * \")", "table.concat(of, \" + \")", 0, "scaled" },
     { "all heads have the first's scale", "eight_scales.cu", "head * p.$(x)_scale_sh", "0 * p.$(x)_scale_sh", 0, "scaled" },
     { "odd columns come first", P, "i % 2 ? 0x7531 : 0x6420", "i % 2 ? 0x6420 : 0x7531", 0, "dense" },
-    { "V lies by rows of 16-bit units", P, "chunk * 16 + m % 2 * 8 + r", "chunk * 16 + m / 2 * 8 + r", 0, "dense" },
+    { "V lies by rows of 16-bit units", P, "* 16 + m % 2 * 8 + r", "* 16 + m / 2 * 8 + r", 0, "dense" },
     { "V transposed is not swizzled", P, "(key_chunk ^ swizzle_of<KEY_BOX>(row))", "key_chunk", 0, "beside" },
     { "V is read as if it were not swizzled", P, "(at ^ swizzle_of<ROW>(lane))", "at", 0, "beside" },
     { "products meet what a warp has just written", P, "fence_async();\n      __syncwarp();", "__syncwarp();", 0, "dense beside" },
@@ -74,13 +74,12 @@ static const mutation mutations[] = {
     { "keys of V are those of the block before", P, "(block + 1) * BC + box * KEY_BOX", "block * BC + box * KEY_BOX", 0, "columns" },
     { "all boxes of V have the first keys", P, "(block + 1) * BC + box * KEY_BOX", "(block + 1) * BC", 0, "columns" },
     { "columns of O lie as if V had been transposed", "eight_store.cu", "//| if l.turned then", "//| if true then", 0, "columns" },
-    { "halves are cut", H, "lo * 2 + 0x00800080u, hi * 2 + 0x00800080u", "lo * 2, hi * 2", 0, "halves" },
-    { "halves are twice as large", H, "lo * 2 + 0x00800080u, hi * 2", "lo * 4 + 0x00800080u, hi * 4", 0, "halves" },
-    { "the lower bytes of halves", H, "0x7531);\n}", "0x6420);\n}", 0, "halves" },
-    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "halves" },
-    { "the polynomial's turn takes another exponent", C, "exp2_by_fma(y)", "exp2_by_fma(x)", 0, "halves" },
-    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "halves" },
-    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "halves" },
+    { "the last group is the one before", C, "pack(GROUPS - 1);", "pack(0);", 0, "groups" },
+    { "a group lacks its last", C, "return NS / 8 * group / GROUPS;", "return (NS / 8 - 1) * group / GROUPS;", 0, "groups" },
+    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "groups" },
+    { "the polynomial's turn takes another exponent", C, "exp2_by_fma(y)", "exp2_by_fma(x)", 0, "groups" },
+    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "groups" },
+    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "groups" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

@@ -1,4 +1,4 @@
-//| needs "c.bc c.narrow c.schedule l.beside l.sum_columns"
+//| needs "c.bc c.exp_groups c.schedule l.beside l.group l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -11,7 +11,7 @@ __device__ __forceinline__ u64 descriptor(u32 address) {
 }
 // Which chunk of 16 bytes of a row holds the first.
 template <int BYTES>
-__device__ __forceinline__ int swizzle_of(int row) {
+__device__ __forceinline__ u32 swizzle_of(u32 row) {
   return BYTES == 128 ? row % 8 : BYTES == 64 ? row / 2 % 4 : row / 4 % 2;
 }
 
@@ -24,17 +24,6 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
 }
-//| if c.narrow == c.named.narrow.halves then
-// Four floats of [0, 1] times 2^8 to e4m3, the first in the lowest byte: to the nearest, of two the larger. An fp16 has the code of 2^8
-// times its value in bits 7 to 13, of numbers below 2^-14 too. NaN may become any number: l has it.
-__device__ __forceinline__ u32 to_e4m3_halves(float x0, float x1, float x2, float x3) {
-  u32 lo, hi;
-  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(x1), "f"(x0));
-  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(x3), "f"(x2));
-  return __byte_perm(lo * 2 + 0x00800080u, hi * 2 + 0x00800080u, 0x7531);
-}
-//| end
-//| if c.narrow == c.named.narrow.cvt or p.o_bytes == 1 then
 // Four floats to e4m3, the first in the lowest byte; what is beyond its range to the largest number.
 __device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
   u32 r;
@@ -44,7 +33,6 @@ __device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
       "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "f"(x0), "f"(x1), "f"(x2), "f"(x3));
   return r;
 }
-//| end
 
 //| local asm = include("machine/asm_operands.lua")
 //| local operands, registers = asm.operands, asm.registers
@@ -60,8 +48,25 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
 }
 //| wait_sizes, wait_operands = { NS, NT }, operands
 //| include "machine/wgmma_wait.cu"
-//| if l.beside or c.schedule == c.named.schedule.exponents then
-//| include "machine/hold_order.cu"
+//| if c.exp_groups > 1 or l.beside or c.schedule == 2 then
+// Nothing, but what computes a group of scores stays before it, and what reads them after it: the compiler moves nothing across the
+// branches of a loop, here a wait for a phase that is over. Otherwise it has each pair of exponentials read soon after it is asked for, and
+// a warpgroup that is alone at the special-function unit waits for each. over: an mbarrier at which nobody arrives.
+//|   for group = 0, c.exp_groups - 1 do
+//|     local first, past = l.group(group), l.group(group + 1)
+//|     local own = {}
+//|     for n = first, past - 1 do own[#own + 1] = ('"+f"(s[%d])'):format(n) end
+__device__ __forceinline__ void hold_scores$(group)(float (&s)[$(c.bc // 2)], u32 over) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(#own)], 1, 10000000;\n"
+               "@done bra.uni over;\n"
+               "bra.uni again;\n"
+               "over:\n"
+               "}" : $(table.concat(own, ", ")) : "r"(over) : "memory");
+}
+//|   end
 //| end
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
 // $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.

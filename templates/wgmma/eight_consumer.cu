@@ -1,12 +1,9 @@
-//| needs "c.exp c.narrow c.schedule l.beside l.raised l.scaled l.turned"
+//| needs "c.exp c.exp_groups c.schedule l.beside l.group l.raised l.scaled l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
-//| local turns, in_turn = c.schedule > 0, c.named.schedule
-//| local pingpong, exps = c.schedule == in_turn.pingpong, c.schedule == in_turn.exponents
-//| local halves = c.narrow == c.named.narrow.halves
-//| local pack = halves and "to_e4m3_halves" or "to_e4m3"
+//| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
@@ -49,9 +46,7 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
-//| if not halves then
 constexpr float RAISED = $(l.raised);
-//| end
 //| if c.exp > 0 then
 constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial
 //| end
@@ -65,52 +60,53 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
     keep[h] = raise(state[h], $(quad_max)(top), scale_log2);
   }
 }
-// P in the place of S. l is a sum of P before it is rounded.
-__device__ __forceinline__ void exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-//| if halves then
-  const float shift[2] = {shift_of(state[0].m, scale_log2), shift_of(state[1].m, scale_log2)};
-//| else
-  const float shift[2] = {shift_of(state[0].m, scale_log2) - RAISED, shift_of(state[1].m, scale_log2) - RAISED};
-//| end
+// Exponentials are found in so many groups. The first eight of each that a thread has:
+constexpr int GROUPS = $(c.exp_groups);
+__device__ constexpr int group_begin(int group) { return NS / 8 * group / GROUPS; }
+// P of eight of a thread's scores, in their place. They lie in 16 keys of two rows.
+__device__ __forceinline__ void exponentials(float (&s)[NS], int i, const float (&shift)[2], float scale_log2) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = 2 * i; n < 2 * i + 2; n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-//| if c.exp > 0 then
       x = probability(x, scale_log2, shift[h]);
+//| if c.exp > 0 then
       y = $(pr.exponent("y", "scale_log2", "shift[h]"));
       y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
 //| else
-      x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
+      y = probability(y, scale_log2, shift[h]);
 //| end
-      state[h].l += x + y;
     }
 }
+// P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
 //| if l.turned then
-// P as the first operand of the second product: a thread's own elements, of the keys that V transposed has there.
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
-#pragma unroll
-  for (int i = 0; i < NS / 8; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-      a[2 * i + h] = $(pack)(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
-}
+// A thread has its own elements, of the keys that V transposed has there.
 //| else
-// P as the first operand of the second product, of keys in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to
-// have 4t to 4t + 3, which are halves of two others.
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
+// Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
+// others.
+//| end
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS], int group, RowState (&state)[2]) {
+//| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
-#pragma unroll
-  for (int i = 0; i < NS / 8; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const u32 x = $(pack)(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
-      a[2 * i + h] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
-    }
-}
 //| end
+#pragma unroll
+  for (int n = 2 * group_begin(group); n < 2 * group_begin(group + 1); n++) {
+    const int i = n / 2, h = n % 2;
+    state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
+    state[h].l += s[8 * i + 4 + 2 * h] + s[8 * i + 5 + 2 * h];
+    const u32 x = to_e4m3(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+//| if l.turned then
+    a[n] = x;
+//| else
+    a[n] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
+//| end
+//| if c.exp_groups > 1 then
+    asm volatile("" : "+r"(a[n]), "+f"(state[h].l));  // here, not where they are used
+//| end
+  }
+}
 
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys, from right to left ----
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -217,7 +213,20 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if exps then
         pingpong_wait(wg);
 //| end
-        exponentials(s, state, $(unit));
+      };
+      // P of the scores in their place, in groups, each of them beside `then` of the one before; of the last that is left.
+      auto probabilities = [&](float (&s)[NS], auto then) {
+        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+//| for group = 0, c.exp_groups - 1 do
+#pragma unroll
+        for (int i = $(l.group(group) // 8); i < $(l.group(group + 1) // 8); i++) exponentials(s, i, shift, $(unit));
+//|   if group > 0 then
+        then($(group - 1));
+//|   end
+//|   if group < c.exp_groups - 1 then
+        hold_scores$(group)(s, unused(smem));
+//|   end
+//| end
       };
 //| if not l.beside then
 #pragma unroll 1
@@ -232,16 +241,18 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, keep);
-          to_operand(a, s);
+          auto pack = [&](int group) { to_operand(a, s, group, state); };
+          probabilities(s, pack);
+//|   if c.exp_groups > 1 or exps then
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
+//|   end
 //|   if exps then
-          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
           pingpong_pass(wg);
 //|   end
+          pack(GROUPS - 1);
         }
         float sums[NT];
-//|   if not exps then
         mbarrier_wait($(v_full), v.parity);
-//|   end
         add_values(a, keep, sums, false);
       }
 //| else
@@ -256,11 +267,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, weight);
-          to_operand(a, s);
+          probabilities(s, [](int) {});
 //|   if exps then
-          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), k_full(smem, k.at), k.parity ^ 1);
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
           pingpong_pass(wg);
 //|   end
+#pragma unroll
+          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -276,12 +289,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<1>(s);
           weigh(s, block - 1, keep);
-          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
+          probabilities(s, [](int) {});
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
 //|   if exps then
           pingpong_pass(wg);
 //|   end
           add_values(a, weight, sums, true);
-          to_operand(a, s);
+#pragma unroll
+          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
           weight[0] = keep[0], weight[1] = keep[1];
         }
         float sums[NT];
@@ -308,9 +323,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] *= $(of_o);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-//| if not halves then
       state[h].l *= lowered;
-//| end
 //| if l.scaled and not pr.has_score then
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
 //| end
