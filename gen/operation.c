@@ -301,11 +301,11 @@ fa_args fa_operation_args(const fa_problem *p)
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
     a.q_scale.by = p->q_scale_by, a.q_scale.dtype = p->q_scale_by ? FA_F32 : 0;
+    a.o_scale.by = p->o_scale_by, a.o_scale.dtype = p->o_scale_by ? FA_F32 : 0;
     a.k_scale.by = p->k_scale_by, a.k_scale.dtype = p->k_scale_by ? FA_F32 : 0;
     a.v_scale.by = p->v_scale_by, a.v_scale.dtype = p->v_scale_by ? FA_F32 : 0;
     a.k_scale_out.by = p->k_scale_out_by, a.k_scale_out.dtype = p->k_scale_out_by ? FA_F32 : 0;
     a.v_scale_out.by = p->v_scale_out_by, a.v_scale_out.dtype = p->v_scale_out_by ? FA_F32 : 0;
-#define NO_SCALE (fa_scale) FA_SCALE_INIT
 #define NO_TENSOR (fa_tensor) FA_TENSOR_INIT
 #define FIELD(field, what, operations, typical) a.field = typical;
 #define VALUE FIELD

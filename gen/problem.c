@@ -263,7 +263,8 @@ static fa_status check_scales(const fa_problem *p)
         const fa_format *format;
     } scales[] = { { "k_scale_by", "K", p->k_scale_by, fa_format_k(p) },
                    { "v_scale_by", "V", p->v_scale_by, fa_format_v(p) },
-                   { "q_scale_by", "Q", p->q_scale_by, NULL } };
+                   { "q_scale_by", "Q", p->q_scale_by, NULL },
+                   { "o_scale_by", "O", p->o_scale_by, NULL } };
     for (size_t i = 0; i < COUNT(scales); i++) {
         int32_t by = scales[i].by;
         if (fa_problem_eight(p)) {
@@ -326,10 +327,13 @@ static fa_status check_kernel(fa_problem *p)
     if (!p->o_dtype || (p->o_dtype == p->dtype && !eight))
         p->o_dtype = own;
     bool narrows = p->op == FA_MERGE && p->dtype == FA_F32 && fa_dtype_bytes(p->o_dtype);
-    if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32)
+    if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32 && p->o_dtype != FA_E4M3)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
-                       "problem: o_dtype is %d (%s); accepted with %s: fp16 (1), bf16 (2), fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
-                       fa_dtype_name(p->dtype));
+                       "problem: o_dtype is %d (%s); accepted with %s: fp16 (1), bf16 (2), fp32 (4), e4m3 (5)", p->o_dtype,
+                       fa_dtype_name(p->o_dtype), fa_dtype_name(p->dtype));
+    if (p->o_scale_by && p->o_dtype != FA_E4M3)
+        return fa_fail(FA_UNSUPPORTED, "problem: o_scale_by is %d; accepted with O in %s: 0, or with O in e4m3 FA_SCALE_FOLDED (1)",
+                       p->o_scale_by, fa_dtype_name(p->o_dtype));
     if (!eight && p->o_dtype != own && p->o_dtype != FA_F32 && !narrows)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
                        "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
@@ -361,7 +365,7 @@ static fa_status check_later(const fa_problem *p)
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_problem_field *f = &fa_problem_fields[rows[i].field];
         if (fa_problem_get(p, f) && !(rows[i].append && p->op == FA_APPEND) &&
-            !(rows[i].field == FA_FIELD_q_scale_by && fa_problem_eight(p)))
+            !((rows[i].field == FA_FIELD_q_scale_by || rows[i].field == FA_FIELD_o_scale_by) && fa_problem_eight(p)))
             return fa_fail(FA_UNSUPPORTED, "problem: %s is %d: %s, which this version does not compute; accepted: 0", f->member,
                            fa_problem_get(p, f), rows[i].what);
     }

@@ -214,7 +214,7 @@ typedef struct fa_problem {
     int32_t dv;         /* head_dim of V and O, 1..576; 0 = d */
     int32_t mask;       /* fa_mask */
     int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any. Beside 8 bits: 0 = FA_BF16,
-                           FA_F16, FA_F32 */
+                           FA_F16, FA_F32, FA_E4M3 */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;          /* batch */
     int32_t hq;         /* query heads */
@@ -232,7 +232,7 @@ typedef struct fa_problem {
     int32_t q_dtype; /* fa_dtype of Q where it is not dtype: FA_F32 over K and V of few bits; else FA_UNSUPPORTED */
     int32_t v_dtype; /* of V where it is not kv_dtype */
     int32_t q_scale_by, k_scale_by, v_scale_by,
-        o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits, of O FA_UNSUPPORTED */
+        o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits alone, of O in FA_E4M3 */
     int32_t score_id0, score_id1, score_id2, score_id3; /* of a score program: the words of fa_score_id() */
     int32_t score_grads;                                /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
     int32_t rotary_dim, cos_sin_dtype;                  /* FA_APPEND: as in fa_args */
@@ -367,7 +367,7 @@ typedef enum fa_append_flag {
 typedef struct fa_args {
     uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
     int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any; beside 8 bits 0 = FA_BF16, FA_F16, FA_F32 */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any; beside 8 bits 0 = FA_BF16, FA_F16, FA_F32, FA_E4M3 */
     int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
     int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
     int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
@@ -426,8 +426,8 @@ typedef struct fa_args {
     const fa_score_value *score_values;
     int32_t score_value_count; /* at most 8 */
     /* From here to key_begins no operation of this version reads a field but v_dtype, k_scale and v_scale, which FA_FORWARD and FA_APPEND
-     * do, and layout_flags, q_dtype (0 or dtype) and beside 8 bits q_scale, which FA_FORWARD does: other than 0 is
-     * FA_UNSUPPORTED with its name. */
+     * do, and layout_flags, q_dtype (0 or dtype) and beside 8 bits q_scale and, of O in FA_E4M3, o_scale, which FA_FORWARD does: other
+     * than 0 is FA_UNSUPPORTED with its name. */
     int32_t q_dtype, v_dtype; /* fa_dtype of Q where it is not dtype, which is that of the products; of V where it is not kv_dtype */
     int32_t layout_flags;     /* fa_layout_flag */
     fa_scale q_scale, k_scale, v_scale, o_scale; /* K and V are their numbers times these; O is divided by o_scale when it is written */

@@ -9,25 +9,30 @@
 #define EIGHT(rows, keys, parts, box, rest)                                                                                    \
     "fp8_wgmma:br=" #rows ",ctas=1,feeder=56,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
     "sections=1,cluster=1,rescale=0," rest
+#define AS_BEFORE "exp=0,exp_groups=1,"
+#define IN_GROUPS "exp=8,exp_groups=2,"
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
 static const scene scenes[] = {
-    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
+    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, AS_BEFORE "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
       WITH(NULL) },
-    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
+    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, AS_BEFORE "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
       WITH(NULL) },
     { "scaled", "e4m3,d=64,dv=48,mask=causal,q_scale=1,k_scale=1,v_scale=1,b=2,hq=2,hkv=1",
-      EIGHT(64, 128, 1, 64, "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
-    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1", EIGHT(64, 96, 1, 32, "schedule=0,overlap=1,stages_v=1"), 60,
-      250, NONE, WITH(&packed) },
+      EIGHT(64, 128, 1, 64, AS_BEFORE "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
+    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1",
+      EIGHT(64, 96, 1, 32, AS_BEFORE "schedule=0,overlap=1,stages_v=1"), 60, 250, NONE, WITH(&packed) },
     { "columns", "e4m3,d=64,mask=causal,features=v-columns,b=2,hq=2,hkv=1",
-      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
-      "schedule=0,overlap=1,stages_v=2",
+      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale="
+      "0," AS_BEFORE "schedule=0,overlap=1,stages_v=2",
       60, 250, NONE, WITH(NULL) },
+    { "groups", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, IN_GROUPS "schedule=2,overlap=0,stages_v=1"),
+      150, 240, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
 #define C "eight_consumer.cu"
+#define H "hopper_eight.cu"
 #define P "eight_producer.cu"
 
 static const mutation mutations[] = {
@@ -45,15 +50,15 @@ static const mutation mutations[] = {
     { "the mask is that of the block before", C, "weigh(s, block - 1, keep);", "weigh(s, block, keep);", 0, "beside" },
     { "a block's weight is that of the first", C, "weight[0] = keep[0], weight[1] = keep[1];", "", 0, "beside" },
     { "S is read before it is there", C, "wgmma_wait<1>(s);", "", 0, "beside" },
-    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values", "add_values", 0,
-      "dense scaled" },
+    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep", "add_values(a, keep", 0,
+      "dense scaled groups" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled;", "state[h].m;", 0, "scaled" },
     { "the scales of Q and K are added", "eight_scales.cu", "table.concat(of, \" * \")", "table.concat(of, \" + \")", 0, "scaled" },
     { "all heads have the first's scale", "eight_scales.cu", "head * p.$(x)_scale_sh", "0 * p.$(x)_scale_sh", 0, "scaled" },
     { "odd columns come first", P, "i % 2 ? 0x7531 : 0x6420", "i % 2 ? 0x6420 : 0x7531", 0, "dense" },
-    { "V lies by rows of 16-bit units", P, "chunk * 16 + m % 2 * 8 + r", "chunk * 16 + m / 2 * 8 + r", 0, "dense" },
+    { "V lies by rows of 16-bit units", P, "* 16 + m % 2 * 8 + r", "* 16 + m / 2 * 8 + r", 0, "dense" },
     { "V transposed is not swizzled", P, "(key_chunk ^ swizzle_of<KEY_BOX>(row))", "key_chunk", 0, "beside" },
     { "V is read as if it were not swizzled", P, "(at ^ swizzle_of<ROW>(lane))", "at", 0, "beside" },
     { "products meet what a warp has just written", P, "fence_async();\n      __syncwarp();", "__syncwarp();", 0, "dense beside" },
@@ -62,13 +67,19 @@ static const mutation mutations[] = {
     { "keys of others have a part in the result", P, "if (first > 0 || end < BC)", "if (false)", 0, "packed" },
     { "one key more is the sequence's", P, "key < end ? 0xffffu", "key <= end ? 0xffffu", 0, "packed" },
     { "V is of the block before", P, "box * BOX, key + BC, where.kv_head", "box * BOX, key, where.kv_head", 0, "beside packed" },
-    { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * inverse, o[8 * n + 2 * h + 1] * inverse",
-      "o[8 * n + 2 * h + 1] * inverse, o[8 * n + 4 + 2 * h] * inverse", 0, "dense" },
+    { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * $(inverse), o[8 * n + 2 * h + 1] * $(inverse)",
+      "o[8 * n + 2 * h + 1] * $(inverse), o[8 * n + 4 + 2 * h] * $(inverse)", 0, "dense" },
     { "P of the other half of a quad", C, "lane % 4 < 2 ? 0x5410 : 0x7632", "lane % 4 < 2 ? 0x7632 : 0x5410", 0, "columns" },
     { "P of one neighbour alone", C, "__shfl_sync(~0u, x, from + 1)", "__shfl_sync(~0u, x, from)", 0, "columns" },
     { "keys of V are those of the block before", P, "(block + 1) * BC + box * KEY_BOX", "block * BC + box * KEY_BOX", 0, "columns" },
     { "all boxes of V have the first keys", P, "(block + 1) * BC + box * KEY_BOX", "(block + 1) * BC", 0, "columns" },
     { "columns of O lie as if V had been transposed", "eight_store.cu", "//| if l.turned then", "//| if true then", 0, "columns" },
+    { "the last group is the one before", C, "pack(GROUPS - 1);", "pack(0);", 0, "groups" },
+    { "a group lacks its last", C, "return NS / 8 * group / GROUPS;", "return (NS / 8 - 1) * group / GROUPS;", 0, "groups" },
+    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "groups" },
+    { "the polynomial's turn takes another exponent", C, "exp2_by_fma(y)", "exp2_by_fma(x)", 0, "groups" },
+    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "groups" },
+    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "groups" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

@@ -91,7 +91,14 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, (a.dtype = FA_E4M3, a.kv_dtype = FA_E5M2), FA_UNSUPPORTED, "kv_dtype is 6 (e5m2); accepted with op=forward, e4m3: 0, the type");
     ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_TF32), FA_UNSUPPORTED,
         "o_dtype is 3 (tf32); accepted with e4m3: fp16 (1), bf16 (2), fp32 (4)");
-    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E4M3), FA_UNSUPPORTED, "o_dtype is 5 (e4m3); accepted with e4m3: fp16 (1)");
+    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E5M2), FA_UNSUPPORTED, "o_dtype is 6 (e5m2); accepted with e4m3: fp16 (1)");
+    ROW(e, (a.o_dtype = FA_E4M3), FA_UNSUPPORTED, "o_dtype is 5 (e4m3); accepted with fp16: fp16, or fp32 (4)");
+    ROW(e, (a.dtype = FA_E4M3, a.o_scale = FOLDED(scales)), FA_UNSUPPORTED,
+        "o_scale_by is 1; accepted with O in fp32: 0, or with O in e4m3");
+    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E4M3, a.o_scale = FOLDED(scales), a.o_scale.by = FA_SCALE_TOKEN), FA_UNSUPPORTED,
+        "o_scale_by is 2; accepted with e4m3 in Q: 0 (none), FA_SCALE_FOLDED (1)");
+    ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E4M3, a.o_scale = FOLDED(NULL)), FA_INVALID,
+        "o_scale.ptr is NULL; accepted: a device address");
     ROW(e, (a.dtype = FA_E4M3, a.v_scale = FOLDED(scales), a.v_scale.by = FA_SCALE_TOKEN), FA_UNSUPPORTED,
         "v_scale_by is 2; accepted with e4m3 in Q: 0 (none), FA_SCALE_FOLDED (1)");
     ROW(e, (a.dtype = FA_E4M3, a.q_scale = FOLDED(scales), a.q_scale.ss = 1), FA_INVALID,

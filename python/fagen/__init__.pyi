@@ -49,6 +49,7 @@ class _Forward(_Mask, total=False):
     q_scale: object  # float32, of few bits
     k_scale: object
     v_scale: object
+    o_scale: object
     cache_format: Optional[str]
     v_format: Optional[str]
     head_dim_v: Optional[int]  # V inside K: v is None

@@ -20,7 +20,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
               tf32: bool = False, deterministic: bool = False, batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None,
               softcap: float = 0.0, alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None,
-              q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, cache_format: Optional[str] = None,
+              q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, o_scale: Any = None, cache_format: Optional[str] = None,
               v_format: Optional[str] = None, head_dim_v: Optional[int] = None, stream: Optional[int] = None,
               device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
@@ -55,8 +55,9 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         [1], [hkv], [b, hkv], of each token, with the shape of k without its last dimension, or of each column, [1, 1, hkv, d]
         or [b, 1, hkv, d]. No gradients; not with JAX, nor traced.
     q, k, v of 8 bits, on sm_90a: float8_e4m3fn or float8_e5m2, the same for all, or uint8 with cache_format "e4m3" or "e5m2"; d and dv
-        multiples of 16. v may have its unit stride on sk, in dense calls. out in bfloat16, float16 or float32. q_scale: [1], [hq] or
-        [b, hq]; k_scale, v_scale: [1], [hkv] or [b, hkv]. Otherwise as k and v of few bits.
+        multiples of 16. v may have its unit stride on sk, in dense calls. out in bfloat16, float16, float32 or float8_e4m3fn, which is
+        O / o_scale, at most 448. q_scale, o_scale: [1], [hq] or [b, hq]; k_scale, v_scale: [1], [hkv] or [b, hkv]. Otherwise as k and v
+        of few bits.
     head_dim_v: V inside K, as FlashMLA has it: V is the first head_dim_v columns of k, v is None or k[..., :head_dim_v], and one read of a
         row of k serves both. For MLA's absorbed decoding: d = 576, head_dim_v = 512, hkv = 1. No gradients; not with JAX, nor traced, nor
         with few bits; autocast changes no type.
@@ -76,16 +77,17 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
                                  scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
                                  deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
                                  softcap=softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks, score=score,
-                                 q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format,
-                                 stream=stream, device=device)
+                                 q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, cache_format=cache_format,
+                                 v_format=v_format, stream=stream, device=device)
     dtype = getattr(q, "dtype", None)
-    if not q_scale is k_scale is v_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not dtype or getattr(
+    if not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not dtype or getattr(
             dtype, "itemsize", 2) == 1:
         from . import _low
-        if _low.reads(k, v, q_scale, k_scale, v_scale, cache_format, v_format):
+        if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
             _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
             return _low.attention(q, k, v, arrays=None, most=(None, None), cache_format=cache_format, v_format=v_format, q_scale=q_scale,
-                                  k_scale=k_scale, v_scale=v_scale, causal=causal, window=window, diagonal=diagonal, scale=scale,
+                                  k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window, diagonal=diagonal,
+                                  scale=scale,
                                   return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, batch_invariant=batch_invariant,
                                   dropout_p=dropout_p, rng=rng, stream=stream, device=device)
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:

@@ -57,13 +57,13 @@ def refuse(q: Any, k: Any, program: Optional[_score.Score], low: Dict[str, Any])
 def attention(q: Any, k: Any, v: Any, head_dim_v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Any, Any], causal: Any, window: Any,
               diagonal: Any, scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, tf32: Any, deterministic: Any,
               batch_invariant: Any, dropout_p: Any, rng: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, score: Any,
-              q_scale: Any, k_scale: Any, v_scale: Any, cache_format: Any, v_format: Any, stream: Optional[int], device: Any) -> Any:
+              q_scale: Any, k_scale: Any, v_scale: Any, o_scale: Any, cache_format: Any, v_format: Any, stream: Optional[int], device: Any) -> Any:
     """A dense batch, or with `arrays` one of sequences of different lengths."""
     if head_dim_v is None:
         raise invalid("v", None, "a tensor; or None beside head_dim_v, where V is the first head_dim_v columns of k")
     dense = arrays is None
     program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, *((q, k) if dense else ()))
-    refuse(q, k, program, dict(q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format))
+    refuse(q, k, program, dict(q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, cache_format=cache_format, v_format=v_format))
     shapes.flag("deterministic", deterministic)
     shapes.flag("batch_invariant", batch_invariant)
     current = _score.stream_of_torch(q, stream)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import _abi, _dense, _stage, _varlen
 from . import _shapes as shapes
 from ._append import FORMATS, SET
-from ._attention import context_of, output, stream_of
+from ._attention import context_of, dtype_name, output, stream_of
 from ._dropout import RNG, probability, state
 from ._mask import mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
@@ -17,7 +17,8 @@ from ._context import Context
 from .errors import GradientUnsupported, Unsupported, invalid
 
 TYPES = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8"}  # whose elements are codes
-Q_SCALE, K_SCALE, V_SCALE = _abi.Args.q_scale.offset // 8, _abi.Args.k_scale.offset // 8, _abi.Args.v_scale.offset // 8
+Q_SCALE, K_SCALE, V_SCALE, O_SCALE = (getattr(_abi.Args, name).offset // 8 for name in ("q_scale", "k_scale", "v_scale", "o_scale"))
+E4M3 = "float8_e4m3fn"
 CODES = {short: name for name, short in TYPES.items() if name in shapes.EIGHT}  # of Q, K and V of 8 bits
 NOT_BESIDE = "not computed over k and v of few bits"
 _plans = Plans()
@@ -91,12 +92,13 @@ def columns_of(v: View) -> Optional[View]:
 
 
 def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Optional[int], Optional[int]],
-              cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, causal: bool, window: Any,
+              cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, o_scale: Any, causal: bool, window: Any,
               diagonal: Any, scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float,
               rng: Any, stream: Optional[int], device: Any) -> Any:
     """A dense batch, or with `arrays` one of sequences of different lengths."""
     views = {name: view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))}
-    if views["q"].dtype == "uint8" and cache_format in CODES:  # of libraries that have no such type
+    bytes_alone = views["q"].dtype == "uint8" and cache_format in CODES
+    if bytes_alone:  # of libraries that have no such type
         views = {name: x._replace(dtype=CODES[cache_format]) if x.dtype == "uint8" else x for name, x in views.items()}
         cache_format = None
     turned = columns_of(views["v"]) if views["q"].dtype in shapes.EIGHT and arrays is None else None
@@ -108,10 +110,11 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     eight = q_view.dtype in shapes.EIGHT
     if eight:
         check_eight(q_view, of_k, of_v, cache_format, v_format)
-    elif q_scale is not None:
-        raise invalid("q_scale", f"{type(q_scale).__module__}.{type(q_scale).__name__}", f"None, beside q in {q_view.dtype}")
+    for name, x in (() if eight else (("q_scale", q_scale), ("o_scale", o_scale))):
+        if x is not None:
+            raise invalid(name, f"{type(x).__module__}.{type(x).__name__}", f"None, beside q in {q_view.dtype}")
     numbers = {"q": q_view, "k": low_k._replace(dtype=q_view.dtype), "v": low_v._replace(dtype=q_view.dtype)}
-    given = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+    given = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "o_scale": o_scale}
     scales = {name: view(name, x, stream) for name, x in given.items() if x is not None}
     shapes.flag("batch_invariant", batch_invariant)
     at, ctx = stream_of(list(views.values()), stream), context_of(q_view, device)
@@ -123,7 +126,12 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
         batch = _varlen.batch_of(q, k, v, arrays, *most, stream)._replace(**numbers)
         _varlen.checked(batch)
         of_lse, b, listed = _varlen.lse_shape(batch), _varlen.sequences(batch), _varlen.arrays_of(batch)
-    out, result = output(q, q_view, out, (*q_view.shape[:-1], low_v.shape[-1]), out_dtype, stream)
+    of_o = (*q_view.shape[:-1], low_v.shape[-1])
+    if bytes_alone and out is None and out_dtype is not None and dtype_name(out_dtype) == E4M3:
+        out, out_dtype = empty_like(q, of_o, "uint8", "out"), None
+    out, result = output(q, q_view, out, of_o, out_dtype, stream)
+    if bytes_alone and result.dtype == "uint8":
+        result = result._replace(dtype=E4M3)
     sums = empty_like(q, of_lse, "float32", "lse") if return_lse and lse is None else lse
     lse_view = None if sums is None else view("lse", sums, stream)
     mask, factor, p = mask_of(causal, window, diagonal), scale_of(scale), probability(dropout_p)
@@ -131,7 +139,8 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, turned or views["v"]), (O, result), *listed]
     tensors += [(LSE, lse_view)] if lse_view is not None else []
     tensors += [(RNG, random)] if random is not None else []
-    tensors += [(word, scales[name]) for word, name in ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale")) if name in scales]
+    tensors += [(word, scales[name]) for word, name in ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale"), (O_SCALE, "o_scale"))
+                if name in scales]
     key = (ctx, of_k, of_v, turned is None, arrays is not None and batch[4:], mask, factor, p, batch_invariant, tuple((w, x[1:6]) for w, x in tensors))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
@@ -154,7 +163,7 @@ def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scal
     args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
     words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
     for name, word, cache, heads in (("q_scale", Q_SCALE, q, args.hq), ("k_scale", K_SCALE, caches[0], args.hkv),
-                                     ("v_scale", V_SCALE, caches[1], args.hkv)):
+                                     ("v_scale", V_SCALE, caches[1], args.hkv), ("o_scale", O_SCALE, q, args.hq)):
         if name in scales:
             setattr(args, name, scales_of(name, scales[name], cache, b, heads, q))
             words[word] = SET

@@ -11,13 +11,14 @@ from ._dense import plan as dense_plan
 from ._library import check, error_of, lib
 from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
-from ._shapes import D_MAX, NAMES
+from ._shapes import D_MAX, EIGHT, NAMES
 from ._typing import Unpack
 from ._view import fresh, torch_module, view
 from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
 
-DTYPES = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "tf32": _abi.FA_TF32, "float32": _abi.FA_F32}
+DTYPES = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "tf32": _abi.FA_TF32, "float32": _abi.FA_F32, **EIGHT}
+NAMED = f"{NAMES}, tf32, {', '.join(EIGHT)}"
 OPS = {"forward": _abi.FA_FORWARD, "backward": _abi.FA_BACKWARD, "merge": _abi.FA_MERGE}
 LENGTH_MAX = 2**31 - 1
 T = TypeVar("T")  # a tensor of any library
@@ -62,8 +63,8 @@ class Problem:
     """A kind of attention. What is compiled in: dtype, d, dv, causal and window (which kind of mask), out_dtype, align, lengths, page_size,
     op. The shape only chooses the tuned config, and may be left 0, "typical": b, hq, hkv, sq, sk, the window's width.
 
-    dtype: "float16", "bfloat16", "float32", "tf32" (float32 in memory). dv: 0 = d. align: bytes, a power of two to 16, that every row
-    starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
+    dtype: "float16", "bfloat16", "float32", "tf32" (float32 in memory), "float8_e4m3fn", "float8_e5m2". dv: 0 = d. align: bytes, a power
+    of two to 16, that every row starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
     in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or
     None for dtype; deterministic, as in fagen.attention_backward. dropout: of any probability above 0.
     batch_invariant: as in fagen.attention. v_in_k: V is the first dv columns of K, as head_dim_v there."""
@@ -92,7 +93,7 @@ class Problem:
         """The fa_problem. Raises InvalidArgument."""
         dtype = dtype_name(self.dtype)
         if dtype not in DTYPES:
-            raise invalid("dtype", repr(self.dtype), f"{NAMES}, tf32")
+            raise invalid("dtype", repr(self.dtype), NAMED)
         if self.op not in OPS:
             raise invalid("op", repr(self.op), ", ".join(OPS))
         numbers = {name: integer(name, getattr(self, name), 0, LENGTH_MAX) for name in ("b", "hq", "hkv", "sq", "sk", "align")}
@@ -116,7 +117,7 @@ def _dtype(name: str, value: Optional[str]) -> int:
     """An fa_dtype; 0 for None. Raises InvalidArgument."""
     found = 0 if value is None else DTYPES.get(dtype_name(value), -1)
     if found < 0:
-        raise invalid(name, repr(value), f"{NAMES}, tf32")
+        raise invalid(name, repr(value), NAMED)
     return found
 
 

@@ -11,7 +11,7 @@ from .errors import InvalidArgument, Unsupported, invalid
 FLOATS = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "float32": _abi.FA_F32}
 SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}  # as the command and the C library print them
 EIGHT = {"float8_e4m3fn": _abi.FA_E4M3, "float8_e5m2": _abi.FA_E5M2}  # of Q, K and V of 8 bits
-BESIDE_EIGHT = {"bfloat16": 0, "float16": _abi.FA_F16, "float32": _abi.FA_F32}  # the field o_dtype
+BESIDE_EIGHT = {"bfloat16": 0, "float16": _abi.FA_F16, "float32": _abi.FA_F32, "float8_e4m3fn": _abi.FA_E4M3}  # the field o_dtype
 NAMES = ", ".join(f"{name} ({short})" for name, short in SHORT.items())
 D_MAX = 576
 
@@ -75,7 +75,7 @@ def output_dtype(name: str, dtype: Optional[str], of: str) -> int:
     """The field o_dtype: 0 where it is as the input, beside 8 bits bfloat16."""
     if of in EIGHT:
         if dtype is not None and dtype not in BESIDE_EIGHT:
-            raise invalid(name, both(dtype), f"{NAMES}, beside q in {of}")
+            raise invalid(name, both(dtype), f"{NAMES}, float8_e4m3fn, beside q in {of}")
         return BESIDE_EIGHT[dtype or "bfloat16"]
     if dtype is None or dtype == of:
         return 0

@@ -40,7 +40,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False,
                      batch_invariant: bool = False, dropout_p: float = 0.0, rng: Any = None, softcap: float = 0.0,
                      alibi_slopes: Any = None, attn_mask: Any = None, sinks: Any = None, score: Any = None, q_scale: Any = None,
-                     k_scale: Any = None, v_scale: Any = None, cache_format: Optional[str] = None, v_format: Optional[str] = None,
+                     k_scale: Any = None, v_scale: Any = None, o_scale: Any = None, cache_format: Optional[str] = None,
+                     v_format: Optional[str] = None,
                      head_dim_v: Optional[int] = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
@@ -67,16 +68,16 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                                  diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, tf32=tf32,
                                  deterministic=deterministic, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
                                  softcap=softcap, alibi_slopes=alibi_slopes, attn_mask=attn_mask, sinks=sinks, score=score,
-                                 q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, cache_format=cache_format, v_format=v_format,
-                                 stream=stream, device=device)
+                                 q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, cache_format=cache_format,
+                                 v_format=v_format, stream=stream, device=device)
     dtype = getattr(q, "dtype", None)
-    if not q_scale is k_scale is v_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not dtype or getattr(
+    if not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not dtype or getattr(
             dtype, "itemsize", 2) == 1:
         from . import _low
-        if _low.reads(k, v, q_scale, k_scale, v_scale, cache_format, v_format):
+        if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
             _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
             return _low.attention(q, k, v, arrays=options, most=(max_seqlen_q, max_seqlen_k), cache_format=cache_format, v_format=v_format,
-                                  q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, causal=causal, window=window, diagonal=diagonal,
+                                  q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window, diagonal=diagonal,
                                   scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype,
                                   batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream, device=device)
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:

@@ -109,12 +109,19 @@ def test_q_k_and_v_of_8_bits():
     by_columns = fagen.attention(q, k, wide_rows[..., :40].transpose(0, 3, 1, 2), causal=True, q_scale=scales[0], k_scale=scales[1],
                                  v_scale=scales[2], cache_format="e4m3", out_dtype="float32", device=SIM)
     assert np.allclose(by_columns, got, rtol=1e-5, atol=1e-5)
+    narrow = fagen.attention(q, k, v, causal=True, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], o_scale=scales[0] / 16,
+                             cache_format="e4m3", out_dtype="float8_e4m3fn", device=SIM)
+    codes = (got / (scales[0] / 16)[:, None, :, None]).astype(np.float32)
+    size, e = (narrow & 7) / 8 + (narrow & 0x78 != 0), np.maximum((narrow >> 3 & 15).astype(int), 1) - 7
+    numbers = np.where(narrow & 128, -1, 1) * size * 2.0 ** e
+    assert narrow.dtype == np.uint8 and (np.abs(numbers - codes) <= np.maximum(np.abs(codes), 2.0 ** -6) / 14).all()
     lengths = np.array([40, 13], np.int32)
     ragged = fagen.varlen_attention(q, k, v, seqlens_k=lengths, cache_format="e4m3", out_dtype="float16", device=SIM)
     assert np.abs(ragged - fagen.varlen_attention(of_q, of_k, of_v, seqlens_k=lengths, device=SIM)).max() < 0.2
     for changed, words in (({"cache_format": "e4m3", "k": k.view(np.int8)}, "k.dtype is s8; accepted: e4m3, that of q"),
                            ({"cache_format": "e4m3", "q_scale": scales[1]}, r"q_scale.shape is \(2, 2\)"),
                            ({"cache_format": "e4m3", "out_dtype": "float64"}, "out_dtype is float64"),
+                           ({"cache_format": "e4m3", "o_scale": scales[1], "out_dtype": "float8_e4m3fn"}, r"o_scale.shape is \(2, 2\)"),
                            ({"q": of_q, "cache_format": "e4m3", "q_scale": scales[0]}, "q_scale is numpy.ndarray; accepted: None")):
         with pytest.raises(fagen.InvalidArgument, match=words):
             fagen.attention(**{"q": q, "k": k, "v": v, "out_dtype": "float16", "device": SIM, **changed})

@@ -244,6 +244,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     q.v_dtype = a->v_dtype;
     q.q_dtype = a->q_dtype;
     q.q_scale_by = a->q_scale.by;
+    q.o_scale_by = a->o_scale.by;
     q.k_scale_by = a->k_scale.by;
     q.v_scale_by = a->v_scale.by;
     q.page = q.features & (FA_FEATURE_PAGES | FA_FEATURE_SLOTS) ? fa_lengths_page(a) : 0;

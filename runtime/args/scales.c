@@ -47,6 +47,8 @@ fa_status fa_scales_check(const fa_args *a)
         st = check(&a->k_scale, "k_scale");
     if (st == FA_OK)
         st = check(&a->v_scale, "v_scale");
+    if (st == FA_OK)
+        st = check(&a->o_scale, "o_scale");
     if (st == FA_OK && a->op == FA_APPEND)
         st = check(&a->k_scale_out, "k_scale_out");
     return st == FA_OK && a->op == FA_APPEND ? check(&a->v_scale_out, "v_scale_out") : st;

@@ -9,7 +9,9 @@
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
 typedef unsigned char element;  // $(p.dtype)
-//| if p.o == "fp32" then
+//| if p.o == "e4m3" then
+typedef unsigned char output;
+//| elseif p.o == "fp32" then
 typedef float output;
 //| else
 typedef unsigned short output;  // $(p.o)
@@ -101,6 +103,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or "2"))
     mbarrier_init(tile_loaded(smem), 1);
+//| if l.unused then
+    mbarrier_init(unused(smem), 1);
+//| end
     fence_barrier_init();
   }
   __syncthreads();

@@ -6,6 +6,7 @@ local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 local edges = include "pairs/edges.lua"
+local program_cost = include "pairs/program_cost.lua"
 
 local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256, of 448 that e4m3 holds
 
@@ -37,6 +38,8 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if turned then barriers = barriers + 2 * c.stages_t end
+  l.unused = (c.exp_groups > 1 or c.overlap == 1 or c.schedule == 2) and barriers
+  if l.unused then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = p.has_lengths and (edges.right(p) and 48 or 32) or 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
@@ -54,24 +57,28 @@ return masked {
   doc = "attention of 8 bits on wgmma and TMA (e4m3, e5m2): sums are flushed for each block of keys",
   eight = true,
   tile = { "br", "bc" },
-  features = "lengths+pages+batch-invariant+lse-strides+no-workspace+v-columns",
+  features = "lengths+pages+batch-invariant+lse-strides+no-workspace+v-columns+score",
 
   tunables = {
     { "br", { 128, 192, 64 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" }, { 1, "pingpong" } },
-      "S of a block is issued plain = when a warpgroup gets there, pingpong = in turns" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
+      "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
-    { "sums", { 1, 2 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
+    { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
     { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2 }, "buffers of V in shared memory, as it comes" },
     { "stages_t", { 2, 1 }, "buffers of V transposed; 1 where it lies so: none" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
+    { "exp", { 0, 16, 8, 6, 4 },
+      "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "exp_groups", { 1, 2, 4 },
+      "exponentials are found in so many groups, and sums and codes of each beside the next" },
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
@@ -81,6 +88,8 @@ return masked {
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
     if p.bytes ~= 1 then return false, "wgmma multiplies e4m3 and e5m2 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    if p.score and edges.walks(p) then return false, "masks of score programs" end
+    if #program_cost(p).arrays > 0 or p.score and p.score.of_distance then return false, "arrays of score programs" end
     if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
     return true
   end,
@@ -109,7 +118,7 @@ return masked {
     -- Of 8 compiled with four sums 3 spilled that had room for all registers, none with two.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = columns_of(p) // 2 + 26
+      local need = columns_of(p) // 2 + 26 + program_cost(p).regs
         + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + c.bc // 8 or math.max(c.bc // 2, sum_of(p, c) // 2 + c.bc // 8))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
@@ -145,7 +154,8 @@ return masked {
     l.beside = c.overlap == 1
     l.run = p.has_pages and gcd(c.bc, p.page) or c.bc
     l.joined, l.joined_k, l.joined_v = false, false, false
-    l.ahead, l.relative, l.parts = false, false, false
+    l.ahead, l.relative, l.parts, l.interleaved, l.most = false, false, false, false, false
+    l.group = function(group) return c.bc // 16 * group // c.exp_groups * 8 end -- a thread's first score of it
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.regs, l.consumer = registers(a, c)
     return l
@@ -166,7 +176,7 @@ return masked {
 
   params = function(p, c, a, l)
     local values, scales = values_of(p), ""
-    for _, x in ipairs { "q", "k", "v" } do
+    for _, x in ipairs { "q", "k", "v", "o" } do
       if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
     end
     return "q k v o lse counter " .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen
@@ -178,11 +188,11 @@ return masked {
     for _, br in ipairs({ 128, 192 }) do
       for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
         for sums = 1, 2 do
-          for _, how in ipairs({ { "pingpong", "side_by_side" }, { "pingpong", "in_turn" }, { "plain", "in_turn" } }) do
+          for _, how in ipairs({ { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
               box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
-              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
+              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", exp = 0, exp_groups = 1, sections = 1, cluster = 1, rescale = 0,
             }
           end
         end
@@ -194,12 +204,12 @@ return masked {
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
     -- S: maxima, exponents, sums, and packing of P. O: one multiply-add for each block.
-    local issue = elements * 7 + c.br * l.columns // 32 + l.wgs * 350
+    local issue = elements * 7 + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
     return {
       rows = c.br, cols = c.bc, group = 64,
       matrix_flops = round_up(p.d, 32) + l.columns, -- as of 16 bits: products of 8 take half as long
       unit = "wgmma16",
-      exps = 1,
+      exps = 1 + program_cost(p).exps,
       issue = issue,
       smem_bytes = c.bc * (round_up(p.d, 32) + l.columns) * l.wgs + c.br * round_up(p.d, 32) + c.bc * (p.d + p.dv * (l.turned and 3 or 1)),
       latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V

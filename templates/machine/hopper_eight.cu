@@ -1,4 +1,4 @@
-//| needs "c.bc l.beside l.sum_columns"
+//| needs "c.bc c.exp_groups c.schedule l.beside l.group l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -11,7 +11,7 @@ __device__ __forceinline__ u64 descriptor(u32 address) {
 }
 // Which chunk of 16 bytes of a row holds the first.
 template <int BYTES>
-__device__ __forceinline__ int swizzle_of(int row) {
+__device__ __forceinline__ u32 swizzle_of(u32 row) {
   return BYTES == 128 ? row % 8 : BYTES == 64 ? row / 2 % 4 : row / 4 % 2;
 }
 
@@ -25,7 +25,7 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, const u32 (&x)[4]) {
                : "memory");
 }
 // Four floats to e4m3, the first in the lowest byte; what is beyond its range to the largest number.
-__device__ __forceinline__ u32 pack4(float x0, float x1, float x2, float x3) {
+__device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
   u32 r;
   asm("{\n.reg .b16 lo, hi;\n"
       "cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1;\n"
@@ -48,8 +48,25 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
 }
 //| wait_sizes, wait_operands = { NS, NT }, operands
 //| include "machine/wgmma_wait.cu"
-//| if l.beside then
-//| include "machine/hold_order.cu"
+//| if c.exp_groups > 1 or l.beside or c.schedule == 2 then
+// Nothing, but what computes a group of scores stays before it, and what reads them after it: the compiler moves nothing across the
+// branches of a loop, here a wait for a phase that is over. Otherwise it has each pair of exponentials read soon after it is asked for, and
+// a warpgroup that is alone at the special-function unit waits for each. over: an mbarrier at which nobody arrives.
+//|   for group = 0, c.exp_groups - 1 do
+//|     local first, past = l.group(group), l.group(group + 1)
+//|     local own = {}
+//|     for n = first, past - 1 do own[#own + 1] = ('"+f"(s[%d])'):format(n) end
+__device__ __forceinline__ void hold_scores$(group)(float (&s)[$(c.bc // 2)], u32 over) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(#own)], 1, 10000000;\n"
+               "@done bra.uni over;\n"
+               "bra.uni again;\n"
+               "over:\n"
+               "}" : $(table.concat(own, ", ")) : "r"(over) : "memory");
+}
+//|   end
 //| end
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
 // $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
@@ -60,7 +77,11 @@ __device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, 
       : $(operands(NS, '"' .. way[3] .. 'f"(s[#])'))
       : "l"(q), "l"(k));
 }
-// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.
+//| end
+//| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler would
+//| -- give it others, and spill.
+//| for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
+// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.$(way[1] == "_next" and " t is not new." or "")
 __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k32.f32.e4m3.$(T) {$(registers(NT))}, "

@@ -47,7 +47,9 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
   // A largest score beyond fp32, in either direction, is no weight.
   if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
 //| indented(2, pr.add_sink, "row.l", "row.m", "head", "query")
-  const float inverse = reciprocal(row.l)$(pr.out_scale)$(l.eight and p.v_scale == 1 and " * v_scale_of(p, sequence, kv_head)" or "");
+//| local of_v = l.eight and p.v_scale == 1 and " * v_scale_of(p, sequence, kv_head)" or ""
+//| local of_o = l.eight and p.o_scale == 1 and " / o_scale_of(p, sequence, head)" or ""
+  const float inverse = reciprocal(row.l)$(pr.out_scale)$(of_v)$(of_o);
 #pragma unroll
   for (int n = 0; n < (DV + 31) / 32; n++)
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
@@ -100,7 +102,9 @@ __device__ __forceinline__ void store_again(const Params &p, const Sequence &seq
 //| if l.shared then
     if (col < first || col >= end) return;
 //| end
-//| if p.o_bytes == 4 then
+//| if p.o_bytes == 1 then
+    ((element *)p.o)[to + col] = (element)to_e4m3(x, 0.f, 0.f, 0.f);
+//| elseif p.o_bytes == 4 then
     ((float *)p.o)[to + col] = x;
 //| else
     ((u16 *)p.o)[to + col] = (u16)pack2(x, 0.f);

@@ -1,8 +1,8 @@
 //| needs "l.scaled"
 //| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
-//| for _, x in ipairs { "q", "k", "v" } do
+//| for _, x in ipairs { "q", "k", "v", "o" } do
 //|   if p[x .. "_scale"] == 1 then
-// What all of $(x:upper()) of a head is multiplied by.
+// What all of $(x:upper()) of a head is $(x == "o" and "divided" or "multiplied") by.
 __device__ __forceinline__ float $(x)_scale_of(const Params &p, const Sequence &sequence, int head) {
   return p.$(x)_scale[$(batch) * p.$(x)_scale_sb + head * p.$(x)_scale_sh];
 }

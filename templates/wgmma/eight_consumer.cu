@@ -1,9 +1,10 @@
-//| needs "c.schedule l.beside l.raised l.scaled l.turned"
+//| needs "c.exp c.exp_groups c.schedule l.beside l.group l.raised l.scaled l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
-//| local pingpong = c.schedule > 0
+//| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
+//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -24,8 +25,10 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[NS / 4
 #pragma unroll
   for (int i = 0; i < BC / 32; i++) {
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
-    if (i == 0)
+    if (i == 0 && part == 0)
       wgmma_sums_first(t, a, vb);
+    else if (i == 0)
+      wgmma_sums_next(t, a, vb);
     else
       wgmma_sums(t, a + 4 * i, vb);
   }
@@ -35,7 +38,7 @@ __device__ __forceinline__ void add_sums(float (&o)[NO], const float (&t)[NT], c
 #pragma unroll
   for (int i = 0; i < NT; i++) o[part * NT + i] = fmaf(o[part * NT + i], keep[i / 2 % 2], t[i]);
 }
-//| if pingpong then
+//| if turns then
 // Consumer warpgroups alternate: one may pass, then the next.
 __device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
@@ -44,49 +47,66 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
-// S of a block: the rows' maxima, P in the place of S, and what O and l are multiplied by. l is a sum of P before it is rounded.
-__device__ __forceinline__ void softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+//| if c.exp > 0 then
+constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial
+//| end
+// S of a block: the rows' maxima, and what O and l are multiplied by.
+__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float top = state[h].m;
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    keep[h] = raise(state[h], quad_max(top), scale_log2);
+    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    keep[h] = raise(state[h], $(quad_max)(top), scale_log2);
   }
-  const float shift[2] = {shift_of(state[0].m, scale_log2) - RAISED, shift_of(state[1].m, scale_log2) - RAISED};
+}
+// Exponentials are found in so many groups. The first eight of each that a thread has:
+constexpr int GROUPS = $(c.exp_groups);
+__device__ constexpr int group_begin(int group) { return NS / 8 * group / GROUPS; }
+// P of eight of a thread's scores, in their place. They lie in 16 keys of two rows.
+__device__ __forceinline__ void exponentials(float (&s)[NS], int i, const float (&shift)[2], float scale_log2) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = 2 * i; n < 2 * i + 2; n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-      x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
-      state[h].l += x + y;
+      x = probability(x, scale_log2, shift[h]);
+//| if c.exp > 0 then
+      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
+      y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
+//| else
+      y = probability(y, scale_log2, shift[h]);
+//| end
     }
 }
+// P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
 //| if l.turned then
-// P as the first operand of the second product: a thread's own elements, of the keys that V transposed has there.
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
-#pragma unroll
-  for (int i = 0; i < NS / 8; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-      a[2 * i + h] = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
-}
+// A thread has its own elements, of the keys that V transposed has there.
 //| else
-// P as the first operand of the second product, of keys in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to
-// have 4t to 4t + 3, which are halves of two others.
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS]) {
+// Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
+// others.
+//| end
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS], int group, RowState (&state)[2]) {
+//| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
-#pragma unroll
-  for (int i = 0; i < NS / 8; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const u32 x = pack4(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
-      a[2 * i + h] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
-    }
-}
 //| end
+#pragma unroll
+  for (int n = 2 * group_begin(group); n < 2 * group_begin(group + 1); n++) {
+    const int i = n / 2, h = n % 2;
+    state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
+    state[h].l += s[8 * i + 4 + 2 * h] + s[8 * i + 5 + 2 * h];
+    const u32 x = to_e4m3(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+//| if l.turned then
+    a[n] = x;
+//| else
+    a[n] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
+//| end
+//| if c.exp_groups > 1 then
+    asm volatile("" : "+r"(a[n]), "+f"(state[h].l));  // here, not where they are used
+//| end
+  }
+}
 
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys, from right to left ----
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -102,7 +122,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     __syncwarp();
     if (lane == 0) mbarrier_arrive(empty);
   };
-//| if pingpong then
+//| if turns then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
   TileQueue tiles;
@@ -113,9 +133,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     const int wg_row = where.row + row_in_tile(wg);
 //| local unit = pr.unit_log2
 //| if l.scaled then
-    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head), unit_log2 = scaled * $(unit);
-//|   unit = "unit_log2"
+    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head);
+//|   if not pr.has_score then
+    const float unit_log2 = scaled * $(unit);
+//|     unit = "unit_log2"
+//|   end
 //| end
+//| indented(4, pr.begin_score, "where.head")
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
@@ -125,7 +149,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       mbarrier_wait(k_full(smem, k.at), k.parity);
       release(k_empty(smem, k.at));
       k.next();
-//| if pingpong then
+//| if turns then
       pingpong_wait(wg);
       pingpong_pass(wg);
 //| end
@@ -179,8 +203,30 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release(k_empty(smem, k.at));
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
+//| if l.scaled and pr.has_score then
+#pragma unroll
+        for (int n = 0; n < NS; n++) s[n] *= scaled;
+//| end
+//| indented(8, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
-        softmax(s, state, keep, $(unit));
+        maxima(s, state, keep, $(unit));
+//| if exps then
+        pingpong_wait(wg);
+//| end
+      };
+      // P of the scores in their place, in groups, each of them beside `then` of the one before; of the last that is left.
+      auto probabilities = [&](float (&s)[NS], auto then) {
+        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+//| for group = 0, c.exp_groups - 1 do
+#pragma unroll
+        for (int i = $(l.group(group) // 8); i < $(l.group(group + 1) // 8); i++) exponentials(s, i, shift, $(unit));
+//|   if group > 0 then
+        then($(group - 1));
+//|   end
+//|   if group < c.exp_groups - 1 then
+        hold_scores$(group)(s, unused(smem));
+//|   end
+//| end
       };
 //| if not l.beside then
 #pragma unroll 1
@@ -195,7 +241,15 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, keep);
-          to_operand(a, s);
+          auto pack = [&](int group) { to_operand(a, s, group, state); };
+          probabilities(s, pack);
+//|   if c.exp_groups > 1 or exps then
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
+//|   end
+//|   if exps then
+          pingpong_pass(wg);
+//|   end
+          pack(GROUPS - 1);
         }
         float sums[NT];
         mbarrier_wait($(v_full), v.parity);
@@ -213,7 +267,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, weight);
-          to_operand(a, s);
+          probabilities(s, [](int) {});
+//|   if exps then
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
+          pingpong_pass(wg);
+//|   end
+#pragma unroll
+          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -229,9 +289,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<1>(s);
           weigh(s, block - 1, keep);
-          hold_order(__float_as_int(state[0].l) ^ __float_as_int(state[1].l), $(v_full), v.parity);
+          probabilities(s, [](int) {});
+          hold_scores$(c.exp_groups - 1)(s, unused(smem));
+//|   if exps then
+          pingpong_pass(wg);
+//|   end
           add_values(a, weight, sums, true);
-          to_operand(a, s);
+#pragma unroll
+          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
           weight[0] = keep[0], weight[1] = keep[1];
         }
         float sums[NT];
@@ -259,7 +324,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       state[h].l *= lowered;
-//| if l.scaled then
+//| if l.scaled and not pr.has_score then
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
 //| end
     }

@@ -1,4 +1,4 @@
-//| needs "l.turned"
+//| needs "c.feeder l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence = "sequence_of(p, where.batch)"
@@ -96,34 +96,40 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int first, int end, 
 //| else
 __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) {
 //| end
-  const int m = lane / 8, r = lane % 8;
+  // Loads come first: each waits for shared memory, and so would all of them one after the other.
+  constexpr int PIECES = $(c.feeder >= 56 and 8 or 4), TOGETHER = BC / 32 < PIECES ? BC / 32 : PIECES;
+  constexpr int CHUNKS = PIECES / TOGETHER > 1 && COLUMNS / 16 % (2 * TRANSPOSERS) == 0 ? 2 : 1;  // of 16 columns, at a time
+  const u32 m = lane / 8, r = lane % 8;
 #pragma unroll 1
-  for (int chunk = warp; chunk < COLUMNS / 16; chunk += TRANSPOSERS) {
-    const int at = chunk * 16 % BOX / 16, row = chunk * 16 + m % 2 * 8 + r;
-    const u32 source = from + chunk * 16 / BOX * BC * ROW + lane * ROW + (at ^ swizzle_of<ROW>(lane)) * 16, target = to + row * KEY_BOX;
-    // Loads of four come first: each waits for shared memory, and so would all of them one after the other.
+  for (u32 chunk = warp; chunk < COLUMNS / 16; chunk += CHUNKS * TRANSPOSERS) {
 #pragma unroll
-    for (int block = 0; block < BC / 32; block += 4) {
-      u32 x[4][4];
+    for (int block = 0; block < BC / 32; block += TOGETHER) {
+      u32 x[CHUNKS][TOGETHER][4];
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        if (block + i < BC / 32) ldmatrix_x4_trans(x[i], source + (block + i) * 32 * ROW);
+      for (int j = 0; j < CHUNKS; j++) {
+        const u32 column = (chunk + j * TRANSPOSERS) * 16, at = column % BOX / 16;
+        const u32 source = from + column / BOX * (BC * ROW) + lane * ROW + (at ^ swizzle_of<ROW>(lane)) * 16;
 #pragma unroll
-      for (int n = 0; n < 4; n++) {
-        const int keys = (block + n) * 32, key_chunk = keys % KEY_BOX / 16 + m / 2;
-        if (keys >= BC) break;
+        for (int i = 0; i < TOGETHER; i++)
+          if (block + i < BC / 32) ldmatrix_x4_trans(x[j][i], source + (block + i) * 32 * ROW);
+      }
+#pragma unroll
+      for (int n = 0; n < CHUNKS * TOGETHER; n++) {
+        const int j = n / TOGETHER, of = n % TOGETHER, keys = (block + of) * 32;
+        if (keys >= BC) continue;
+        const u32 row = (chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r, key_chunk = keys % KEY_BOX / 16 + m / 2;
         u32 y[4];
 //| if p.has_lengths then
         if (first > 0 || end < BC)
 #pragma unroll
           for (int i = 0; i < 4; i++) {
             const int key = keys + 8 * i + lane % 4 * 2;
-            x[n][i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
+            x[j][of][i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
           }
 //| end
 #pragma unroll
-        for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[n][i / 2 * 2], x[n][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
-        stmatrix_x4(target + keys / KEY_BOX * COLUMNS * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+        for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[j][of][i / 2 * 2], x[j][of][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
+        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * COLUMNS * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
       }
     }
   }

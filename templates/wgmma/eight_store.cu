@@ -11,22 +11,37 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
                                            int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+//| if p.o_scale == 1 then
+  const float per_o = 1.f / o_scale_of(p, sequence, where.head);
+//| end
   const u32 again = rows_again(sequence, state, o, row, $(pr.unit_log2));
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
+//|   if pr.has_sink then
+    $(pr.sum_type) l = quad_sum(state[h].l);
+//|     indented(4, pr.add_sink, "l", "state[h].m", "where.head", "i")
+    const float inverse = reciprocal(l);
+//|   else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l);
-    store_lse(p, where, $(p.has_lengths and "sequence, " or "")state[h], l, i, t);
+//|   end
+    store_lse(p, where, $(p.has_lengths and "sequence, " or "")state[h], l$(pr.has_sink and ", z" or ""), i, t);
     if (i >= sequence.sq()) continue;
+//| if p.o_scale == 1 then
+    const float to_o = inverse * per_o;
+//| end
+//| local inverse = p.o_scale == 1 and "to_o" or "inverse"
     output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
 //| if l.turned then
     // Of 16 columns, the even ones of which come first, a thread has four neighbours.
 #pragma unroll
     for (int n = 0; n < NO / 8; n++) {
-      const float x[4] = {o[8 * n + 2 * h] * inverse, o[8 * n + 4 + 2 * h] * inverse, o[8 * n + 2 * h + 1] * inverse,
-                          o[8 * n + 5 + 2 * h] * inverse};
+      const float x[4] = {o[8 * n + 2 * h] * $(inverse), o[8 * n + 4 + 2 * h] * $(inverse), o[8 * n + 2 * h + 1] * $(inverse),
+                          o[8 * n + 5 + 2 * h] * $(inverse)};
       if (DV % 16 != 0 && n * 16 + 4 * t >= DV) continue;
-//|   if p.o_bytes == 4 then
+//|   if p.o_bytes == 1 then
+      *(u32 *)(to + n * 16 + 4 * t) = to_e4m3(x[0], x[1], x[2], x[3]);
+//|   elseif p.o_bytes == 4 then
       *(float4 *)(to + n * 16 + 4 * t) = make_float4(x[0], x[1], x[2], x[3]);
 //|   else
       *(uint2 *)(to + n * 16 + 4 * t) = make_uint2(pack2(x[0], x[1]), pack2(x[2], x[3]));
@@ -35,9 +50,11 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| else
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) {
-      const float x = o[4 * n + 2 * h] * inverse, y = o[4 * n + 2 * h + 1] * inverse;
+      const float x = o[4 * n + 2 * h] * $(inverse), y = o[4 * n + 2 * h + 1] * $(inverse);
       if (DV % 8 != 0 && n * 8 + 2 * t >= DV) continue;
-//|   if p.o_bytes == 4 then
+//|   if p.o_bytes == 1 then
+      *(u16 *)(to + n * 8 + 2 * t) = (u16)to_e4m3(x, y, 0.f, 0.f);
+//|   elseif p.o_bytes == 4 then
       *(float2 *)(to + n * 8 + 2 * t) = make_float2(x, y);
 //|   else
       *(u32 *)(to + n * 8 + 2 * t) = pack2(x, y);

@@ -140,7 +140,8 @@ void fa_number_round_row(float *x, int64_t n, int dtype)
 
 double fa_number_ulp(double x, int dtype)
 {
-    int fraction = dtype == FA_F16 ? 10 : dtype == FA_BF16 ? 7 : 23, least = dtype == FA_F16 ? -14 : -126, e;
+    int fraction = dtype == FA_F16 ? 10 : dtype == FA_BF16 ? 7 : dtype == FA_E4M3 ? 3 : 23;
+    int least = dtype == FA_F16 ? -14 : dtype == FA_E4M3 ? -6 : -126, e;
     if (!isfinite(x))
         return INFINITY;
     frexp(x, &e); /* |x| in [2^(e-1), 2^e) */

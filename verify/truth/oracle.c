@@ -180,6 +180,12 @@ static double score_scale(const fa_attention *a, const operands *at, int64_t key
     return q * key_scale(a, at, false, key);
 }
 
+/* What O is divided by. */
+static double output_scale(const fa_attention *a, const operands *at)
+{
+    return a->o_scale ? (double)a->o_scale[at->head] : 1;
+}
+
 /* Rows of K and V as products take them. */
 static const float *taken_row(const fa_attention *a, const operands *at, int64_t key, bool v, float room[FA_MAX_HEAD_DIM])
 {
@@ -248,7 +254,7 @@ static void exact_row(job *j, const operands *at, double *s)
     }
     l += sink == -INFINITY ? 0 : exp(sink - m);
     for (int32_t i = 0; i < a->dv && l > 0; i++)
-        o[i] /= l;
+        o[i] /= l * output_scale(a, at);
     j->lse[at->lse] = !keys ? sink : m + log(l);
 }
 
@@ -441,7 +447,7 @@ static void naive_row(job *j, const operands *at, float *s)
             o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
     }
     for (int32_t i = 0; i < a->dv; i++)
-        o[i] = fa_number_round(o[i], j->o_dtype);
+        o[i] = fa_number_round(o[i] / (float)output_scale(a, at), j->o_dtype);
     pthread_mutex_lock(&j->sums);
     j->p2 += p2;
     j->step2 += step2;
@@ -522,7 +528,7 @@ fa_status fa_oracle_outside(const fa_attention *a, fa_outside *out)
 fa_status fa_oracle_bounds(const fa_attention *a, int dtype, int o_dtype, double *o, double *lse)
 {
     job j = { .a = a, .o = o, .lse = lse, .bounds = true, .dtype = dtype, .o_dtype = o_dtype };
-    if (a->score || a->program || a->k_scale || a->v_scale || a->q_scale)
+    if (a->score || a->program || a->k_scale || a->v_scale || a->q_scale || a->o_scale)
         return fa_fail(FA_UNSUPPORTED, "the oracle has no bounds of scores that %s", a->program ? "a program computes" : "operands change");
     return run(&j);
 }

@@ -40,6 +40,7 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .k_scale = in(c, FA_ID_k_scale),
                            .v_scale = in(c, FA_ID_v_scale),
                            .q_scale = in(c, FA_ID_q_scale),
+                           .o_scale = in(c, FA_ID_o_scale),
                            .eight = c->eight,
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
