@@ -10,7 +10,7 @@ const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
       "prompts under a mask that is added" },
     /* few rows in 16 bits */
     { true, false, FEW, 1, 96, 1, 63, 1, ALL, ALL, false, false, false, "few rows of at most 96 columns" },
-    { true, false, FEW, 97, 128, 1, 1, 1, ALL, 4095, false, false, false, "single rows over few keys" },
+    { true, false, FEW, 97, 128, 1, 1, 1, ALL, 16383, false, false, false, "single rows over few keys" },
     { true, false, FEW, 97, 128, 1, 1, 1, 3, ALL, false, false, false, "single rows of few heads to a KV head" },
     { true, false, FEW, 97, 128, 2, 63, 1, ALL, ALL, false, false, false, "a few rows" },
     { true, false, FEW, 129, 256, 1, 1, 1, ALL, ALL, true, false, false, "single rows of more than 128 columns" },

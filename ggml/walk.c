@@ -7,56 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-fa_ggml_riding fa_ggml_ride = { .mutex = PTHREAD_MUTEX_INITIALIZER };
-
-bool fa_ggml_staged(void)
-{
-    return fa_ggml_ride.settings.simulator[0] && !fa_ggml_ride.ctx;
-}
-
-/* The engine of a device, made when a node is first asked about. NULL: there is none, which was told. */
-static fa_ggml_engine *engine_of(fa_ggml_hooked *h)
-{
-    char name[64];
-    pthread_mutex_lock(&fa_ggml_ride.mutex);
-    if (!h->engine && !h->failed) {
-        snprintf(name, sizeof name, "cuda:%d", h->number);
-        fa_status st = fa_ggml_ride.ctx ? fa_ggml_engine_open_on(&h->engine, fa_ggml_ride.ctx, fa_ggml_ride.settings.memory)
-                                        : fa_ggml_engine_open(&h->engine, fa_ggml_staged() ? fa_ggml_ride.settings.simulator : name,
-                                                              fa_ggml_ride.settings.memory, fa_ggml_log);
-        if (st == FA_OK && (st = fa_ggml_engine_ready(h->engine)) != FA_OK) {
-            fa_ggml_engine_close(h->engine);
-            h->engine = NULL;
-        }
-        if (st != FA_OK) {
-            h->failed = true;
-            FA_GGML_COUNT(failures);
-            fa_ggml_tell("%s stays ggml's alone: %s: %s", h->name, fa_status_name(st), fa_last_error());
-        }
-    }
-    pthread_mutex_unlock(&fa_ggml_ride.mutex);
-    return h->failed ? NULL : h->engine;
-}
-
-bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c)
-{
-    char why[512];
-    if (h->failed)
-        return false;
-    bool yes = fa_ggml_claim_node(&fa_ggml_ride.ggml, node, c, why, sizeof why);
-    if (yes && !engine_of(h))
-        return false;
-    if (yes)
-        yes = fa_ggml_engine_takes(h->engine, c, why, sizeof why);
-    if (!yes)
-        fa_ggml_tell("%s: left to ggml: %s", h->name, why);
-    else if (fa_ggml_ride.settings.tells)
-        fa_ggml_tell("%s: claimed: d %d and %d, K %s, V %s%s%s%s", h->name, c->d, c->dv, fa_ggml_ride.ggml.type[node->src[1]->type].name,
-                     fa_ggml_ride.ggml.type[node->src[2]->type].name, c->has_mask ? ", a mask" : "", c->cap > 0 ? ", a cap" : "",
-                     c->has_sinks ? ", sinks" : "");
-    return yes;
-}
-
 /* Nodes of a graph, as a graph: for theirs. A ggml whose graphs have more fields finds zeros there. Its number is that of the whole: the
  * parts are the same ones each time, until a failure; then they may be others than those that were kept under it. */
 static int32_t compute_part(fa_ggml_ridden *b, const fa_ggml_graph *graph, int32_t first, int32_t past)
@@ -150,17 +100,20 @@ static bool slower(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml_
     return !known || !band;
 }
 
-/* Items first to past - 1, whose nodes follow each other. */
+/* Items first to past - 1, whose nodes follow each other. *refused: one asks for what there is not, such as more device memory; nothing
+ * is broken. */
 static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml_item *items, int32_t first, int32_t past,
-                      CUstream stream, bool captured)
+                      CUstream stream, bool captured, bool *refused)
 {
     CUstream at;
     fa_status st = fork_stream(b, stream, &at);
+    const bool forked = st == FA_OK;
     for (int32_t i = first; i < past && st == FA_OK; i++)
         st = fa_ggml_staged()
                  ? fa_ggml_stage_run(b->stream, b->on->engine, &fa_ggml_ride.ggml, graph->nodes[items[i].node], &items[i].claim)
                  : fa_ggml_stream_run(b->stream, &items[i].claim, graph->nodes[items[i].node]->src[3], at, captured);
     fa_status joined = join_stream(b, stream, at); /* after a failure, too: what did run is to be over when ggml goes on */
+    *refused = forked && st == FA_UNSUPPORTED && joined == FA_OK;
     return st == FA_OK ? joined : st;
 }
 
@@ -191,8 +144,11 @@ static int32_t walk(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_ggml
         while (i + n < count && items[i + n].node == items[i].node + n && items[i + n].claim.sq < FA_GGML_LOOK)
             n++;
         __atomic_store_n(&fa_ggml_ride.counts.tier, fa_ggml_staged() ? 0 : stream ? captured ? 3 : 2 : 1, __ATOMIC_RELAXED);
-        fa_status st = b->on->failed ? FA_DEVICE : ours(b, graph, items, i, i + n, stream, captured);
-        if (st != FA_OK && !b->on->failed) {
+        bool refused = false;
+        fa_status st = b->on->failed ? FA_DEVICE : ours(b, graph, items, i, i + n, stream, captured, &refused);
+        if (refused) {
+            fa_ggml_tell("%s: left to ggml: %s", b->on->name, fa_last_error());
+        } else if (st != FA_OK && !b->on->failed) {
             b->on->failed = true;
             FA_GGML_COUNT(failures);
             fa_ggml_tell("%s is ggml's alone from here on: %s: %s", b->on->name, fa_status_name(st), fa_last_error());
@@ -239,7 +195,7 @@ int32_t fa_ggml_walk(fa_ggml_ridden *b, fa_ggml_graph *graph)
     if (!plan || (plan->count && !b->stream && fa_ggml_stream_open(&b->stream, b->on->engine) != FA_OK))
         return b->compute(b->backend, graph);
     /* with tier 3 graphs without a node of ours are captured, too, since ggml-cuda's own are off */
-    const bool keeps = fa_ggml_ride.settings.tier == 3 && !fa_ggml_staged() && graph->uid && !plan->waits && engine_of(b->on);
+    const bool keeps = fa_ggml_ride.settings.tier == 3 && !fa_ggml_staged() && graph->uid && !plan->waits && fa_ggml_engine_of(b->on);
     CUstream stream = keeps ? cuda_stream(b) : NULL;
     if (!plan->count && !stream)
         return b->compute(b->backend, graph);

@@ -193,7 +193,7 @@ const mutation hopper_mutations[] = {
       "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },
     { "Q's ring does not advance", Z, "      q.next();\n", "", 0, "two_q" },
     { "Q's ring does not advance where a warpgroup has no rows", C, "      q.next();\n", "", 0, "idle" },
-    { "Q is kept", Z, "      release(q_empty(smem, q.at, wg));\n//| end", "//| end", 0, "scheduled" },
+    { "Q is kept", Z, "      $(over)release(q_empty(smem, q.at, wg));\n//| end", "//| end", 0, "scheduled" },
     { "Q is kept where O was", C, "    release(q_empty(smem, q_before(), wg));\n", "", 0, "over_q" },
     { "O takes the place of the next Q", C, "(q.at + Q_BUFS - 1) % Q_BUFS", "q.at", 0, "ahead_over_q" },
 
@@ -342,7 +342,7 @@ const mutation hopper_mutations[] = {
     { "the first block's maximum by every other column", X, "top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));",
       "top = $(larger)(top, s[4 * n + 2 * h]);", 0, "steep" },
     { "relative: m is taken for a score", X, "\" * scale_log2\" or \"\"", "\"\" or \"\"", 0, "relative_steep" },
-    { "relative: LSE by the scale", "hopper_rows.cu", "c.rescale == 3 and", "c.rescale == 4 and", 0, "relative" },
+    { "relative: LSE by the scale", "hopper_rows.cu", "c.rescale == 3 then", "c.rescale == 4 then", 0, "relative" },
     { "relative: a late maximum is forgotten", X, "> __float_as_int(LAG) ||", "> __float_as_int(1000.f * LAG) ||", 0, "relative_steep" },
     { "relative: the rows of one lane look out for it", X, "$(quad_max)(rise);", "rise;", 0, "relative_steep" },
     { "relative: every other column looks out for it", X, "max(max(top[h], __float_as_int(x)), __float_as_int(y))",

@@ -161,7 +161,7 @@ Test(ggml_claim, rules)
         fa_ggml_form form;
         bool unpacks, theirs;
     } rows[] = {
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 16384 }, FA_GGML_FEW_ROWS, false, false },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 2048 }, FA_GGML_FEW_ROWS, false, true },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 32, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
         { { .d = 128, .sq = 4, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },

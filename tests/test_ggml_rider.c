@@ -564,8 +564,8 @@ Test(ggml_rider, few_rows_run_what_they_would_without_a_mask)
     OK(fa_ggml_engine_open_on(&e, h100, 0));
     host_reset(1, NULL, true);
     cr_assert(fa_ggml_open(&ggml, host_find, NULL, why, sizeof why), "%s", why);
-    fa_ggml_tensor *q = host_tensor(HOST_F32, 128, 1, 32, 1), *k = host_permuted(host_tensor(HOST_F16, 128, 8, 4096, 1), 1, 2);
-    fa_ggml_tensor *masks[] = { host_tensor(HOST_F16, 4096, 1, 1, 1), NULL };
+    fa_ggml_tensor *q = host_tensor(HOST_F32, 128, 1, 32, 1), *k = host_permuted(host_tensor(HOST_F16, 128, 8, 16384, 1), 1, 2);
+    fa_ggml_tensor *masks[] = { host_tensor(HOST_F16, 16384, 1, 1, 1), NULL };
     for (int i = 0; i < 2; i++) {
         cr_assert(fa_ggml_claim_node(&ggml, host_attention(q, k, k, masks[i], NULL, 0.1f, 0, 0), &c[i], why, sizeof why), "%s", why);
         c[i].mask = masks[i] ? (void *)256 : NULL;

@@ -173,7 +173,7 @@ Test(runtime_score, every_later_field_is_refused_by_name)
                 cr_expect(says(words), "%s: %s", words, fa_last_error());
             }
     }
-    cr_expect_eq(later, 21);
+    cr_expect_eq(later, 20);
 }
 
 Test(runtime_score, every_later_class_is_refused_by_name)

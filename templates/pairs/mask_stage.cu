@@ -1,4 +1,4 @@
-//| needs "c.bc? l.ahead? l.masks?"
+//| needs "c.bc? l.ahead? l.masks? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -7,8 +7,9 @@
 //| return function(pr, p, l)
 //|   pr.masks = l.masks
 //|   pr.brings_mask = l.masks and l.masks.brings
-//|   -- A warpgroup lets pass what it sees nothing of. Beside the next tile's first scores it does not.
-//|   pr.skips = l.masks and not l.ahead
+//|   -- A warpgroup lets pass what it sees nothing of. Beside the next tile's first scores it does not, nor where two share a tile: they
+//|   -- see nearly the same.
+//|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
 //|   local program = p.score
 //|   local function print_lines(lines)
 //|     for _, line in ipairs(lines) do
