@@ -333,10 +333,8 @@ bool fa_ggml_engine_unpacks(fa_ggml_engine *e, const fa_ggml_claim *c)
     fa_message before;
     fa_message_keep(&before);
     fa_status st = added ? ask(e, &head, c->sq, values, &a) : fa_ggml_arguments(e, &head, &band, 0, c->sq, NULL, NULL, values, &a);
-    if (st == FA_OK && (st = fa_workspace_size(e->ctx, &a, &needs)) == FA_OK && needs > room_of(e)) {
-        fa_ggml_choose(e, &head, &a);
+    if (st == FA_OK)
         st = fa_workspace_size(e->ctx, &a, &needs);
-    }
     fa_message_settle(&before, FA_OK);
     return st == FA_OK && needs <= room_of(e);
 }

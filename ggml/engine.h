@@ -27,7 +27,7 @@ fa_status fa_ggml_engine_ready(fa_ggml_engine *e);
 /* Whether a kernel computes the claim's class; else why. Nothing is compiled, and an answer is kept. Thread-safe. */
 bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, size_t n);
 
-/* Whether a prompt over K and V of few bits finds room for them in 16 bits, head by head at least; by the cheapest config that does. */
+/* Whether a prompt over K and V of few bits finds room for them in 16 bits, head by head at least. */
 bool fa_ggml_engine_unpacks(fa_ggml_engine *e, const fa_ggml_claim *c);
 
 /* Compiles the claim's kernel, or loads it. */

@@ -229,7 +229,7 @@ static int32_t heads_at_a_time(fa_ggml_stream *s, const fa_ggml_claim *c, const 
             fa_workspace_size(s->e->ctx, &a, &needs) == FA_OK && FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
             return n;
     }
-    return fa_ggml_engine_unpacks(s->e, c) ? 1 : c->hkv; /* one head by a config that needs less */
+    return c->hkv;
 }
 
 /* What one launch takes: all, or as much as finds room in the scratch, with the workspace that it needs. */
