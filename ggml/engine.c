@@ -316,27 +316,11 @@ void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a)
     free(found);
 }
 
-/* Of one KV head, under a band: rows under another mask are the caller's to decline. */
-bool fa_ggml_engine_unpacks(fa_ggml_engine *e, const fa_ggml_claim *c)
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads)
 {
-    const fa_ggml_looked band = { .is_band = true, .band = { .mask = FA_MASK_CAUSAL, .sk = c->sk } };
-    const bool added = c->has_mask && c->max_bias > 0;
-    fa_score_value values[FA_GGML_PARTS];
-    fa_ggml_claim head = *c;
-    size_t needs = 0;
-    fa_args a;
-    if (!c->kv_dtype)
-        return false;
-    head.hq = c->hq / c->hkv, head.hkv = 1;
-    head.q.ptr = head.k.ptr = head.v.ptr = head.o.ptr = NULL;
-    head.sinks = NULL;
-    fa_message before;
-    fa_message_keep(&before);
-    fa_status st = added ? ask(e, &head, c->sq, values, &a) : fa_ggml_arguments(e, &head, &band, 0, c->sq, NULL, NULL, values, &a);
-    if (st == FA_OK)
-        st = fa_workspace_size(e->ctx, &a, &needs);
-    fa_message_settle(&before, FA_OK);
-    return st == FA_OK && needs <= room_of(e);
+    const size_t beside = 2 << 20; /* counters, and lists of parts */
+    const uint64_t bytes = (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 * (uint64_t)heads;
+    return c->kv_dtype && room_of(e) > beside && bytes <= room_of(e) - beside;
 }
 
 /* K and V of few bits may need 16 of each element in the workspace: of rows of heads there are 2^n at most. */

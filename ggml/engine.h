@@ -27,8 +27,8 @@ fa_status fa_ggml_engine_ready(fa_ggml_engine *e);
 /* Whether a kernel computes the claim's class; else why. Nothing is compiled, and an answer is kept. Thread-safe. */
 bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, size_t n);
 
-/* Whether a prompt over K and V of few bits finds room for them in 16 bits, head by head at least. */
-bool fa_ggml_engine_unpacks(fa_ggml_engine *e, const fa_ggml_claim *c);
+/* Whether K and V of few bits find room in 16 bits, those of so many KV heads: by their bytes. */
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads);
 
 /* Compiles the claim's kernel, or loads it. */
 fa_status fa_ggml_engine_prepare(fa_ggml_engine *e, const fa_ggml_claim *c);

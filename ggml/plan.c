@@ -23,7 +23,7 @@ static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const 
                               : c->max_bias > 0 ? FA_GGML_DISTANCES
                               : many            ? FA_GGML_NO_BAND
                                                 : FA_GGML_FEW_ROWS;
-    const bool unpacks = c->sq >= FA_GGML_LOOK && fa_ggml_engine_unpacks(b->on->engine, c);
+    const bool unpacks = fa_ggml_engine_unpacks(b->on->engine, c, (c->hkv + 1) / 2);
     const fa_ggml_rule *rule = fa_ggml_ride.settings.all || fa_ggml_staged() ? NULL : fa_ggml_slower(c, form, unpacks);
     if (!rule || !b->on->supports_op(b->on->device, node))
         return OURS;

@@ -1,11 +1,13 @@
-/* rule: the rows. H100, beside ggml-cuda of ggml 0.26 in one run, 2026-11-27; docs/ggml.md has the times. */
+/* rule: the rows. H100 and H200, beside ggml-cuda of ggml 0.26 in one run, 2026-11-27; docs/performance.md has the times. */
 #include "rule.h"
 #include <stdint.h>
 
 enum { ALL = INT32_MAX, FEW = FA_GGML_NO_MASK | FA_GGML_FEW_ROWS | FA_GGML_DISTANCES };
 const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
     /* prompts */
-    { false, true, FA_GGML_ANY_FORM, 1, 576, 64, ALL, 1, ALL, ALL, false, false, true, "prompts over blocks that find no room in 16 bits" },
+    { false, true, FA_GGML_ANY_FORM, 1, 576, 64, ALL, 1, ALL, ALL, false, false, true,
+      "prompts over blocks, half of whose heads find no room in 16 bits" },
+    { false, true, FA_GGML_ANY_FORM, 129, 576, 64, ALL, 1, ALL, ALL, false, false, false, "prompts over blocks of more than 128 columns" },
     { true, true, FA_GGML_NO_BAND | FA_GGML_DISTANCES, 1, 576, 64, ALL, 1, ALL, ALL, false, false, false,
       "prompts under a mask that is added" },
     /* few rows in 16 bits */

@@ -14,7 +14,7 @@ typedef enum fa_ggml_form {
     FA_GGML_ANY_FORM = 31
 } fa_ggml_form;
 
-enum { FA_GGML_RULES = 12 };
+enum { FA_GGML_RULES = 13 };
 typedef struct fa_ggml_rule {
     bool plain, blocks; /* of neither, of few bits */
     int32_t forms;
@@ -25,11 +25,11 @@ typedef struct fa_ggml_rule {
     int32_t keys_most;
     bool whole;          /* keys are multiples of 256, as llama.cpp pads them */
     bool hinted;         /* the mask leaves few of the keys, and the node says how many */
-    bool narrow;         /* K and V in 16 bits find no room in the workspace, not those of one head */
+    bool narrow;         /* K and V in 16 bits find no room in the workspace, not those of half the KV heads */
     const char *because; /* what was measured */
 } fa_ggml_rule;
 
 extern const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES];
-/* The first that holds; NULL: fagen is to compute it. unpacks: K and V of few bits find room in 16 bits, head by head at least. */
+/* The first that holds; NULL: fagen is to compute it. unpacks: K and V of few bits find room in 16 bits, half of the KV heads at least. */
 const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks);
 #endif

@@ -225,11 +225,12 @@ static int32_t heads_at_a_time(fa_ggml_stream *s, const fa_ggml_claim *c, const 
         return c->hkv;
     for (int32_t n = c->hkv; n > 0; n--) {
         const fa_ggml_claim part = heads_of(c, 0, n);
-        if (c->hkv % n == 0 && fa_ggml_arguments(s->e, &part, l, 0, c->sq, within(s, FA_GGML_MASKS), slope, values, &a) == FA_OK &&
+        if (c->hkv % n == 0 && fa_ggml_engine_unpacks(s->e, c, n) &&
+            fa_ggml_arguments(s->e, &part, l, 0, c->sq, within(s, FA_GGML_MASKS), slope, values, &a) == FA_OK &&
             fa_workspace_size(s->e->ctx, &a, &needs) == FA_OK && FA_GGML_MASKS + FA_GGML_CAST + needs <= s->e->memory)
             return n;
     }
-    return c->hkv;
+    return fa_ggml_engine_unpacks(s->e, c, 1) ? 1 : c->hkv; /* of fewer rows at a time, see portion() */
 }
 
 /* What one launch takes: all, or as much as finds room in the scratch, with the workspace that it needs. */

@@ -17,6 +17,8 @@ from .symbols import filled, number
 
 def _usable(grad_out: Any) -> Any:
     """A gradient with strides that kernels take: those of sums are expanded in every dimension."""
+    if grad_out.is_contiguous():
+        return grad_out
     plain = grad_out.stride(-1) == 1 or grad_out.shape[-1] == 1
     return grad_out if plain and any(s for n, s in zip(grad_out.shape[:-1], grad_out.stride()) if n > 1) else grad_out.contiguous()
 
@@ -33,13 +35,16 @@ def call(given: Tuple[Any, ...], rest: Optional[Tuple[Any, ...]], drop: Drop, sc
     dtype = getattr(torch, asked.out_dtype) if asked.out_dtype else q.dtype
     # Every element of a dense gradient is written, of sequences with lengths no row past them.
     new = torch.empty if rest is None else torch.zeros
-    made = tuple(new(x.shape, dtype=dtype, device=q.device) for x in (q, k, v))
-    tensors = [(Q, q), (K, k), (V, v), (O, out), (LSE, lse), (_backward.GRAD_O, grad_out), *zip(_backward.WRITTEN, made)]
+    device = q.device
+    made = tuple([new(x.shape, dtype=dtype, device=device) for x in (q, k, v)])
+    tensors = [(Q, q), (K, k), (V, v), (O, out), (LSE, lse), (_backward.GRAD_O, grad_out)]
     tensors += [] if grad_lse is None else [(_backward.GRAD_LSE, grad_lse)]
     tensors += [] if rest is None else [(w, x) for w, x in zip(_varlen.WORDS.values(), rest[:4]) if x is not None]
     tensors += dropout.tensors_of(drop)
+    # What is written has the shapes of q, k and v, and no strides of its own.
     key = ("backward", plans.described(tensors), rest and rest[4:], scale, options, plans.where(index), drop and drop[1])
     plan: Any = plans.find(key) or plans.keep(key, _plan(grad_out, q, k, v, out, lse, grad_lse, rest, scale, asked, made, drop))
+    tensors += zip(_backward.WRITTEN, made)
     launch(plan, index, tensors, _backward.WRITTEN)
     return made
 

@@ -9,10 +9,11 @@ import torch
 from .. import _context as contexts
 from ..errors import GradientUnsupported
 from . import backward, dense, varlen
-from .dispatch import below, functorch, ops
+from .dispatch import below, functorch, ops, plain, resolved
 from .symbols import of_gradients, operator
 from .vmap import rule
 
+_compiling, _grad, _Tensor = torch.compiler.is_compiling, torch.is_grad_enabled, torch.Tensor
 SECOND = ("a second derivative of attention was asked for; accepted: a first one, without create_graph, or with tensors that do not "
           "depend on it")
 
@@ -48,10 +49,13 @@ def _gradients(ctx: Any, op: Any, kernel: Callable[..., Any], saved: Tuple[Any, 
     if grad_out is None:
         grad_out = torch.zeros_like(saved[3])
     scale, numbers, options = ctx.rest
-    call = functools.partial(Backward.apply, op, kernel) if functorch() and not torch.compiler.is_compiling() \
-        else operator(op, ctx.rest).default
-    with contexts.within(ctx.chip):
-        found = call(grad_out, *saved, grad_lse, *more, scale, numbers, of_gradients(options, torch.are_deterministic_algorithms_enabled()))
+    arguments = (grad_out, *saved, grad_lse, *more, scale, numbers, of_gradients(options, torch.are_deterministic_algorithms_enabled()))
+    if grad_out.is_cuda and not _grad() and not _compiling() and type(grad_out) is type(saved[0]) is type(saved[1]) is _Tensor and plain():
+        found = kernel(*resolved(arguments))  # as below(): nothing wants to see the call, and autograd no second derivative
+    else:
+        call = functools.partial(Backward.apply, op, kernel) if functorch() and not _compiling() else operator(op, ctx.rest).default
+        with contexts.within(ctx.chip):
+            found = call(*arguments)
     return tuple(x if needs else None for x, needs in zip(found, ctx.needs_input_grad))
 
 

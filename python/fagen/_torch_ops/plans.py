@@ -13,7 +13,7 @@ find, keep = plans.find, plans.keep
 
 def described(tensors: Tensors) -> Tuple[Any, ...]:
     """All of the tensors but their addresses."""
-    return tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors)
+    return tuple([(w, x.shape, x.stride(), x.dtype, x.get_device() if x.is_cuda else x.device) for w, x in tensors])
 
 
 def where(index: int) -> Tuple[Any, ...]:
