@@ -28,8 +28,8 @@
 #define APART 0.7
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
-/* A launch finds K and V in the L2 where whoever wrote or read them last did so just before: up to so much of it all of them, from twice as
- * much on none. */
+/* K and V are in the L2 when a launch begins, since the kernel before has written or read them: all of them up to so much of the L2, none
+ * from twice as much on. */
 #define KEPT 0.4
 #define ROUNDS_MOST 16 /* of tiles over the SMs: beyond it the mean decides */
 /* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */

@@ -246,6 +246,13 @@ static size_t room_of(const fa_ggml_engine *e)
     return e->memory > taken ? e->memory - taken : 0;
 }
 
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads)
+{
+    const size_t beside = 2 << 20; /* counters, and lists of parts */
+    const uint64_t bytes = (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 * (uint64_t)heads;
+    return c->kv_dtype && room_of(e) > beside && bytes <= room_of(e) - beside;
+}
+
 /* Candidates of a problem that run, the cheapest first. */
 enum { CONFIG = 512, CONFIGS = 24 };
 typedef struct candidates {
@@ -314,13 +321,6 @@ void fa_ggml_choose(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a)
     choose_smaller(e, a, found);
     fa_message_settle(&before, FA_OK);
     free(found);
-}
-
-bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads)
-{
-    const size_t beside = 2 << 20; /* counters, and lists of parts */
-    const uint64_t bytes = (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 * (uint64_t)heads;
-    return c->kv_dtype && room_of(e) > beside && bytes <= room_of(e) - beside;
 }
 
 /* K and V of few bits may need 16 of each element in the workspace: of rows of heads there are 2^n at most. */

@@ -55,9 +55,9 @@ extern fa_ggml_riding fa_ggml_ride;
 /* Whether claims run on a simulator that is no device of ggml's: tensors are copied there and back. */
 bool fa_ggml_staged(void);
 
-/* The engine of a device, made when a node is first asked about. NULL: there is none, which was told. */
+/* A device's engine, opened by the first question about a node. NULL: it cannot be opened, and a line has told why. Thread-safe. */
 fa_ggml_engine *fa_ggml_engine_of(fa_ggml_hooked *h);
 
-/* Whether a node is claimed on a device, which gets its engine when it first is. Reasons are told. */
+/* Whether fagen computes a node on a device; *c: the node as fields of a launch. A line tells why one is left. */
 bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c);
 #endif

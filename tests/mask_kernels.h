@@ -109,11 +109,13 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true,
       0, 0, 260, 300, 0, 0 },
     { "wgmma_runs", M_RUNS, "bf16,d=64" CAUSAL,
-      WGMMA("br=192,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0, 0,
-      300, 400, 0, 0 },
+      WGMMA("br=192,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
+            "o_path=tma"),
+      true, 0, 0, 300, 400, 0, 0 },
     { "wgmma_skips", M_SKIPS, "bf16,d=64,mask=none",
-      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0,
-      0, 400, 400, 0, 0 },
+      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
+            "o_path=direct"),
+      true, 0, 0, 400, 400, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",

@@ -9,25 +9,23 @@
 #define EIGHT(rows, keys, parts, box, rest)                                                                                    \
     "fp8_wgmma:br=" #rows ",ctas=1,feeder=56,bc=" #keys ",sums=" #parts ",box=" #box ",stages_k=2,stages_t=2,q_bufs=1,grid=2," \
     "sections=1,cluster=1,rescale=0," rest
-#define AS_BEFORE "exp=0,exp_groups=1,"
-#define IN_GROUPS "exp=8,exp_groups=2,"
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
 static const scene scenes[] = {
-    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, AS_BEFORE "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
+    { "dense", "e4m3,d=128,mask=none,b=1,hq=2,hkv=1", EIGHT(128, 192, 2, 128, "schedule=1,overlap=0,stages_v=1"), 80, 420, NONE,
       WITH(NULL) },
-    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, AS_BEFORE "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
+    { "beside", "e5m2,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 64, 1, 64, "schedule=1,overlap=1,stages_v=2"), 150, 240, NONE,
       WITH(NULL) },
     { "scaled", "e4m3,d=64,dv=48,mask=causal,q_scale=1,k_scale=1,v_scale=1,b=2,hq=2,hkv=1",
-      EIGHT(64, 128, 1, 64, AS_BEFORE "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
-    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1",
-      EIGHT(64, 96, 1, 32, AS_BEFORE "schedule=0,overlap=1,stages_v=1"), 60, 250, NONE, WITH(&packed) },
+      EIGHT(64, 128, 1, 64, "schedule=0,overlap=0,stages_v=1"), 70, 200, NONE, WITH(NULL) },
+    { "packed", "e4m3,d=32,dv=32,mask=none,features=lengths,b=3,hq=2,hkv=1", EIGHT(64, 96, 1, 32, "schedule=0,overlap=1,stages_v=1"), 60,
+      250, NONE, WITH(&packed) },
     { "columns", "e4m3,d=64,mask=causal,features=v-columns,b=2,hq=2,hkv=1",
-      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale="
-      "0," AS_BEFORE "schedule=0,overlap=1,stages_v=2",
+      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=192,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
+      "schedule=0,overlap=1,stages_v=2",
       60, 250, NONE, WITH(NULL) },
-    { "groups", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, IN_GROUPS "schedule=2,overlap=0,stages_v=1"),
-      150, 240, NONE, WITH(NULL) },
+    { "in_turns", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, "schedule=2,overlap=0,stages_v=1"), 150,
+      240, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -51,7 +49,7 @@ static const mutation mutations[] = {
     { "a block's weight is that of the first", C, "weight[0] = keep[0], weight[1] = keep[1];", "", 0, "beside" },
     { "S is read before it is there", C, "wgmma_wait<1>(s);", "", 0, "beside" },
     { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep", "add_values(a, keep", 0,
-      "dense scaled groups" },
+      "dense scaled in_turns" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled;", "state[h].m;", 0, "scaled" },
@@ -74,12 +72,10 @@ static const mutation mutations[] = {
     { "keys of V are those of the block before", P, "(block + 1) * BC + box * KEY_BOX", "block * BC + box * KEY_BOX", 0, "columns" },
     { "all boxes of V have the first keys", P, "(block + 1) * BC + box * KEY_BOX", "(block + 1) * BC", 0, "columns" },
     { "columns of O lie as if V had been transposed", "eight_store.cu", "//| if l.turned then", "//| if true then", 0, "columns" },
-    { "the last group is the one before", C, "pack(GROUPS - 1);", "pack(0);", 0, "groups" },
-    { "a group lacks its last", C, "return NS / 8 * group / GROUPS;", "return (NS / 8 - 1) * group / GROUPS;", 0, "groups" },
-    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "groups" },
-    { "the polynomial's turn takes another exponent", C, "exp2_by_fma(y)", "exp2_by_fma(x)", 0, "groups" },
-    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "groups" },
-    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "groups" },
+    { "exponentials are taken by all at once", C, "//| if exps then\n        pingpong_wait(wg);\n", "//| if exps then\n", 0, "in_turns" },
+    { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "in_turns" },
+    { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "in_turns" },
+    { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "in_turns" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

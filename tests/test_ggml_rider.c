@@ -435,6 +435,28 @@ Test(ggml_rider, after_a_failure_all_is_theirs)
     host_free(b);
 }
 
+/* What is refused, here a fifth list of slopes where graphs hold four: they compute that node, and the device stays. */
+Test(ggml_rider, a_node_that_is_refused_is_theirs_alone)
+{
+    host_reset(1, &table, true);
+    load(3);
+    fa_ggml_backend *b = host_backend(0);
+    for (int i = 0; i < 6; i++) {
+        chain c = make_chain(3, true);
+        c.out->src[0] = c.o = host_attention(c.q, c.k, c.v, c.mask, NULL, 0.25f, (float)(i < 5 ? i + 1 : 1), 0);
+        device_memory(c.o, false);
+        fa_ggml_tensor *nodes[] = { c.q, c.o, c.out };
+        for (int times = i < 4 ? 2 : 1; times > 0; times--) {
+            host_trace[0] = 0;
+            cr_expect_eq(compute(b, 3, nodes, 20 + (uint64_t)i), 0);
+        }
+        cr_expect_eq(strchr(host_trace, 'A') != NULL, i == 4, "%d: %s", i, host_trace);
+    }
+    cr_expect(told == 1 && was_told("CUDA0: left to ggml: max_bias: graphs hold 4 lists of slopes"), "%d: %s", told, lines[0]);
+    cr_expect_eq(fa_ggml_rider_count().failures, 0);
+    host_free(b);
+}
+
 /* No device: the program runs on. */
 Test(ggml_rider, without_a_device_all_is_theirs)
 {

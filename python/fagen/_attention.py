@@ -80,8 +80,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
                                  q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, cache_format=cache_format,
                                  v_format=v_format, stream=stream, device=device)
     dtype = getattr(q, "dtype", None)
-    if not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None or getattr(k, "dtype", None) is not dtype or getattr(
-            dtype, "itemsize", 2) == 1:
+    given = not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None
+    if given or getattr(k, "dtype", None) is not dtype or getattr(dtype, "itemsize", 2) == 1:
         from . import _low
         if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
             _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)

@@ -92,7 +92,8 @@ def columns_of(v: View) -> Optional[View]:
 
 
 def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Optional[int], Optional[int]],
-              cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, o_scale: Any, causal: bool, window: Any,
+              cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, o_scale: Any,
+              causal: bool, window: Any,
               diagonal: Any, scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float,
               rng: Any, stream: Optional[int], device: Any) -> Any:
     """A dense batch, or with `arrays` one of sequences of different lengths."""

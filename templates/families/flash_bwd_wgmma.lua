@@ -81,9 +81,9 @@ end
 
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
+local function leaves_40(p, c) return matrices(p, c) + 36 + regs_of_program(p) <= 232 end
 local function feeder_of(p, c)
-  local tight = matrices(p, c) + 36 + regs_of_program(p) > 232
-  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and not tight and 40 or FEEDER
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and leaves_40(p, c) and 40 or FEEDER
 end
 
 -- The thread that walks marks in the kernel of dQ spills at 24.
@@ -152,8 +152,8 @@ return backward.family({
   -- Of groups of several heads a block does all, or one.
   start = function(p, a)
     local list = {}
-    -- As of feeder_of(). Dense batches keep dS in memory there: of 64 query heads on 8 adding dQ took 2 and 5 % more.
-    local tight = p.has_lengths and matrices(p, { br = 64, twins = 0, held = 0 }) + 36 + regs_of_program(p) > 232
+    -- Where no thread can draw tiles: of 64 query heads on 8, dense, adding dQ took 2 and 5 % more than dS in memory on an H200.
+    local per_tile = p.has_lengths and not leaves_40(p, { br = 64, twins = 0, held = 0 })
     local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
@@ -165,7 +165,7 @@ return backward.family({
         for _, held in ipairs({ 0, 2 }) do
           list[#list + 1] = {
             br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
-            grid = held == 0 and not tight and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
+            grid = held == 0 and not per_tile and "persistent" or "per_tile", q_br = 128, q_stages = 4, spread = spread,
           }
         end
       end

@@ -337,7 +337,7 @@ return masked {
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
-    -- nobody waits for a turn at the products.
+    -- no warpgroup waits for a turn at the products.
     local function add_scanned(c, bc)
       if c.br == 64 or p.o_bytes ~= 2 then return end
       local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3

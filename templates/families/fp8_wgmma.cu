@@ -103,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or "2"))
     mbarrier_init(tile_loaded(smem), 1);
-//| if l.unused then
-    mbarrier_init(unused(smem), 1);
+//| if l.idle_barrier then
+    mbarrier_init(idle_barrier(smem), 1);
 //| end
     fence_barrier_init();
   }

@@ -38,8 +38,8 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if turned then barriers = barriers + 2 * c.stages_t end
-  l.unused = (c.exp_groups > 1 or c.overlap == 1 or c.schedule == 2) and barriers
-  if l.unused then barriers = barriers + 1 end
+  l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
+  if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = p.has_lengths and (edges.right(p) and 48 or 32) or 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
@@ -75,10 +75,6 @@ return masked {
     { "stages_t", { 2, 1 }, "buffers of V transposed; 1 where it lies so: none" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
-    { "exp", { 0, 16, 8, 6, 4 },
-      "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
-    { "exp_groups", { 1, 2, 4 },
-      "exponentials are found in so many groups, and sums and codes of each beside the next" },
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
@@ -115,7 +111,10 @@ return masked {
       end
       return true
     end, upto = "box" },
-    -- Of 8 compiled with four sums 3 spilled that had room for all registers, none with two.
+    { "columns", function(p, c)
+      if sum_of(p, c) * c.sums == columns_of(p) and sum_of(p, c) % 8 == 0 then return true end
+      return false, "wgmma multiplies columns by eights: " .. columns_of(p) .. " are no " .. c.sums .. " sums of them"
+    end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local need = columns_of(p) // 2 + 26 + program_cost(p).regs
@@ -155,7 +154,6 @@ return masked {
     l.run = p.has_pages and gcd(c.bc, p.page) or c.bc
     l.joined, l.joined_k, l.joined_v = false, false, false
     l.ahead, l.relative, l.parts, l.interleaved, l.most = false, false, false, false, false
-    l.group = function(group) return c.bc // 16 * group // c.exp_groups * 8 end -- a thread's first score of it
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.regs, l.consumer = registers(a, c)
     return l
@@ -192,7 +190,7 @@ return masked {
             list[#list + 1] = {
               br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
               box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
-              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", exp = 0, exp_groups = 1, sections = 1, cluster = 1, rescale = 0,
+              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }
           end
         end

@@ -37,9 +37,6 @@ return function(family)
 
   if family.params and not family.reference then
     masked.widens = true
-    masked.supports = function(p, a)
-      return family.supports(p, a)
-    end
     masked.params = function(p, c, a, l)
       local names = family.params
       if type(names) == "function" then names = names(p, c, a, l) end

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp_groups c.schedule l.beside l.group l.sum_columns"
+//| needs "c.bc c.schedule l.beside l.sum_columns"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -48,25 +48,19 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
 }
 //| wait_sizes, wait_operands = { NS, NT }, operands
 //| include "machine/wgmma_wait.cu"
-//| if c.exp_groups > 1 or l.beside or c.schedule == 2 then
-// Nothing, but what computes a group of scores stays before it, and what reads them after it: the compiler moves nothing across the
-// branches of a loop, here a wait for a phase that is over. Otherwise it has each pair of exponentials read soon after it is asked for, and
-// a warpgroup that is alone at the special-function unit waits for each. over: an mbarrier at which nobody arrives.
-//|   for group = 0, c.exp_groups - 1 do
-//|     local first, past = l.group(group), l.group(group + 1)
-//|     local own = {}
-//|     for n = first, past - 1 do own[#own + 1] = ('"+f"(s[%d])'):format(n) end
-__device__ __forceinline__ void hold_scores$(group)(float (&s)[$(c.bc // 2)], u32 over) {
+//| if l.beside or c.schedule == 2 then
+// Nothing, but what computes scores stays before it, and what reads them after it: the compiler moves nothing across the branches of a
+// loop, here a wait for a phase that is over. over: an mbarrier at which no thread arrives.
+__device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
   asm volatile("{\n"
                ".reg .pred done;\n"
                "again:\n"
-               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(#own)], 1, 10000000;\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(NS)], 1, 10000000;\n"
                "@done bra.uni over;\n"
                "bra.uni again;\n"
                "over:\n"
-               "}" : $(table.concat(own, ", ")) : "r"(over) : "memory");
+               "}" : $(operands(NS, '"+f"(s[#])')) : "r"(over) : "memory");
 }
-//|   end
 //| end
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
 // $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
@@ -78,10 +72,11 @@ __device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, 
       : "l"(q), "l"(k));
 }
 //| end
-//| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler would
-//| -- give it others, and spill.
+//| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler
+//| -- would give it others, and spill.
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
-// $(way[1] == "" and "t += P V" or "t = P V") for 32 keys, $(NT * 2) columns; P from registers.$(way[1] == "_next" and " t is not new." or "")
+//|   local text = way[1] == "" and "t += P V" or way[1] == "_next" and "t = P V, in t's registers," or "t = P V"
+// $(text) for 32 keys, $(NT * 2) columns; P from registers.
 __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k32.f32.e4m3.$(T) {$(registers(NT))}, "

@@ -154,7 +154,8 @@ struct WarpRows {
               const float(&even)[4] = o[m][2 * chunk], (&odd)[4] = o[m][2 * chunk + 1];
 //|   local function by(i) return p.v_scale == 4 and (" * of_column(chunk * 16 + at.t * 4 + %d)"):format(i) or "" end
               *(float4 *)(exchange + exchange_offset(r, chunk * 8 + at.t * 2)) =
-                  make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o$(by(1)), even[2 * h + 1] * of_o$(by(2)), odd[2 * h + 1] * of_o$(by(3)));
+                  make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o$(by(1)),
+                              even[2 * h + 1] * of_o$(by(2)), odd[2 * h + 1] * of_o$(by(3)));
             }
 //| elseif not l.low then
 #pragma unroll
@@ -183,7 +184,8 @@ struct WarpRows {
         if (r >= rows || !there) continue;
 //|   if l.low.v.bits == 8 then
 //|     local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
-        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2(o[0][chunk][e] * of_o$(by(0)), o[0][chunk][e + 2] * of_o$(by(1)));
+        *(float2 *)(exchange + exchange_offset(r, column / 2)) =
+            make_float2(o[0][chunk][e] * of_o$(by(0)), o[0][chunk][e + 2] * of_o$(by(1)));
 //|   elseif l.low.v.halves then
 #pragma unroll
         for (int y = 0; y < 2; y++)

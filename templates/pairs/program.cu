@@ -325,7 +325,8 @@ const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n)
 return {$(from)$(l.reads_twice and (", %s + 32 + (u32)(p.sk >> 31)"):format(from) or "")};
 //|   end
 //|   function pr.begin_four(x, n, from)
-const float2 above = load_shared_float2($(from).above + $(n) * 32), here = load_shared_float2($(from).$(l.reads_twice and "here" or "above + 32") + $(n) * 32);
+//|     local here = l.reads_twice and "here" or "above + 32"
+const float2 above = load_shared_float2($(from).above + $(n) * 32), here = load_shared_float2($(from).$(here) + $(n) * 32);
 $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`

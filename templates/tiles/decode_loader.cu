@@ -237,7 +237,8 @@ struct Loader {
   // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
   template <int N, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int first, int column, int key, long long stride$(of_page)) {
+  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int first, int column, int key,
+                                               long long stride$(of_page)) {
     constexpr int STEP = GROUP_THREADS / N;
     const long long step = stride * (long long)sizeof(E);
     // Rows between keys that are seen.

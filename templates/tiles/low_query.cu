@@ -11,10 +11,24 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
   return query_half(row, i + 1, real) << 16 | query_half(row, i, real);
 //| end
 }
-//| if p.dtype == "bf16" and p.k_scale ~= 4 and p.q ~= "fp32" then
+//| local wide, by_columns = p.q == "fp32", p.k_scale == 4
+//| if p.dtype == "bf16" or wide or by_columns then
 
-// Rows of bf16 as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses
-// bits. *up undoes it. A row with NaN or an infinity stays as it is.
+// Rows become fp16 times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses bits.
+// top: the bits of the largest |x| that this thread has, of a row of four threads; NaN and infinities have powers of their own, and stay.
+struct RowPower {
+  float down, up;  // up undoes down
+};
+__device__ __forceinline__ RowPower row_power(u32 top) {
+  top = max(top, __shfl_xor_sync(~0u, top, 1));
+  top = max(top, __shfl_xor_sync(~0u, top, 2));
+  const u32 exponent = top >> 23 == 255 ? 141 : max(top >> 23, 15);
+  return {__uint_as_float(268 - exponent << 23), __uint_as_float(exponent - 14 << 23)};
+}
+//| end
+//| if p.dtype == "bf16" and not by_columns and not wide then
+
+// Rows of bf16, so. *up undoes it.
 //|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
 //|   if l.half then steps, word = "Q_PAIRS * 2", "full[ks / 2][ks % 2 + 2 * x]" end
 __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(l.half and "" or ", int half"), float *up) {
@@ -26,32 +40,29 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
       const u32 word = $(word);
       top = max(top, max(word & 0x7fff0000, word << 16 & 0x7fff0000));
     }
-  top = max(top, __shfl_xor_sync(~0u, top, 1));
-  top = max(top, __shfl_xor_sync(~0u, top, 2));
-  const u32 exponent = top >> 23 == 255 ? 141 : max(top >> 23, 15);
-  const float down = __uint_as_float(268 - exponent << 23);
-  *up = __uint_as_float(exponent - 14 << 23);
+  const RowPower by = row_power(top);
+  *up = by.up;
 #pragma unroll
   for (int ks = 0; ks < $(steps); ks++)
 #pragma unroll
     for (int x = 0; x < 2; x++) {
       u32 &word = $(word);
-      word = pack_f16x2(__uint_as_float(word << 16) * down, __uint_as_float(word & 0xffff0000) * down);
+      word = pack_f16x2(__uint_as_float(word << 16) * by.down, __uint_as_float(word & 0xffff0000) * by.down);
     }
 }
 //| end
 
-//| local wide, by_columns = p.q == "fp32", p.k_scale == 4
 //| if wide or by_columns then
 
-// Rows$(by_columns and " times the scales of K's columns" or "") as fp16, times a power of two that leaves their largest number where fp16 has room, above 2^14. *up
-// undoes it. A row with NaN or an infinity has it still.$(by_columns and " scales: `apart` from one column to the next." or "")
+//|   local rows = by_columns and "Rows times the scales of K's columns, `apart` from one to the next" or "Rows"
+// $(rows), so. *up undoes it.
+//|   local own = (l.half and "" or ", int half") .. (wide and ", const float *from, bool real" or "")
+//|   if by_columns then own = own .. ", const float *scales, long long apart" end
 //|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
 //|   if l.half then steps, word = "Q_PAIRS * 2", "full[ks / 2][ks % 2 + 2 * x]" end
 //|   local first, second = "__uint_as_float(word << 16)", "__uint_as_float(word & 0xffff0000)"
 //|   if p.dtype == "fp16" then first, second = "widened_f16(word & 0xffff)", "widened_f16(word >> 16)" end
-__device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(l.half and "" or ", int half")$(wide and ", const float *from, bool real" or "")$(by_columns and ", const float *scales, long long apart" or ""),
-                                            const Lane &at, int t, float *up) {
+__device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(own), const Lane &at, int t, float *up) {
 //|   local function element(half)  -- of half 0, 1 of register r of a word that begins at `byte`
 //|     if K.block == 1 then return ("byte + 2 * r + %d"):format(half) end
 //|     if K.bits < 8 then return ("k_element_at(byte + r / 2 + %d, r %% 2)"):format(2 * half) end
@@ -81,22 +92,20 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
       const float2 y = both($(word), ks, x);
       top = max(top, max(__float_as_uint(y.x) & 0x7fffffff, __float_as_uint(y.y) & 0x7fffffff));
     }
-  top = max(top, __shfl_xor_sync(~0u, top, 1));
-  top = max(top, __shfl_xor_sync(~0u, top, 2));
-  const u32 exponent = top >> 23 == 255 ? 141 : max(top >> 23, 15);
-  const float down = __uint_as_float(268 - exponent << 23);
-  *up = __uint_as_float(exponent - 14 << 23);
+  const RowPower by = row_power(top);
+  *up = by.up;
 #pragma unroll
   for (int ks = 0; ks < $(steps); ks++)
 #pragma unroll
     for (int x = 0; x < 2; x++) {
       u32 &to = $(word);
       const float2 y = both(to, ks, x);
-      to = pack_f16x2(y.x * down, y.y * down);
+      to = pack_f16x2(y.x * by.down, y.y * by.down);
     }
 }
 //| end
 
+//| local from_where = (wide and ", from, real" or "") .. (by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or "")
 //| local function register_of(byte, r)
 //|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, real)"):format(byte, r) end
 //|   local first, second, code = byte .. " + 2 * " .. r, byte .. " + 2 * " .. r .. " + 1", "0"
@@ -140,7 +149,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
   const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   const bool real = row < tile.rows;
 //|     end
-  narrow_wide(q.full[0]$(wide and ", from, real" or "")$(by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or ""), at, at.t, &up);
+  narrow_wide(q.full[0]$(from_where), at, at.t, &up);
   factor[0][0] *= up;
 //|   elseif p.dtype == "bf16" then
   float up;
@@ -181,7 +190,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
       factor[m][h] = scale;
 //| if wide or by_columns then
       float up;
-      narrow_wide(q.full[m], h$(wide and ", from, real" or "")$(by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or ""), at, t, &up);
+      narrow_wide(q.full[m], h$(from_where), at, t, &up);
       factor[m][h] *= up;
 //| elseif p.dtype == "bf16" then
       float up;

@@ -1,10 +1,9 @@
-//| needs "c.exp c.exp_groups c.schedule l.beside l.group l.raised l.scaled l.turned"
+//| needs "c.schedule l.beside l.raised l.scaled l.turned"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
-//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -47,36 +46,24 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
-//| if c.exp > 0 then
-constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial
-//| end
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float top = state[h].m;
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    keep[h] = raise(state[h], $(quad_max)(top), scale_log2);
+    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    keep[h] = raise(state[h], quad_max(top), scale_log2);
   }
 }
-// Exponentials are found in so many groups. The first eight of each that a thread has:
-constexpr int GROUPS = $(c.exp_groups);
-__device__ constexpr int group_begin(int group) { return NS / 8 * group / GROUPS; }
-// P of eight of a thread's scores, in their place. They lie in 16 keys of two rows.
-__device__ __forceinline__ void exponentials(float (&s)[NS], int i, const float (&shift)[2], float scale_log2) {
+// P of the scores in their place.
+__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], float scale_log2) {
 #pragma unroll
-  for (int n = 2 * i; n < 2 * i + 2; n++)
+  for (int n = 0; n < NS / 4; n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-      x = probability(x, scale_log2, shift[h]);
-//| if c.exp > 0 then
-      y = $(pr.exponent("y", "scale_log2", "shift[h]"));
-      y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
-//| else
-      y = probability(y, scale_log2, shift[h]);
-//| end
+      x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
     }
 }
 // P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
@@ -86,13 +73,13 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int i, const float 
 // Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
 // others.
 //| end
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS], int group, RowState (&state)[2]) {
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS], RowState (&state)[2]) {
 //| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
 //| end
 #pragma unroll
-  for (int n = 2 * group_begin(group); n < 2 * group_begin(group + 1); n++) {
+  for (int n = 0; n < NS / 4; n++) {
     const int i = n / 2, h = n % 2;
     state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
     state[h].l += s[8 * i + 4 + 2 * h] + s[8 * i + 5 + 2 * h];
@@ -101,9 +88,6 @@ __device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS
     a[n] = x;
 //| else
     a[n] = __byte_perm(__shfl_sync(~0u, x, from), __shfl_sync(~0u, x, from + 1), halves);
-//| end
-//| if c.exp_groups > 1 then
-    asm volatile("" : "+r"(a[n]), "+f"(state[h].l));  // here, not where they are used
 //| end
   }
 }
@@ -198,7 +182,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release($(v_empty));
         v.next();
       };
-      // P of S in its place; the last has read Q.
+      // The scores of S, and what O is multiplied by; the last has read Q.
       auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
         release(k_empty(smem, k.at));
         k.next();
@@ -214,18 +198,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         pingpong_wait(wg);
 //| end
       };
-      // P of the scores in their place, in groups, each of them beside `then` of the one before; of the last that is left.
-      auto probabilities = [&](float (&s)[NS], auto then) {
+      auto probabilities = [&](float (&s)[NS]) {
         const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
-//| for group = 0, c.exp_groups - 1 do
-#pragma unroll
-        for (int i = $(l.group(group) // 8); i < $(l.group(group + 1) // 8); i++) exponentials(s, i, shift, $(unit));
-//|   if group > 0 then
-        then($(group - 1));
-//|   end
-//|   if group < c.exp_groups - 1 then
-        hold_scores$(group)(s, unused(smem));
-//|   end
+        exponentials(s, shift, $(unit));
+//| if l.beside or exps then
+        hold_scores(s, idle_barrier(smem));
+//| end
+//| if exps then
+        pingpong_pass(wg);
 //| end
       };
 //| if not l.beside then
@@ -241,15 +221,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, keep);
-          auto pack = [&](int group) { to_operand(a, s, group, state); };
-          probabilities(s, pack);
-//|   if c.exp_groups > 1 or exps then
-          hold_scores$(c.exp_groups - 1)(s, unused(smem));
-//|   end
-//|   if exps then
-          pingpong_pass(wg);
-//|   end
-          pack(GROUPS - 1);
+          probabilities(s);
+          to_operand(a, s, state);
         }
         float sums[NT];
         mbarrier_wait($(v_full), v.parity);
@@ -267,13 +240,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<0>(s);
           weigh(s, block, weight);
-          probabilities(s, [](int) {});
-//|   if exps then
-          hold_scores$(c.exp_groups - 1)(s, unused(smem));
-          pingpong_pass(wg);
-//|   end
-#pragma unroll
-          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
+          probabilities(s);
+          to_operand(a, s, state);
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -289,14 +257,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
           wgmma_wait<1>(s);
           weigh(s, block - 1, keep);
-          probabilities(s, [](int) {});
-          hold_scores$(c.exp_groups - 1)(s, unused(smem));
-//|   if exps then
-          pingpong_pass(wg);
-//|   end
+          probabilities(s);
           add_values(a, weight, sums, true);
-#pragma unroll
-          for (int group = 0; group < GROUPS; group++) to_operand(a, s, group, state);
+          to_operand(a, s, state);
           weight[0] = keep[0], weight[1] = keep[1];
         }
         float sums[NT];

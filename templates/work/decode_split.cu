@@ -285,7 +285,8 @@ struct Tile {
 };
 //| if l.heads then
 // side: which of the heads side by side.
-__device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk, int side = (int)threadIdx.x / HEAD_THREADS) {
+__device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk,
+                                        int side = (int)threadIdx.x / HEAD_THREADS) {
 //| else
 __device__ __forceinline__ Tile tile_of(const Params &p, const Sequence &sequence, const Walk &walk) {
 //| end

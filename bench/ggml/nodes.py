@@ -1,9 +1,9 @@
 """Nodes of ggml's attention for its own test program, and times of that beside each other.
 
-    python3 bench/ggml_nodes.py write prompt|one|few -o nodes.txt [--op 74]
+    python3 bench/ggml/nodes.py write prompt|one|few -o nodes.txt [--op 74]
     test-backend-ops perf -b CUDA0 --test-file nodes.txt > plain.txt
     GGML_BACKEND_PATH=lib/libfagen_ggml.so test-backend-ops perf -b CUDA0 --test-file nodes.txt > fagen.txt
-    python3 bench/ggml_nodes.py compare plain.txt fagen.txt
+    python3 bench/ggml/nodes.py compare plain.txt fagen.txt
 
 K and V are tokens of a cache, whose heads lie side by side; Q is permuted, as llama.cpp gives it. --op: the number of FLASH_ATTN_EXT, which
 is 74 in ggml 0.26. The program fills masks at random, so they are no bands.

@@ -1,6 +1,6 @@
 """Nodes of ggml's attention through libfagen_ggml.so on a GPU: right against PyTorch in fp32, and how long one takes.
 
-    python3 bench/ggml.py lib/libfagen_ggml.so -o ggml.json [--seconds 40] [--only WORD]
+    python3 bench/ggml/seam.py lib/libfagen_ggml.so -o ggml.json [--seconds 40] [--only WORD]
 
 The library is called as a ggml that is built with ggml/seam.h calls it; tensors are PyTorch's. A row is a node: its parts in microseconds,
 the median of rounds of some milliseconds, eager (masks of many rows are looked at in each, as once in a graph) and as a graph of CUDA's

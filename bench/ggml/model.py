@@ -1,6 +1,6 @@
 """A llama of random weights as GGUF, in q4_0 with norms in f32 and no vocabulary: what llama-bench needs of a model.
 
-    python3 bench/ggml_model.py model.gguf --layers 32 --width 4096 --heads 32 --kv-heads 8 -d 128 --inner 14336
+    python3 bench/ggml/model.py model.gguf --layers 32 --width 4096 --heads 32 --kv-heads 8 -d 128 --inner 14336
     llama-bench -m model.gguf -fa 1 -p 512 -n 64 -d 0,8192
 """
 import argparse
