@@ -270,6 +270,8 @@ Test(ggml_cases, what_finds_no_kernel_or_no_room_is_left)
         int type, d, dv, sk;
         bool masked;
         const char *says; /* NULL: it is claimed */
+        int heads;        /* of Q, where not 4 */
+        float max_bias;
     } rows[] = {
         { HOST_Q8_0, 256, 256, 64, true, NULL },
         { HOST_Q8_0, 320, 256, 64, true, NULL },
@@ -278,13 +280,16 @@ Test(ggml_cases, what_finds_no_kernel_or_no_room_is_left)
         { HOST_Q8_0, 320, 256, 128, false, NULL },
         { HOST_F16, 576, 512, 65536, true, NULL },
         { HOST_F16, 640, 512, 64, false, "d is 640; accepted: 1 to 576" },
+        { HOST_F16, 64, 64, 64, false, "a query has 2228224 elements of all heads and sequences; accepted: 2097152", 34816 },
+        { HOST_F32, 64, 64, 64, true, "max_bias with 1026 heads; accepted: up to 1024", 1026, 8 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_ggml_tensor *q = host_permuted(host_tensor(HOST_F32, rows[i].d, 4, 1, 1), 1, 2);
+        fa_ggml_tensor *q = host_permuted(host_tensor(HOST_F32, rows[i].d, rows[i].heads ? rows[i].heads : 4, 1, 1), 1, 2);
         fa_ggml_tensor *k = host_permuted(host_tensor(rows[i].type, rows[i].d, 2, rows[i].sk, 1), 1, 2);
         fa_ggml_tensor *v = host_permuted(host_tensor(rows[i].type, rows[i].dv, 2, rows[i].sk, 1), 1, 2);
         fa_ggml_tensor *m = rows[i].masked ? host_tensor(HOST_F16, rows[i].sk, 1, 1, 1) : NULL;
-        cr_assert(fa_ggml_claim_node(&ggml, host_attention(q, k, v, m, NULL, 0.1f, 0, 0), &c, why, sizeof why), "%zu: %s", i, why);
+        cr_assert(fa_ggml_claim_node(&ggml, host_attention(q, k, v, m, NULL, 0.1f, rows[i].max_bias, 0), &c, why, sizeof why), "%zu: %s", i,
+                  why);
         why[0] = 0;
         cr_expect_eq(fa_ggml_engine_takes(engine, &c, why, sizeof why), !rows[i].says, "%zu: %s", i, why);
         cr_expect(!rows[i].says || strstr(why, rows[i].says), "%zu: %s", i, why);
