@@ -273,14 +273,14 @@ Test(ggml_cases, what_finds_no_kernel_or_no_room_is_left)
         int heads;        /* of Q, where not 4 */
         float max_bias;
     } rows[] = {
-        { HOST_Q8_0, 256, 256, 64, true, NULL },
-        { HOST_Q8_0, 320, 256, 64, true, NULL },
-        { HOST_Q8_0, 320, 256, 64, false, NULL }, /* 16 bits of K and V are made before */
-        { HOST_Q8_0, 320, 256, 65536, false, "it needs 149.1 MiB of device memory; accepted: 16" },
-        { HOST_Q8_0, 320, 256, 128, false, NULL },
-        { HOST_F16, 576, 512, 65536, true, NULL },
-        { HOST_F16, 640, 512, 64, false, "d is 640; accepted: 1 to 576" },
-        { HOST_F16, 64, 64, 64, false, "a query has 2228224 elements of all heads and sequences; accepted: 2097152", 34816 },
+        { HOST_Q8_0, 256, 256, 64, true, NULL, 0, 0 },
+        { HOST_Q8_0, 320, 256, 64, true, NULL, 0, 0 },
+        { HOST_Q8_0, 320, 256, 64, false, NULL, 0, 0 }, /* 16 bits of K and V are made before */
+        { HOST_Q8_0, 320, 256, 65536, false, "it needs 149.1 MiB of device memory; accepted: 16", 0, 0 },
+        { HOST_Q8_0, 320, 256, 128, false, NULL, 0, 0 },
+        { HOST_F16, 576, 512, 65536, true, NULL, 0, 0 },
+        { HOST_F16, 640, 512, 64, false, "d is 640; accepted: 1 to 576", 0, 0 },
+        { HOST_F16, 64, 64, 64, false, "a query has 2228224 elements of all heads and sequences; accepted: 2097152", 34816, 0 },
         { HOST_F32, 64, 64, 64, true, "max_bias with 1026 heads; accepted: up to 1024", 1026, 8 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
