@@ -7,6 +7,7 @@
 #include "runtime/runtime.h"
 
 #define FA_GGML_CLASSES 512 /* whose answer is kept */
+#define FA_GGML_POINTS 256  /* classes and buckets whose choice is kept */
 
 typedef enum fa_ggml_kernel { FA_GGML_ROWS, FA_GGML_LOOKS, FA_GGML_KERNELS } fa_ggml_kernel;
 
@@ -32,6 +33,8 @@ struct fa_ggml_engine {
         char why[400];
     } class[FA_GGML_CLASSES];
     int32_t classes;
+    uint64_t chosen[FA_GGML_POINTS]; /* hashes of what stands for a class and bucket under a mask */
+    int32_t choices;
 };
 
 /* What a look at a mask told. */

@@ -1,7 +1,9 @@
 /* engine: a device with its kernels, programs and classes; the arguments of a launch. */
 #include "arguments.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/format.h"
+#include "gen/problem.h"
 #include "kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +274,25 @@ static int take_candidate(void *user, const fa_candidate_info *row)
     return to->count == CONFIGS;
 }
 
+/* Whether a choice was made for the problem's class and bucket; if not, it is now: tokens of a sequence come with more keys each time, and
+ * to look at all candidates takes as long as some tokens. */
+static bool chosen(fa_ggml_engine *e, const fa_problem *p)
+{
+    fa_problem point;
+    bool known = false;
+    if (fa_problem_normalize(&point, p) != FA_OK)
+        return true;
+    point = fa_problem_point(&point);
+    const uint64_t hash = XXH3_64bits(&point, sizeof point); /* numbers of 32 bits, nothing between them */
+    pthread_mutex_lock(&e->mutex);
+    for (int32_t i = 0; i < FA_GGML_POINTS && i < e->choices && !known; i++)
+        known = e->chosen[i] == hash;
+    if (!known)
+        e->chosen[e->choices++ % FA_GGML_POINTS] = hash;
+    pthread_mutex_unlock(&e->mutex);
+    return known;
+}
+
 /* Few rows under a mask: what was never measured is chosen as it would be without the mask, of which they see nearly all; a price under a
  * mask takes part of the keys for hidden. */
 static void choose_bare(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args *a, candidates *found)
@@ -285,8 +306,8 @@ static void choose_bare(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_args
     without.has_mask = false;
     without.max_bias = 0;
     found->count = 0;
-    if (fa_problem_of(a, &masked) != FA_OK || fa_candidates(e->ctx, &masked, take_candidate, found) != FA_OK || !found->count ||
-        found->measured)
+    if (fa_problem_of(a, &masked) != FA_OK || chosen(e, &masked) || fa_candidates(e->ctx, &masked, take_candidate, found) != FA_OK ||
+        !found->count || found->measured)
         return;
     char now[CONFIG];
     memcpy(now, found->config[0], CONFIG);

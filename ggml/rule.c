@@ -6,14 +6,14 @@ enum { FEW = FA_GGML_NO_MASK | FA_GGML_FEW_ROWS | FA_GGML_DISTANCES };
 /* clang-format off */
 const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
     /* prompts */
+    { .plain = true, .blocks = true, .forms = FA_GGML_A_BAND | FA_GGML_NO_BAND, .d_most = 256, .queries_least = 64, .queries_most = 191,
+      .because = "prompts of few rows" },
     { .blocks = true, .forms = FA_GGML_ANY_FORM, .queries_least = 64, .narrow = true,
       .because = "prompts over blocks, half of whose heads find no room in 16 bits" },
     { .blocks = true, .forms = FA_GGML_ANY_FORM, .d_least = 129, .queries_least = 64,
       .because = "prompts over blocks of more than 128 columns" },
     { .plain = true, .blocks = true, .forms = FA_GGML_NO_BAND | FA_GGML_DISTANCES, .queries_least = 64,
       .because = "prompts under a mask that is added" },
-    { .plain = true, .blocks = true, .forms = FA_GGML_A_BAND | FA_GGML_NO_BAND, .d_most = 256, .queries_least = 64, .queries_most = 191,
-      .because = "prompts of few rows" },
     /* few rows in 16 bits */
     { .plain = true, .forms = FEW, .d_most = 96, .queries_most = 63,
       .because = "few rows of at most 96 columns" },
@@ -32,6 +32,8 @@ const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
       .because = "few rows over few keys in blocks" },
     { .blocks = true, .forms = FEW, .d_most = 256, .queries_most = 63, .keys_most = 8191, .cut = true,
       .because = "few rows over blocks of so few keys, which cost the graph its whole" },
+    { .blocks = true, .forms = FEW, .d_most = 256, .queries_most = 63, .group_most = 3, .keys_most = 16383,
+      .because = "few rows over blocks of few heads to a KV head" },
     { .blocks = true, .forms = FEW, .d_most = 256, .queries_least = 2, .queries_most = 63, .rows_least = 17,
       .because = "few rows over blocks, but more than a tile of decoding has" },
     /* wide heads, sparse masks */
