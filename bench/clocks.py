@@ -110,7 +110,7 @@ def table(wg, events):
 
 def trace(cell, text, score=None):
     """Per warpgroup [(point, clock)], and the seconds of a launch."""
-    import fagen
+    from common import fagen
     import torch
     fa = fagen.Fagen(lever=True)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
@@ -155,7 +155,7 @@ def main():
     p.add_argument("--lse", action="store_true", help="write LSE too; benchmarks do without")
     p.add_argument("--json", help="write the events to this file")
     o = p.parse_args()
-    import cells
+    from common import cells
     here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory(prefix="fagen-trace-") as folder:
         templates = os.path.join(folder, "templates")

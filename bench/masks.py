@@ -130,7 +130,7 @@ def flex(name, values, q, k, v, grad_out=None):
         torch.cuda.synchronize()
         took = time.perf_counter() - begun
         if grad_out is not None:
-            import gradients
+            from common import gradients
             return gradients.flex(q, k, v, grad_out, block_mask=mask), took
         run, (q, k, v) = torch.compile(flex_attention, dynamic=False), (t.transpose(1, 2) for t in (q, k, v))
         run(q, k, v, block_mask=mask)
@@ -141,13 +141,13 @@ def flex(name, values, q, k, v, grad_out=None):
 
 
 def gradients_apart(name, values, q, k, v, grad_out, made):
-    import gradients
+    from common import gradients
     return gradients.apart(None, lambda h, i, j: MASKS[name][1](0, h, i, j, values), q, k, v, grad_out, *made)
 
 
 def cell(fa, fagen, d, s, name, o):
-    import gradients
-    import graphs
+    from common import gradients
+    from common import graphs
     import torch
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // s)
     q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
