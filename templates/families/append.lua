@@ -4,7 +4,8 @@
 local pair_values = include "pairs/values.lua"
 
 local FOLDED = 1    -- scales of a sequence or a head
-local HEADROOM = 24 -- registers beside what is held of rows
+-- Registers beside the rows that are held, as the compiler takes them for sm_90a: of codes that blocks of columns share more.
+local HEADROOM, HEADROOM_BLOCKS, HEADROOM_HADAMARD = 32, 64, 16
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -105,7 +106,9 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
-    l.regs = HEADROOM + c.token_heads * held + l.share * 2 * l.vec + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
+    local scaled = l.k_format and l.k_format.has_scale or l.v_format and l.v_format.has_scale
+    l.regs = (scaled and HEADROOM_BLOCKS or HEADROOM) + c.token_heads * held
+      + ((p.has_hadamard_k or p.has_hadamard_v) and HEADROOM_HADAMARD or 0)
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
     return l
   end,

@@ -176,7 +176,8 @@ function decode.layout(p, c, a)
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
-  l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  local rows = l.half and 2 or 4  -- registers of a block of Q and of S: of 8 rows half as many
+  l.regs = mb * q_steps * rows + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * rows + mb * 2 * rows + 44
   return l
 end
 
