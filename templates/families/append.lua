@@ -4,8 +4,9 @@
 local pair_values = include "pairs/values.lua"
 
 local FOLDED = 1    -- scales of a sequence or a head
--- Registers beside the rows that are held, as the compiler takes them for sm_90a: of codes that blocks of columns share more.
-local HEADROOM, HEADROOM_BLOCKS, HEADROOM_HADAMARD = 32, 64, 16
+-- Registers beside the rows that are held, as the compiler takes them for sm_90a; with codes of blocks; more with scales that are found,
+-- and with rows that are transformed.
+local HEADROOM, HEADROOM_BLOCKS, HEADROOM_FOUND, HEADROOM_HADAMARD = 56, 64, 32, 64
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -108,6 +109,7 @@ return {
     local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
     local scaled = l.k_format and l.k_format.has_scale or l.v_format and l.v_format.has_scale
     l.regs = (scaled and HEADROOM_BLOCKS or HEADROOM) + c.token_heads * held
+      + (p.k_scale_out + p.v_scale_out > 0 and HEADROOM_FOUND or 0)
       + ((p.has_hadamard_k or p.has_hadamard_v) and HEADROOM_HADAMARD or 0)
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
     return l
@@ -168,8 +170,8 @@ return {
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
     local element = 2 + (p.rotary > 0 and (l.partner == "own" and 3 or 5) or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
     local instructions = 500 + heads * (30 + l.share * l.vec * element)
-    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn.
-    local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / 16)
+    -- 16 warps issue half of what an SM could, others in proportion: each waits for places, angles and rows in turn.
+    local rate = a.issue_rate * math.min(0.9, l.per_sm * c.warps / 32)
     local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
     local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)
     local bytes = tokens * (rows + lists)
