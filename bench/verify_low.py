@@ -2,7 +2,8 @@
 """Many problems over caches of few bits, each held against attention in fp64 by `fagen verify`, in few compiled texts.
 
 A class of problems (format, head_dim, mask, features, scales, rows) is one run of the command with a list of lengths: what differs between
-its problems is no part of the text, so that a kernel is compiled once for all of them. Classes run side by side. The last line counts them.
+its problems is no part of the text, and all run the config of the longest, so that a kernel is compiled once for all of them. Classes run
+side by side. The last line counts them.
 
     python3 bench/verify_low.py                            all formats on the first GPU
     python3 bench/verify_low.py --formats q8_0 --device sim:sm_90a --lengths 5
@@ -29,21 +30,24 @@ CLASSES = (
 )
 
 
-def command(options, kv, of, rng):
+def commands(options, kv, of, rng):
+    """What tells the config that the longest problem of a class runs, and what verifies all with that one."""
     name, text, least, most, scales = of
-    lengths = ",".join(map(str, sorted(rng.sample(range(least, most), options.lengths))))
-    out = [options.fagen, "verify", "--kv", kv, *text.split(), "-n", lengths, "--seed", str(rng.randrange(1000))]
-    if scales and kv in PLAIN:
-        out += ["--kv-scale", scales]
-    if options.device:
-        out += ["--device", options.device]
-    return options.sanitizer.split() + out
+    lengths = list(map(str, sorted(rng.sample(range(least, most), options.lengths))))
+    given = ["--kv", kv, *text.split()] + (["--kv-scale", scales] if scales and kv in PLAIN else [])
+    given += ["--device", options.device] if options.device else []
+    shown = [options.fagen, "show", *given, "-n", lengths[-1]]
+    return shown, options.sanitizer.split() + [options.fagen, "verify", *given, "-n", ",".join(lengths), "--seed", str(rng.randrange(1000))]
 
 
-def run(name, command, limit):
+def run(name, commands, limit):
     """(name, right, all, what went wrong)"""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        shown = subprocess.run(commands[0], capture_output=True, text=True, timeout=limit)
+        config = re.search(r"^config +(\S+)", shown.stdout, re.M)
+        if not config:
+            return name, 0, 0, (shown.stdout + shown.stderr)[-400:]
+        done = subprocess.run([*commands[1], "-c", config[1]], capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return name, 0, 0, "no verdict in time"
     text = done.stdout + done.stderr
@@ -70,7 +74,7 @@ def main():
         if f not in FORMATS:
             p.error(f"--formats: {f}; accepted: {', '.join(FORMATS)}")
     rng = random.Random(options.seed)
-    todo = [(f"{kv}, {of[0]}", command(options, kv, of, rng)) for of in CLASSES for kv in options.formats]
+    todo = [(f"{kv}, {of[0]}", commands(options, kv, of, rng)) for of in CLASSES for kv in options.formats]
     begun, right, count, bad = time.time(), 0, 0, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for name, r, n, wrong in pool.map(lambda x: run(*x, options.limit), todo):
