@@ -43,7 +43,7 @@ constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| include "append/hadamard.cu"
 
 //| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : token / p.sq" or "token / p.sq"
-extern "C" __global__ void __launch_bounds__(THREADS, $(l.per_sm)) fa_append(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_constant__ Params p) {
   const int lane = threadIdx.x % LANES, team = threadIdx.x / LANES;
   const int tokens = $(tokens);
   // Items of a token: some heads of K, some of V, some of Q.

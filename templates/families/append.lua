@@ -4,9 +4,7 @@
 local pair_values = include "pairs/values.lua"
 
 local FOLDED = 1    -- scales of a sequence or a head
--- Registers beside the rows that are held, as the compiler takes them for sm_90a; with codes of blocks; more with scales that are found,
--- and with rows that are transformed.
-local HEADROOM, HEADROOM_BLOCKS, HEADROOM_FOUND, HEADROOM_HADAMARD = 56, 64, 32, 64
+local HEADROOM = 24 -- registers beside what is held of rows
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -107,10 +105,7 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
-    local scaled = l.k_format and l.k_format.has_scale or l.v_format and l.v_format.has_scale
-    l.regs = (scaled and HEADROOM_BLOCKS or HEADROOM) + c.token_heads * held
-      + (p.k_scale_out + p.v_scale_out > 0 and HEADROOM_FOUND or 0)
-      + ((p.has_hadamard_k or p.has_hadamard_v) and HEADROOM_HADAMARD or 0)
+    l.regs = HEADROOM + c.token_heads * held + l.share * 2 * l.vec + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
     return l
   end,
@@ -170,8 +165,8 @@ return {
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
     local element = 2 + (p.rotary > 0 and (l.partner == "own" and 3 or 5) or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
     local instructions = 500 + heads * (30 + l.share * l.vec * element)
-    -- 16 warps issue half of what an SM could, others in proportion: each waits for places, angles and rows in turn.
-    local rate = a.issue_rate * math.min(0.9, l.per_sm * c.warps / 32)
+    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn.
+    local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / 16)
     local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
     local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)
     local bytes = tokens * (rows + lists)

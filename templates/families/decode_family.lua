@@ -176,8 +176,7 @@ function decode.layout(p, c, a)
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
-  local rows = l.half and 2 or 4  -- registers of a block of Q and of S: of 8 rows half as many
-  l.regs = mb * q_steps * rows + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * rows + mb * 2 * rows + 44
+  l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   return l
 end
 
@@ -288,7 +287,7 @@ end
 -- Blocks with scales, tiles of 8 rows: a warp's instructions of an iteration for a value beside its unpacking (products, scales, copies),
 -- for a key, and for itself; instructions that a scheduler issues in a clock with so many warps. Of ncu's counts on an H200.
 local BESIDE, OF_KEY, OF_ITERATION = 1.2, 2.5, 120
-local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
+local ISSUED = { 0.28, 0.51, 0.56, 0.6 }
 local function unpacking(p, c, l)
   local values = p.d * (l.low.k.cost + BESIDE) + p.dv * (l.low.v.cost + BESIDE)
   local warps = l.warps * c.ctas

@@ -317,36 +317,7 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
   if (clamped) d = copysignf(65504.f, d);
   float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
   if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
-//|   if plain and signed then
-  // Sums with 1.5 2^23, whose last byte is the nearest integer's, of products that are no more and no less than x / d as it is rounded:
-  // where they are the same nothing lies halfway. Else halves go away from 0.
-  constexpr float ONE = 12582912.f;
-  const float under = __fmul_rn(by, 0x1.fffff8p-1f), over = __fmul_rn(by, 0x1.000004p0f);
-  int number[VEC];
-  u32 other[CODE_WORDS];
-#pragma unroll
-  for (int i = 0; i < VEC; i++) number[i] = __float_as_int(__fmaf_rn(x[i], over, ONE));
-  last_bytes(other, number);
-#pragma unroll
-  for (int i = 0; i < VEC; i++) number[i] = __float_as_int(__fmaf_rn(x[i], under, ONE));
-  last_bytes(to.word, number);
-  bool same = !clamped;
-#pragma unroll
-  for (int i = 0; i < CODE_WORDS; i++) same = same && to.word[i] == other[i];
-  if (__builtin_expect(!same, false)) {
-#pragma unroll
-    for (int i = 0; i < VEC; i++) {
-      float y = __fmul_rn(x[i], by);
-      if (clamped) y = fminf(fmaxf(y, -$(f.most).f), $(f.most).f);
-      const int n = __float_as_int(__fadd_rz(__fadd_rz(fabsf(y), 0.5f), 0x1p23f));
-      number[i] = y < 0.f ? -n : n;
-    }
-    last_bytes(to.word, number);
-  }
-  if (by == 0.f)
-#pragma unroll
-    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = 0;
-//|   elseif plain then
+//|   if plain then
   float y[VEC];
   int number[VEC];
 #pragma unroll
@@ -355,12 +326,19 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 #pragma unroll
     for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
 #pragma unroll
-  // 2^23 + an integer, by sums rounded toward 0, whose last byte is the integer's.
-  for (int i = 0; i < VEC; i++) number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
+  for (int i = 0; i < VEC; i++) {
+    // 2^23 + an integer, by sums rounded toward 0, whose last byte is the integer's.
+//|     if signed then
+    const int n = __float_as_int(__fadd_rz(__fadd_rz(fabsf(y[i]), 0.5f), 0x1p23f));  // halves away from 0
+    number[i] = y[i] < 0.f ? -n : n;
+//|     else
+    number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
+//|     end
+  }
   last_bytes(to.word, number);
   if (by == 0.f)
 #pragma unroll
-    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(("0x%08x"):format(f.zero * 0x01010101));
+    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
 //|   else
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++) to.word[i] = 0;
