@@ -161,6 +161,8 @@ def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scal
     """The plan of arguments as they are without formats. Raises InvalidArgument, Unsupported."""
     if formats is not None:
         args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
+        if args.dtype == _abi.FA_F32:  # Q alone has that type: products are of fp16
+            args.dtype, args.q_dtype, args.o_dtype = _abi.FA_F16, _abi.FA_F32, args.o_dtype or _abi.FA_F32
     args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
     words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
     for name, word, cache, heads in (("q_scale", Q_SCALE, q, args.hq), ("k_scale", K_SCALE, caches[0], args.hkv),

@@ -43,6 +43,19 @@ def test_pages_of_what_was_appended(name, block, size):
     assert np.allclose(mixed, 0.5, atol=1e-3)
 
 
+def test_queries_in_fp32():
+    q, x, y = rows(2, 2, 4, 32, dtype=np.float32), rows(2, 40, 2, 32, seed=1), rows(2, 40, 2, 32, seed=2)
+    scale, lengths = np.full(2, 0.02, np.float32), np.array([40, 31], np.int32)
+    k, v = codes(x, 0.02), codes(y, 0.02)
+    numbers = [z.astype(np.float32) * np.float32(0.02) for z in (k, v)]
+    for form, given in ((fagen.attention, {}), (fagen.varlen_attention, {"seqlens_k": lengths})):
+        got, lse = form(q, k, v, k_scale=scale, v_scale=scale, causal=True, return_lse=True, device=SIM, **given)
+        want, sums = form(q, *numbers, causal=True, return_lse=True, device=SIM, **given)
+        assert got.dtype == np.float32 and np.allclose(got, want, atol=4e-3) and np.allclose(lse, sums, atol=4e-3)
+        small = form(q / 2**40, k, v, k_scale=scale, v_scale=scale, causal=True, scale=float(2**40 / 32**0.5), device=SIM, **given)
+        assert np.array_equal(got, small), "rows have powers of their own"
+
+
 def test_types_of_pytorch():
     torch = pytest.importorskip("torch")
     q, x = torch.randn(1, 1, 2, 32).half(), torch.randn(1, 20, 2, 32)
