@@ -18,16 +18,23 @@ TOLD = re.compile(r"(\d+) of (\d+) cases are right")
 
 
 def fp8():
-    """Head_dims by sixteens and eights, masks, groups, unequal lengths, sequences of lengths, pages, V by columns, scales, O of 8 bits."""
-    for i, d in enumerate((128, 64, 256, 192, 96, 80, 112, 144, 160, 176, 208, 224, 240, 48, 32, 16)):
-        kind = "e5m2" if i % 4 == 3 else "e4m3"
-        yield f"-d {d} -t {kind} --mask none,causal -n {33 + 7 * i},{128 + i},{300 + 17 * i} -H 4 --kv-heads {1 << i % 3}"
-        yield f"-d {d} -t {kind} --window {64 + 8 * i},{i % 3} -n {60 + i},{250 + 17 * i} -H 4 --kv-heads {4 >> i % 3}"
-        yield f"-d {d} -t {kind} --window {100 + i},0 -n {333 - 5 * i} -b 3 --features lengths -H 4 --kv-heads 2"
-        yield f"-d {d} -t {kind} --mask none,causal --sq {1 + 13 * i} --sk {500 + 61 * i} -H 2 -b 2"
-        yield f"-d {d} -t {kind} --mask none,causal -n {200 + 11 * i} -b 3 --features lengths -H 4 --kv-heads 2"
-        yield f"-d {d} -t {kind} --mask causal -n {150 + 23 * i} -b 2 --page {(16, 32, 64, 128)[i % 4]} -H 2 --kv-heads 1"
-        yield f"-d {d} -t {kind} --mask none,causal -n {96 + 16 * i} --features v-columns -H 2"
+    """Head_dims by sixteens, masks, groups, unequal lengths, sequences of lengths, pages, V by columns, scales, O of 8 bits."""
+    for turn in range(3):
+        for i, d in enumerate((128, 64, 256, 192, 96, 80, 112, 144, 160, 176, 208, 224, 240, 48, 32, 16)):
+            i += 16 * turn
+            kind, kv = "e5m2" if i % 4 == 3 else "e4m3", 1 << i % 3
+            head = f"-d {d} -t {kind}"
+            yield f"{head} --mask none,causal -n {33 + 7 * i},{128 + i},{300 + 11 * i} -H 4 --kv-heads {kv}"
+            yield f"{head} --window {64 + 8 * i},{i % 3} -n {60 + i},{250 + 13 * i} -H 4 --kv-heads {kv}"
+            yield f"{head} --mask none,causal --sq {1 + 9 * i} --sk {500 + 23 * i} -H 2 -b 2"
+            yield f"{head} --mask none,causal -n {200 + 11 * i} -b 3 --features lengths -H 4 --kv-heads 2"
+            yield f"{head} --window {100 + i},0 -n {333 - 5 * i} -b 3 --features lengths -H 4 --kv-heads 2"
+            yield f"{head} --mask none,causal -n {150 + 13 * i} -b 2 --page {(16, 32, 64, 128)[i % 4]} -H 2 --kv-heads 1"
+            yield f"{head} --mask none,causal -n {96 + 16 * i} --features v-columns -H 2"
+            scales = (",q_scale=1,k_scale=1,v_scale=1", ",v_scale=1", ",q_scale=1,k_scale=1")[i % 3]
+            for mask, o in (("causal", "bf16"), ("none", "fp16"), ("causal", "e4m3")):
+                yield (f"--problem {kind},d={d},dv={d},mask={mask},o={o},align=16{scales}{',o_scale=1' if o == 'e4m3' else ''},"
+                       f"b=2,hq=4,hkv={kv},sq={77 + 9 * i},sk={177 + 9 * i}")
 
 
 OF = {"fp8": fp8}
