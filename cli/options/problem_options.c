@@ -74,7 +74,8 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
     if (!low->kv && !low->v && !low->scale && !low->q)
         return FA_OK;
     bool eight = fa_problem_eight(p);
-    if (!low->kv && !p->kv_dtype && (low->v || low->q || !eight))
+    bool wide = eight && (low->v == FA_F16 || low->v == FA_BF16); /* V of 16 bits beside Q and K of 8 */
+    if (!low->kv && !p->kv_dtype && ((low->v && !wide) || low->q || !eight))
         return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither",
                        low->v       ? "--v-format"
                        : low->scale ? "--kv-scale"

@@ -41,7 +41,7 @@ local function places(p, c)
   local turned = not p.has_v_columns and not wide(p)
   local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned }
   l.value_box = wide(p) and value_box(p, c)
-  l.boxes_v = wide(p) and (p.dv + l.value_box - 1) // l.value_box or turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
+  l.boxes_v = wide(p) and (l.columns + l.value_box - 1) // l.value_box or turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
   l.k = c.q_bufs * c.br * l.boxes * c.box
   l.v = l.k + c.stages_k * c.bc * l.boxes * c.box
   l.t = l.v + c.stages_v * c.bc * (wide(p) and 2 * l.boxes_v * l.value_box or turned and l.boxes_v * c.box or l.columns)
