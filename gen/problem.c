@@ -241,11 +241,13 @@ static fa_status settle_low_bits(fa_problem *p)
         const fa_format *f = fa_format_of(types[i].dtype);
         bool wide = i && p->op == FA_FORWARD && fa_problem_eight(p); /* P V in 16 bits beside Q K^T in 8 */
         if (types[i].dtype && (!f || !few || !p->kv_dtype) && !(wide && fa_problem_wide_values(p)))
-            return fa_fail(
-                types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
-                types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
-                wide ? ", or fp16 (1), bf16 (2)" : few && (p->kv_dtype || !i) ? ", or " : "",
-                few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED,
+                           "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s", types[i].field, types[i].dtype,
+                           fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
+                           wide                         ? ", or fp16 (1), bf16 (2)"
+                           : few && (p->kv_dtype || !i) ? ", or "
+                                                        : "",
+                           few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
     if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
         return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d: Q in another type than the products; accepted: 0%s", p->q_dtype,

@@ -20,6 +20,12 @@ const cli_word cli_formats[] = {
 #undef FORMAT
     { NULL, 0 }
 };
+const cli_word cli_v_formats[] = {
+#define FORMAT(number, word, ...) { word, number },
+#include "gen/formats.def"
+#undef FORMAT
+    { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { NULL, 0 }
+};
 const cli_word cli_wide[] = { { "fp32", FA_F32 }, { NULL, 0 } };
 const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { "channel", FA_SCALE_CHANNEL }, { NULL, 0 } };
 const cli_word cli_masks[] = {

@@ -40,7 +40,7 @@ struct fa_attention {
      */
     int32_t eight;
     int32_t p_dtype; /* what P of products of 8 bits is rounded to, of 16 bits; 0: e4m3, times 2^8 */
-    int32_t v_row; /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
+    int32_t v_row;   /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
 };
 
 /* An input by its name, for `score`. NULL: the call does not have it. */
