@@ -70,6 +70,8 @@
 
 #define MMA(rest) "flash_fwd_mma:stages_k=1,stages_v=2,q_regs=0,ctas=1," rest
 #define MMA16 "br=32,bc=32,warps=2,"
+#define EIGHT(rest) \
+    "fp8_wgmma:br=128,ctas=1,feeder=56,bc=64,sums=1,box=64,stages_k=2,stages_t=2,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0," rest
 #define WGMMA(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=0," rest
 #define DECODE(rest) "key_warps=2,stages=2,ctas=1,kv_lanes=1,sm_shares=1,min_turns=1," rest
 #define CAUSAL ",mask=causal"
@@ -98,6 +100,8 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cap", CAP, "fp16,d=64" WINDOW,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 260, 200, 4, 2e-2 },
+    { "eight_alibi", ALIBI, "e4m3,d=64" CAUSAL, EIGHT("schedule=1,overlap=0,stages_v=1"), true, 0, 0, 200, 250, 0, 0 },
+    { "eight_cap_sink", CAP_SINK, "e4m3,d=64,features=lengths" CAUSAL, EIGHT("schedule=0,overlap=1,stages_v=1"), true, 0, 0, 150, 250, 0, 0 },
     { "wgmma_alibi", ALIBI, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong_exp,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
        true, 0, 0, 260, 200, 0, 0 },

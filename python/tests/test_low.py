@@ -128,6 +128,9 @@ def test_q_k_and_v_of_8_bits():
     size, e = (narrow & 7) / 8 + (narrow & 0x78 != 0), np.maximum((narrow >> 3 & 15).astype(int), 1) - 7
     numbers = np.where(narrow & 128, -1, 1) * size * 2.0 ** e
     assert narrow.dtype == np.uint8 and (np.abs(numbers - codes) <= np.maximum(np.abs(codes), 2.0 ** -6) / 14).all()
+    half = fagen.attention(q, k, of_v, causal=True, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], cache_format="e4m3",
+                           out_dtype="float32", device=SIM)  # V and P of 16 bits
+    assert np.abs(half - want).max() < 0.004 * np.abs(want).max() < np.abs(got - want).max()
     lengths = np.array([40, 13], np.int32)
     ragged = fagen.varlen_attention(q, k, v, seqlens_k=lengths, cache_format="e4m3", out_dtype="float16", device=SIM)
     assert np.abs(ragged - fagen.varlen_attention(of_q, of_k, of_v, seqlens_k=lengths, device=SIM)).max() < 0.2
