@@ -12,6 +12,7 @@ Each output is held against attention in fp32 over some of its rows before it is
     python3 bench/winners.py --chip 'NVIDIA H200' --merge runtime/choose/defaults.inc mla.json
 """
 import argparse
+import itertools
 import json
 import re
 import statistics
@@ -65,7 +66,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("section", nargs="*", help="mla, prompts, gradients")
     p.add_argument("--only", help="cases whose name this regular expression finds")
-    p.add_argument("--config", action="append", default=[], help="values that go in the place of the chosen config's, as parts=4,bc=32; repeat")
+    p.add_argument("--config", action="append", default=[], help="values that go in the place of the chosen config's, as parts=4,bc=32|64; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
     p.add_argument("--top", type=int, default=0, help="also so many configs that the model ranks first")
     p.add_argument("--peers", action="store_true", help="FlashMLA and FlashInfer, where they are there")
@@ -77,6 +78,12 @@ def parse(argv=None):
         if s not in SECTIONS:
             p.error(f"the section is \"{s}\"; accepted: {', '.join(SECTIONS)}")
     return o
+
+
+def expand(text):
+    """All that values with choices stand for: bc=32|48,cluster=2."""
+    pairs = [v.split("=", 1) for v in text.split(",")]
+    return [",".join(f"{k}={v}" for (k, _), v in zip(pairs, values)) for values in itertools.product(*(v.split("|") for _, v in pairs))]
 
 
 def asked(case, chip):
@@ -149,7 +156,7 @@ class Side:
         p = self.problem(case)
         told = self.fagen.explained(self.fa.explain(problem=p))
         out = {told["config"]: "chosen"}
-        for text in changes:
+        for text in (t for change in changes for t in expand(change) if case.d > 256):
             values = dict(v.split("=", 1) for v in text.split(","))
             family, _, rest = told["config"].partition(":")
             merged = [f"{k}={values.pop(k, v)}" for k, v in (x.split("=", 1) for x in rest.split(","))]

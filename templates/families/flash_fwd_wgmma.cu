@@ -30,7 +30,11 @@ constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
 constexpr int CLUSTER = $(c.cluster);           // blocks that share K and V: each loads a part and sends it to all
 constexpr int BR = $(c.br) * CLUSTER;     // rows of Q per cluster
 constexpr int BC = $(c.bc);               // keys per iteration
+//|   if l.shared then
+constexpr int WGS = 1, CONSUMERS = 2;  // 64 rows of a block, and the consumer warpgroups that share them
+//|   else
 constexpr int WGS = BR / 64 / CLUSTER;  // consumer warpgroups of a block, 64 rows each
+//|   end
 //| end
 constexpr int THREADS = 128 * ($(l.shared and "CONSUMERS" or "WGS") + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
@@ -162,19 +166,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   if (threadIdx.x == 0) {
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
+//| local of_rest = c.cluster > 1 and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
 #pragma unroll
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
 //| if l.v_in_k then
     for (int i = 0; i < STAGES_K; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
 //| else
 //|   local of_v = l.shared and "4" or "4 * " .. consumers
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(of_v)$(all));
 //|   if l.shared then
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
 //|   end
 //| end
 #pragma unroll

@@ -95,7 +95,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   end
 
   whole = whole.bare or whole
-  for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
+  local function kept(name) return name == "cluster" and whole.clusters end -- blocks of a cluster have neighbouring rows
+  for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and not kept(t[1]) and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16 },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; in_rounds = in up to eight; " ..
     "N = so many, as far as there are keys" }
@@ -104,7 +105,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   for _, t in ipairs(whole.constraints) do
     local packed = whole.packed and whole.packed[t[1]]
     if packed then t = { t[1], packed, upto = t.upto, about = t.about, search = t.search } end
-    if not dropped[t[1]] then constraints[#constraints + 1] = t end
+    if not dropped[t[1]] or kept(t[1]) then constraints[#constraints + 1] = t end
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
     -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
@@ -261,7 +262,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
 
     steps = function(p, c, a, l)
       local first = whole.steps(p, c, a, l)[1]
-      first.grid = ("rows/%d hkv b keys/%d"):format(c.br, 2 * c.bc)
+      first.grid = ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
       first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
       if first.maps then table.remove(first.maps, 1) end
       if not l.merges then return { first } end

@@ -10,12 +10,12 @@ local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
 
-local BOX, ROW, CONSUMERS = 64, 128, 2 -- columns and bytes of a box's rows; warpgroups that share rows
+local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 -- Columns of O of each warpgroup, whole boxes: of an odd number of boxes both sum up the middle one.
-local function columns_of(p) return ((p.dv + BOX - 1) // BOX + 1) // CONSUMERS * BOX end
+local function columns_of(p, c) return ((p.dv + c.box - 1) // c.box + 1) // CONSUMERS * c.box end
 
 -- Registers per thread: at the launch, and of consumers when the producer has given its own back.
 local function registers(a, c)
@@ -25,10 +25,10 @@ end
 
 -- Where what lies in shared memory.
 local function places(p, c)
-  local l = { row = ROW, boxes = (p.d + BOX - 1) // BOX, boxes_v = (p.dv + BOX - 1) // BOX, wgs = 1 }
-  l.k = c.br * l.boxes * ROW
-  l.v = l.k + c.stages_k * c.bc * l.boxes * ROW
-  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * ROW)
+  local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
+  l.k = c.br * l.boxes * l.row
+  l.v = l.k + c.stages_k * c.bc * l.boxes * l.row
+  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * l.row)
   -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
   l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
@@ -48,6 +48,7 @@ local rows = {
   doc = "wide heads",
   rank = whole.rank,
   tile = whole.tile,
+  clusters = true,
 
   tunables = {
     { "br", { 64 }, "B_r: rows of Q per block, which its consumer warpgroups share" },
@@ -55,7 +56,7 @@ local rows = {
     { "feeder", { 40 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
-    { "box", { BOX }, "columns of a TMA box" },
+    { "box", { BOX, 32 }, "columns of a TMA box: of an odd number of 64 both warpgroups sum up the middle one" },
     -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
     -- is that of the next. It would read K too early and give back more than it took, which ends the launch.
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
@@ -64,7 +65,7 @@ local rows = {
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
-    { "cluster", { 1 }, "blocks of a cluster" },
+    { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
     { "exp", { 0 }, "exponentials on the special-function unit" },
     { "convert", { { 0, "late" } }, "P becomes 16-bit after all its exponentials" },
@@ -77,16 +78,27 @@ local rows = {
       if c.stages_v == c.stages_k then return true end
       return false, "V lies in K's rows: " .. c.stages_v .. " buffers of V are not " .. c.stages_k
     end, upto = "stages_v" },
+    { "box", function(p, c)
+      if c.box == BOX or columns_of(p, c) < columns_of(p, { box = BOX }) then return true end
+      return false, "narrow boxes: halves of " .. p.dv .. " columns are whole boxes of " .. BOX
+    end, upto = "box" },
     { "page", function(p, c)
       if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
       return false, "bc = " .. c.bc .. " keys lie in more runs than a warp has lanes"
     end, upto = "bc" },
+    { "cluster", function(p, c)
+      if c.cluster == 1 then return true end
+      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
+      if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
+      return false, "half of " .. c.bc .. " keys is no multiple of 8"
+    end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36 + program_cost(p).regs_ahead
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
       return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "bc", about = "registers" },
+    end, upto = "box", about = "registers" },
     { "buffers", function(p, c, a)
       local need = places(p, c).bytes
       if need <= a.smem_block then return true end
@@ -113,12 +125,12 @@ local rows = {
     l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, false
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * c.box, false
       l.joined = l.joined_k
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
-    l.o_regs = columns_of(p) // 2
-    l.all_columns = l.boxes_v * BOX
+    l.o_regs = columns_of(p, c) // 2
+    l.all_columns = l.boxes_v * c.box
     l.regs, l.consumer = registers(a, c)
     l.feeder = c.feeder
     return l
@@ -135,7 +147,7 @@ local rows = {
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
     local wait = keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400 or 0
     if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end
-    local columns = columns_of(p) * CONSUMERS
+    local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
     return {
       rows = c.br, cols = c.bc, group = c.br,
@@ -172,12 +184,14 @@ made.constraints[#made.constraints + 1] = { "second", function(p, c)
   return false, "two warpgroups have columns of a row: a second kernel adds up its parts"
 end, upto = "combine" }
 made.start = function(p, a)
-  local list = {}
+  local list, box = {}, columns_of(p, { box = 32 }) < columns_of(p, { box = BOX }) and 32 or BOX
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
-        q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
-        combine = "second_kernel" }
+      for cluster = 1, 2 do
+        list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box, stages_k = stages[1], stages_v = stages[2],
+          q_bufs = 1, grid = cluster > 1 and "static" or "persistent", ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0,
+          convert = 0, o_path = 0, parts = 0, combine = "second_kernel" }
+      end
     end
   end
   return list

@@ -1,4 +1,4 @@
-//| needs "l.eight? l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
+//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -62,7 +62,12 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
   if (lane == 0$(l.shared and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
+//| if c.cluster > 1 then
+    for (int box = FROM; box < N; box++)  // the blocks of a cluster take boxes in turns, and send them to all
+      if (box % CLUSTER == cluster_rank()) tma_load_for_all(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+//| else
     for (int box = $(l.shared and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+//| end
 }
 //| end
 

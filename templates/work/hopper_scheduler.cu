@@ -219,7 +219,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
-//|     wk.each(way, { cast = "(int)" }, function(number)
+//|     wk.each(way, { cast = "(int)", block = c.cluster > 1 and "(" .. block .. ")", blocks = c.cluster > 1 and "(" .. blocks .. ")" }, function(number)
     const Tile where = order.tile($(number));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;

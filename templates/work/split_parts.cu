@@ -1,6 +1,7 @@
-//| needs "l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
+//| needs "l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.cluster? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
+//| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
 //| local by_mean = l.shared and p.has_lengths  -- sequences are few, and as long as they are
 // ---- into how many parts the keys of every tile are cut ----
 
@@ -96,7 +97,7 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //| elseif p.has_lengths then
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
 __device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
-  const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)$(by_mean and ", " .. blocks_of("mean") or "")).each;
+  const int parts = parts_of(tiles, $(blocks_of("keys")), $(tiles_at_once)$(by_mean and ", " .. blocks_of("mean") or "")).each;
 //|   if l.merges then
   if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
 //|   end
@@ -115,7 +116,7 @@ __device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(
 //|   if not l.walks then
 // The same for this launch.
 __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
-  const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), (int)$(wk.blocks));
+  const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), $(tiles_at_once));
 //| if l.merges then
   if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
 //| end
