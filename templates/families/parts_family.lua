@@ -262,7 +262,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
 
     steps = function(p, c, a, l)
       local first = whole.steps(p, c, a, l)[1]
-      first.grid = ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
+      first.grid = l.near and ("rows/%d hkv b"):format(c.br) or ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
       first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
       if first.maps then table.remove(first.maps, 1) end
       if not l.merges then return { first } end

@@ -23,6 +23,10 @@ local function registers(a, c)
   return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
 end
 
+-- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
+local NEAR = 2
+local function near(c) return c.combine == NEAR end
+
 -- Where what lies in shared memory.
 local function places(p, c)
   local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
@@ -33,6 +37,7 @@ local function places(p, c)
   l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
+  if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -65,7 +70,7 @@ local rows = {
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
-    { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
+    { "cluster", { 1, 2, 4 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both; or the parts of a tile" },
     { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
     { "exp", { 0 }, "exponentials on the special-function unit" },
     { "convert", { { 0, "late" } }, "P becomes 16-bit after all its exponentials" },
@@ -89,9 +94,7 @@ local rows = {
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
-      if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
-      if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
-      return false, "half of " .. c.bc .. " keys is no multiple of 8"
+      return true
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
@@ -122,6 +125,7 @@ local rows = {
     l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
+    l.near = near(c)
     l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
@@ -174,14 +178,39 @@ local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
+  l.counts = false
   l.parts_batch = 2 -- mostly there are two to four parts
   return l
 end
 made.splits = nil
 made.head_dim = 576
+for _, t in ipairs(made.tunables) do
+  if t[1] == "combine" then
+    t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
+    t[3] = "what adds up the parts of a tile: a second kernel, or the blocks of a cluster, each of which has a part"
+  end
+end
 made.constraints[#made.constraints + 1] = { "second", function(p, c)
-  if c.combine == c.named.combine.second_kernel then return true end
-  return false, "two warpgroups have columns of a row: a second kernel adds up its parts"
+  if c.combine ~= 0 then return true end
+  return false, "two warpgroups have columns of a row: a second kernel adds up its parts, or the blocks of a cluster"
+end, upto = "combine" }
+made.constraints[#made.constraints + 1] = { "shared", function(p, c)
+  if c.cluster == 1 or near(c) then return true end
+  if c.cluster > 2 then return false, "two blocks at most share K and V" end
+  if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
+  if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
+  return false, "half of " .. c.bc .. " keys is no multiple of 8"
+end, upto = "combine" }
+made.constraints[#made.constraints + 1] = { "near", function(p, c)
+  if not near(c) then return true end
+  if c.cluster == 1 then return false, "parts are added up in a cluster of two blocks or four" end
+  if c.parts ~= 0 then return false, "a tile has as many parts as a cluster has blocks" end
+  local columns = columns_of(p, c)
+  if columns * CONSUMERS > round_up(p.dv, c.box) then return false, "both warpgroups have the middle of " .. p.dv .. " columns" end
+  if columns // 8 % c.cluster > 0 then return false, columns .. " columns of a warpgroup are no " .. c.cluster .. " shares" end
+  local l = places(p, c)
+  if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
+  return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
 made.start = function(p, a)
   local list, box = {}, columns_of(p, { box = 32 }) < columns_of(p, { box = BOX }) and 32 or BOX

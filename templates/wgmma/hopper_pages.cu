@@ -1,4 +1,4 @@
-//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
+//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -62,7 +62,7 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
   if (lane == 0$(l.shared and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
-//| if c.cluster > 1 then
+//| if c.cluster > 1 and not l.near then
     for (int box = FROM; box < N; box++)  // the blocks of a cluster take boxes in turns, and send them to all
       if (box % CLUSTER == cluster_rank()) tma_load_for_all(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 //| else
@@ -106,7 +106,11 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
   const int entries = BC / p.page_size, tokens = BC - entries * p.page_size;
+//| if l.near then
+  for (int number = 0; tiles.next(p, smem, where); number++) {
+//| else
   while (tiles.next(p, smem, where)) {
+//| end
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = tiles.sequence(p, smem);
 //| if pr.scans then
@@ -148,6 +152,9 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       if (lane == 0) mbarrier_arrive(tile_loaded(smem));
       continue;
     }
+//| if l.near then
+    wait_for_cluster(parts_read(smem), (number > 0 ? number - 1 : 1) & 1);  // not without keys: a later phase may have begun
+//| end
     Runs runs(p, sequence, keys.loaded_hi, lane);
     Run next = runs.look_up(), k_run = next, v_run = next;
     // V of a block is needed when K of the next has been. Pages are looked up a block before the waits.
