@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|   end
 //| end
 //| if l.near then
-    mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER);
+    mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end
 //| if pr.staged then
 #pragma unroll

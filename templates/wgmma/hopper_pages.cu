@@ -148,13 +148,14 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     tiles.done(smem, true);
 //| else
     tiles.done(smem, true);
+//| if l.near then
+    if (lane == 0) producer_at_tile(smem, number);
+    __syncwarp();
+//| end
     if (keys.loaded_hi < keys.loaded_lo) {
       if (lane == 0) mbarrier_arrive(tile_loaded(smem));
       continue;
     }
-//| if l.near then
-    wait_for_cluster(parts_read(smem), (number > 0 ? number - 1 : 1) & 1);  // not without keys: a later phase may have begun
-//| end
     Runs runs(p, sequence, keys.loaded_hi, lane);
     Run next = runs.look_up(), k_run = next, v_run = next;
     // V of a block is needed when K of the next has been. Pages are looked up a block before the waits.

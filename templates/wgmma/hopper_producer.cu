@@ -127,8 +127,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
 //| if l.near then
-    // Without keys there is nothing to wait for, and a later phase may have begun.
-    if (number > 0 && keys.loaded_hi >= keys.loaded_lo) wait_for_cluster(parts_read(smem), number - 1 & 1);
+    producer_at_tile(smem, number);
 //| end
 //| if l.persistent then
     if ($(l.apart and "!VALUES && " or "")keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));

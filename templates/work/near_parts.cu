@@ -26,6 +26,12 @@ __device__ __forceinline__ void wait_for_cluster(u32 barrier, u32 parity) {
                "over:\n"
                "}" ::"r"(barrier), "r"(parity) : "memory");
 }
+// Who loads K and V goes on to a block's tile `number` when all have read the parts of the one before. It takes part in the count, with
+// keys or without: else the others could be a phase ahead, whose parity is that of the phase before.
+__device__ __forceinline__ void producer_at_tile(u32 smem, int number) {
+  if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);
+  mbarrier_arrive(parts_read(smem));
+}
 // What block `rank` has at this address of its own.
 __device__ __forceinline__ u32 address_at(u32 address, int rank) {
   u32 remote;
