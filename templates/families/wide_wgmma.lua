@@ -153,8 +153,10 @@ local rows = {
     if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end
     local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
+    -- Parts in a cluster: each of its blocks has one of so many blocks of keys, and a share of the columns to add up.
+    local near_tile = near(c) and 3500 or 0
     return {
-      rows = c.br, cols = c.bc, group = c.br,
+      rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
       unit = "wgmma16",
       exps = 1 + program_cost(p).exps,
@@ -162,7 +164,7 @@ local rows = {
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + wait,
-      tile_latency = 4000 + c.br * p.d // 16,
+      tile_latency = 4000 + c.br * p.d // 16 + near_tile,
       l2_speed = 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
       regs = l.regs,
@@ -213,14 +215,19 @@ made.constraints[#made.constraints + 1] = { "near", function(p, c)
   return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
 made.start = function(p, a)
+  local rows = p.sq * (p.hq // p.hkv)
   local list, box = {}, columns_of(p, { box = 32 }) < columns_of(p, { box = BOX }) and 32 or BOX
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      for cluster = 1, 2 do
+      local function add(cluster, combine)
         list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box, stages_k = stages[1], stages_v = stages[2],
           q_bufs = 1, grid = cluster > 1 and "static" or "persistent", ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0,
-          convert = 0, o_path = 0, parts = 0, combine = "second_kernel" }
+          convert = 0, o_path = 0, parts = 0, combine = combine }
       end
+      add(1, "second_kernel")
+      if rows > 64 then add(2, "second_kernel") end
+      if (rows + 63) // 64 * p.hkv * p.b * 2 <= a.sm_count then add(2, "cluster") end
+      if (rows + 63) // 64 * p.hkv * p.b * 4 <= a.sm_count then add(4, "cluster") end
     end
   end
   return list
