@@ -69,7 +69,7 @@ def parse(argv=None):
     p.add_argument("--config", action="append", default=[], help="values that go in the place of the chosen config's, as parts=4,bc=32|64; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
     p.add_argument("--top", type=int, default=0, help="also so many configs that the model ranks first")
-    p.add_argument("--peers", action="store_true", help="FlashMLA and FlashInfer, where they are there")
+    p.add_argument("--peers", action="store_true", help="FlashAttention-3, FlashMLA and FlashInfer, where they are there")
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--seconds", type=float, default=200, help="what does not begin before is left out and named (default 200)")
     p.add_argument("-o", "--output", help="a JSON file, which winners.py reads")
@@ -204,11 +204,24 @@ def gradient_error(data, grad, outs):
 
 
 def peers(data):
-    """{name: (a call, what it needs)} of FlashMLA and FlashInfer, where they run here; why not is told."""
+    """{name: a call} of FlashAttention-3, FlashMLA and FlashInfer, where they run here; why not is told."""
     import torch
     c, out = data.case, {}
     if c.section != "mla":
         return out
+    try:
+        from decode_peers import PEERS
+        fa3 = PEERS["fa3kv"]().module
+        rope, latent = data.k[..., c.dv:], data.k[..., :c.dv]
+        q_rope, q_latent = data.q[..., c.dv:], data.q[..., :c.dv]
+
+        def run():
+            out = fa3.flash_attn_with_kvcache(q_rope, rope, latent, qv=q_latent, cache_seqlens=data.lengths, page_table=data.table,
+                                              softmax_scale=c.d ** -0.5, causal=c.causal, num_splits=0)
+            return out[0] if isinstance(out, tuple) else out
+        out["fa3 qv"] = run
+    except Exception as e:
+        print(f"  fa3: {str(e).splitlines()[0][:100]}", file=sys.stderr)
     try:
         from flash_mla import flash_mla_with_kvcache, get_mla_metadata
         meta = get_mla_metadata(data.lengths, c.sq * c.hq, 1)
