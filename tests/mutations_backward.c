@@ -56,7 +56,7 @@ static const scene scenes[] = {
     { "passes", "bf16,d=264,dv=320,mask=causal,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
       "br=16,br_part=16,bc=32,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=16,pass=16", 40, 50, NONE, HIDDEN },
     { "passes_alone", "fp16,d=320,dv=200,mask=none,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
-      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16,pass=8", 40, 50, NONE, HIDDEN },
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=16,pass=8", 40, 50, NONE, HIDDEN },
     { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40, NONE, HIDDEN },
     { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA
@@ -120,14 +120,12 @@ static const mutation mutations[] = {
     { "each pass of dK has the first columns", M, "q.on + first_k * 16", "q.on", 0, "passes" },
     { "each pass of dV has the first columns", M, "grad_o.on + first_v * 16", "grad_o.on", 0, "passes_alone" },
     { "each pass of dQ has the first columns", A, "\"(u32)first_q * 16\"", "\"0\"", 0, "passes" },
-    { "the last pass of dK begins past the last columns", M, "first_k = min(pass * PASS, CHUNKS - PASS)", "first_k = pass * PASS", 0,
-      "passes_alone" },
     { "a pass stores over the first columns", "grad_store.cu", "(first + chunk) * 8) = load", "chunk * 8) = load", 0,
       "passes passes_alone" },
     { "a pass stores columns that are not there", "grad_store.cu", " && (first + chunk) * 8 < WIDTH", "", 0, "passes" },
     { "a pass loads over what is stored", M, "  __syncthreads();  // what was stored has been read\n", "", 0, "passes" },
     { "dQ is stored where keys are still read", A, "  __syncthreads();  // the stages are free for what is stored\n", "  __syncwarp();\n",
-      0, "passes" },
+      0, "passes_alone" },
     { "D without the gradient of LSE", D, "= sum - extra;", "= sum;", 0, "plain" },
     { "D with the gradient of LSE added", D, "= sum - extra;", "= sum + extra;", 0, "plain" },
     { "D of O alone", D, "((const DeltaPiece *)grad)[i]", "((const DeltaPiece *)o)[i]", 0, "plain" },

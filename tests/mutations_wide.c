@@ -40,6 +40,7 @@ static const scene scenes[] = {
       WITH(&pages) },
     { "narrow", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", NARROW, 70, 100, NONE, WITH(NULL) },
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
+    { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
@@ -102,6 +103,8 @@ static const mutation mutations[] = {
     { "boxes of 32 columns lie as those of 64 do", "hopper_packed_queries.cu", "ROW == 128 ? r % 8 : r / 2 % 4", "r % 8", 0, "narrow" },
     { "a pass begins at the first column", "flash_fwd_mma.cu", "at.o = (output *)p.o + column;", "at.o = p.o;", 0, "passes" },
     { "the last pass begins past the last columns", "flash_fwd_mma.cu", "min(pass * DV, COLUMNS - DV)", "pass * DV", 0, "passes" },
+    { "parts of all passes lie in one place", "flash_fwd_mma.cu", "own.number = where.number * PASSES + pass;", "", 0, "passes_parts" },
+    { "a pass of a part stores as that of a whole tile", "flash_fwd_mma.cu", "if (where.parts > 1) {", "if (false) {", 0, "passes_parts" },
     { "a pass begins before the one before has ended", "flash_fwd_mma.cu", "if (pass > 0) __syncthreads();", "", 0, "passes" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
