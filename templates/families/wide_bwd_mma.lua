@@ -10,6 +10,7 @@ for _, k in ipairs(sorted(whole)) do family[k] = whole[k] end
 
 family.doc = "gradients of attention of wide heads on mma.sync (fp16, bf16): passes over columns, no atomics, dS recomputed"
 family.head_dim = WIDEST
+family.operation = "backward" -- said here: who looks for gradients reads no family that does not say so
 
 family.tunables = {}
 for i, t in ipairs(whole.tunables) do
