@@ -214,20 +214,14 @@ made.constraints[#made.constraints + 1] = { "near", function(p, c)
   if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
   return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
+-- Clusters and boxes of 32 columns have not been raced on a GPU: a tuner finds them, and a config can name them.
 made.start = function(p, a)
-  local rows = p.sq * (p.hq // p.hkv)
-  local list, box = {}, columns_of(p, { box = 32 }) < columns_of(p, { box = BOX }) and 32 or BOX
+  local list = {}
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      local function add(cluster, combine)
-        list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box, stages_k = stages[1], stages_v = stages[2],
-          q_bufs = 1, grid = cluster > 1 and "static" or "persistent", ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0,
-          convert = 0, o_path = 0, parts = 0, combine = combine }
-      end
-      add(1, "second_kernel")
-      if rows > 64 then add(2, "second_kernel") end
-      if (rows + 63) // 64 * p.hkv * p.b * 2 <= a.sm_count then add(2, "cluster") end
-      if (rows + 63) // 64 * p.hkv * p.b * 4 <= a.sm_count then add(4, "cluster") end
+      list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
+        q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
+        combine = "second_kernel" }
     end
   end
   return list
