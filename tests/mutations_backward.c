@@ -56,7 +56,7 @@ static const scene scenes[] = {
     { "passes", "bf16,d=264,dv=320,mask=causal,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
       "br=16,br_part=16,bc=32,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=16,pass=16", 40, 50, NONE, HIDDEN },
     { "passes_alone", "fp16,d=320,dv=200,mask=none,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
-      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=16,pass=8", 40, 50, NONE, HIDDEN },
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=16,pass=8", 40, 40, NONE, HIDDEN },
     { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40, NONE, HIDDEN },
     { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA
