@@ -501,7 +501,7 @@ return masked {
   end,
 
   steps = function(p, c, a, l)
-    local rows = p.has_pages and l.run or c.bc // c.cluster
+    local rows = p.has_pages and l.run or c.bc // (l.near and 1 or c.cluster)
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
       { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.near? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -18,7 +18,7 @@
 //| else
 // One box of K or V; key and batch are the map's.
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
-//| if c.cluster > 1 then
+//| if c.cluster > 1 and not l.near then
   const int part = cluster_rank() * (BC / CLUSTER);
   tma_load_for_all(to + part * ROW, map, full, column, key + part, head, batch);
 //| else
@@ -118,10 +118,17 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
+//| if l.near then
+  for (int number = 0; tiles.next(p, smem, where); number++) {
+//| else
   while (tiles.next(p, smem, where)) {
+//| end
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
+//| if l.near then
+    producer_at_tile(smem, number);
+//| end
 //| if l.persistent then
     if ($(l.apart and "!VALUES && " or "")keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end

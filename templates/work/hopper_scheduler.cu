@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -10,7 +10,7 @@ constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLO
 //|   blocks, block = wk.blocks .. " / CLUSTER", wk.block .. " / CLUSTER"
 //| end
 // First row of a warpgroup's 64 in the tile.
-__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and not l.near and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
 
 //| include "tiles/ring.cu"
 
@@ -147,7 +147,12 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   -- With a scan all lanes are needed.
 //|   local some, own, wg = " && lane < WGS", "", "lane"
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
+//|   if l.near then
+  auto publish = [&](Tile where) {
+    where.part = (int)cluster_rank(), where.parts = CLUSTER;
+//|   else
   auto publish = [&](const Tile &where) {
+//|   end
     const u32 to = tile_slot(smem, slot.at);
 //|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
 //|   local late = pr.scans and not early  -- blocks are looked at before the wait
@@ -219,7 +224,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
-//|     wk.each(way, { cast = "(int)" }, function(number)
+//|     wk.each(way, { cast = "(int)", block = c.cluster > 1 and "(" .. block .. ")", blocks = c.cluster > 1 and "(" .. blocks .. ")" }, function(number)
     const Tile where = order.tile($(number));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
