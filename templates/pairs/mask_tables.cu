@@ -94,14 +94,15 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
   using From = typename ScoreElement<BITS>::type;
   constexpr int WIDE = BITS ? 4096 : 512, OUTER = RANK > 1 ? RANK - 2 : 0;
   const int rows = RANK > 1 ? (int)extent[OUTER] : 1, columns = (int)extent[RANK - 1];
-  const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (columns + WIDE - 1) / WIDE;
+  const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (int)((unsigned)(columns + WIDE - 1) / WIDE);
   const long long row_stride = RANK > 1 ? (long long)stride[OUTER] : 0;
-  long long jobs = (long long)row_steps * chunks, apart = (long long)(size_t)array | row_stride * (int)sizeof(From);
+  long long jobs = (long long)row_steps * chunks;
+  long long apart = (long long)(size_t)array | row_stride * (int)sizeof(From);
 #pragma unroll
-  for (int k = 0; k < OUTER; k++) {
-    if (stride[k] != 0) jobs *= extent[k];  // others read what their first does
-    apart |= (long long)stride[k] * (int)sizeof(From);
-  }
+  for (int k = 0; k < OUTER; k++) jobs *= stride[k] != 0 ? extent[k] : 1;  // others read what their first does
+  if (warp >= jobs) return;
+#pragma unroll
+  for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
   for (long long job = warp; job < jobs; job += warps) {
     const int column = (int)(job % chunks) * WIDE + lane * (WIDE / 32);
