@@ -106,7 +106,7 @@ static const score_fault faults[] = {
       "for (int i = 0; i < WGS - 1; i++) some |= __shfl" },
     { "the scheduler sees the first warpgroup's blocks alone", "wgmma_runs", M, "for (int i = 0; i < WGS; i++)\n      if (i < lines",
       "for (int i = 0; i < 1; i++)\n      if (i < lines" },
-    { "a tile of which nothing is seen waits for some", "wgmma", M, "BlockEnds ends = {0, -1};", "BlockEnds ends = {0, 0};" },
+    { "a tile of which nothing is seen waits for some", "wgmma_skips", M, "BlockEnds ends = {0, -1};", "BlockEnds ends = {0, 0};" },
     { "blocks with some hidden pair are whole", "wgmma", L, "sees && is == 1);", "sees && is == 2);" },
     { "what is solved is no edge", "wgmma", L, "sees && (solved == 1 ||", "sees && (solved == 0 ||" },
     { "the launch's mask cuts no block", "wgmma_seen", L, " || block <= range.full_lo || block >= range.full_hi", "" },
