@@ -113,6 +113,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "pairs/mask.cu"
 
+//| if pr.masks then
+//|   include "pairs/mask_lines.cu"
+
+//| end
 //| include "work/tile_order.cu"
 
 //| include "tiles/softmax.cu"

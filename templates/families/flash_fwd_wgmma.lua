@@ -56,8 +56,10 @@ end
 -- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks. Without tables of pairs it
 -- gets them where the others leave them: a search that spills is still done before its tile begins, and larger tiles begin less often. On
 -- an H100 documents took 0.84 to 0.90 of the time of tiles with fewer rows, and 1.03 at d = 128 and 16k; of matrices some took more.
+-- Where a kernel before has asked, nobody does; elements of an array by pairs are brought with more.
 local function feeder_of(a, c, p)
   if not p.score or not edges.scans(p) or not c.bc then return c.feeder end
+  if not c.parts and mask_places.wanted(p, c) then return c.feeder + (mask_places.plane(p, c) and 24 or 0) end
   if (edges.tables(p) or ""):find("mask_pairs") then return c.feeder + 48 end
   local wide = c.feeder + 32
   local _launch, consumer = after_launch(a, c, wide)
@@ -142,7 +144,7 @@ local function places(p, c, stages)
     l.counts = l.parts
   end
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
-  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then -- the first and the last key of each row
     l.row_ends = l.bytes
@@ -509,21 +511,29 @@ return masked {
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
-    return { {
+    local steps = { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
+    -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
+    if l.masks then
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.tables(p) and 1 or 0 })
+    end
+    return steps
   end,
 
-  workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
+  workspace = function(p, c, a, l)
+    if l.masks then return mask_places.lines(p, c) end
+    return split.workspace(p, l.o_regs * 2)
+  end,
 
   params = function(p, c, a, l)
     local values = values_of(p)
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
@@ -565,11 +575,11 @@ return masked {
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- A search whose registers spill, see feeder_of().
-    if scans and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
+    if scans and not l.masks and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
-    return {
+    local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
@@ -589,5 +599,6 @@ return masked {
       share = share,
       regs = l.regs,
     }
+    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
   end,
 }

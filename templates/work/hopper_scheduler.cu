@@ -91,8 +91,13 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|     if l.published then
   __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
+//|       if pr.masks then
+    const uint4 loaded = load_shared_x4(slot + $(l.ranges));
+    return {(int)loaded.x, (int)loaded.y, 0, 0, 0, 0};  // what each warpgroup sees is told beside each block
+//|       else
     const uint4 loaded = load_shared_x4(slot + $(l.ranges)), own = load_shared_x4(slot + $(l.ranges + 16) + wg * 16);
     return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
+//|       end
   }
 //|     else
   __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
@@ -123,19 +128,9 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
           keys.loaded_lo, keys.loaded_hi,
           [&](int block, int blocks) { return class_of_rows(p, sequence, where.head, where.row, end, block, blocks); },
           [&](int hi, int lo) {
-//|     if pr.masks then
-            const int code = TileBlocks(hi, lo).next(
-                [&](int block, int wg) {
-                  const int row = where.row + row_in_tile(wg);
-                  return row > end ? 0 : $(pr.class_of_group)(p, sequence, where.head, row, min(row + 63, end), block);
-                },
-                [](int, int) { return false; });
-            return code < 0 ? -1 : code >> CODE_BLOCK;
-//|     else
             const int code = MaskBlocks(hi, lo).next(
                 [&](int block) { return class_of_rows(p, sequence, where.head, where.row, end, block); });
             return code < 0 ? -1 : code >> 1;
-//|     end
           });
 //|     if waits then
       $(waits)
@@ -186,6 +181,12 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
+//|   elseif pr.masks then
+    if (where.row >= 0) {
+      const BlockEnds ends = ends_of_lines(p, sequence_of(p, where.batch), where);
+      $(wait)
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(ends.hi, ends.lo, 0, 0));
+    }
 //|   elseif l.published then
     if (where.row >= 0$(some)) {
       const KeyRange keys = key_range_of(p, where, $(wg));
