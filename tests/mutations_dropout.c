@@ -63,8 +63,8 @@ static const mutation mutations[] = {
     /* the function */
     { "nine rounds", P, "round < 10", "round < 9", 0, "forward" },
     { "the keys of rounds swapped", P, "k0 += 0x9e3779b9, k1 += 0xbb67ae85", "k1 += 0x9e3779b9, k0 += 0xbb67ae85", 0, "forward" },
-    { "queries and keys swapped", P, "c2 = block((u32)i), c3 = block((u32)j)", "c2 = block((u32)j), c3 = block((u32)i)", 0, "forward" },
-    { "the same for every head", P, "c1 = (u32)number", "c1 = 0", 0, "forward" },
+    { "queries and keys swapped", P, "block((u32)i[n]), block((u32)j)", "block((u32)j), block((u32)i[n])", 0, "forward" },
+    { "the same for every head", P, "offset, (u32)number", "offset, 0u", 0, "forward" },
     { "the same for every eight queries and keys", P, "place / 16 * 8 + place % 8", "place / 16 * 8", 0, "naive" },
     { "what is to be kept is dropped", P, "word >= below", "word < below", 0, "forward" },
     { "the low half of the seed alone", P, "(u32)(seed >> 32) ^ ", "", 0, "forward" },
@@ -122,6 +122,7 @@ static const mutation hopper[] = {
     { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "dv, 1.f", 0, "single" },
     { "one head for a group", N, "first_head(p, unit) + member;", "first_head(p, unit);", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
+    { "the words of every second place twice", "layouts.lua", "call = \"n + e\"", "call = \"n\"", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
     { "add: one head for a group", A, "number += block == blocks.hi;", ";", 0, "add" },
     { "add: dV of all pairs", A, "\"drop(a, kept);\"", "\";\"", 0, "add" },
