@@ -12,7 +12,7 @@ typedef enum fa_ggml_kernel { FA_GGML_ROWS, FA_GGML_LOOKS, FA_GGML_KERNELS } fa_
 
 /* What decides whether a kernel computes a claim: of shapes only how much K and V of few bits there is, in doublings. */
 typedef struct fa_ggml_class {
-    int32_t dtype, kv_dtype, v_dtype, d, dv, parts, v_in_k, align, extent;
+    int32_t dtype, kv_dtype, v_dtype, d, dv, casts, v_in_k, align, parts, extent;
 } fa_ggml_class;
 
 struct fa_ggml_engine {

@@ -151,12 +151,18 @@ static bool take_types(const fa_ggml *g, const fa_ggml_tensor *const src[], fa_g
         bytes[i] = (size_t)g->type[src[1 + i]->type].bytes;
     }
     c->dtype = k.product;
-    c->casts = k.product != FA_TF32;
     if (block[0] > 1) {
         c->kv_dtype = k.dtype;
         c->v_dtype = v.dtype == k.dtype ? 0 : v.dtype;
     }
     return true;
+}
+
+/* Q is read where it lies beside K and V in f32, and where few rows are multiplied with blocks: kernels of decoding take it in fp32. */
+static bool rounds(const fa_ggml_claim *c)
+{
+    const bool few = (int64_t)c->sq * (c->hq / c->hkv) <= FA_GGML_IN_PLACE && c->d <= 256 && c->dv <= 256;
+    return c->dtype != FA_TF32 && !(c->kv_dtype && few && c->scale > 0);
 }
 
 /* Whether V is a view of K that begins where K begins. Nodes are asked about before they have addresses. */
@@ -186,6 +192,7 @@ bool fa_ggml_claim_node(const fa_ggml *g, const fa_ggml_tensor *node, fa_ggml_cl
     c->sq = (int32_t)src[0]->ne[1], c->sk = (int32_t)src[1]->ne[1];
     c->hq = (int32_t)src[0]->ne[2], c->hkv = (int32_t)src[1]->ne[2];
     c->b = (int32_t)src[0]->ne[3];
+    c->casts = rounds(c);
     if (!isfinite(c->scale) || (!c->casts && !(c->scale > 0)))
         return no(why, n, "the scale is %g; accepted: %s", (double)c->scale, c->casts ? "numbers" : "above 0 where K is f32");
     if (!isfinite(c->cap) || !isfinite(c->max_bias) || c->max_bias < 0)

@@ -10,10 +10,12 @@
 #include "layout.h"
 #include <fagen.h>
 
+enum { FA_GGML_IN_PLACE = 16 }; /* rows, queries times heads of a KV head, whose Q kernels read in fp32 beside blocks */
+
 /* How Q, K and V are multiplied. */
 typedef struct fa_ggml_claim {
     int32_t dtype, kv_dtype, v_dtype; /* as in fa_args */
-    bool casts;                       /* Q is rounded to dtype, times the scale, before the launch: else it is read in place */
+    bool casts;                       /* Q is rounded to dtype, times the scale, before the launch: else it is read in place, in fp32 */
     bool v_in_k;                      /* V is the first dv columns of K, of more than 256 in 16 bits: one read serves both */
     int32_t d, dv, hq, hkv, b, sq, sk;
     int32_t keys_left; /* of each row by the mask, at most, as the node hints; 0: it does not */

@@ -163,6 +163,7 @@ fa_status fa_ggml_arguments(fa_ggml_engine *e, const fa_ggml_claim *c, const fa_
     int count = 0;
     *a = (fa_args)FA_ARGS_INIT;
     a->dtype = c->dtype, a->o_dtype = FA_F32, a->kv_dtype = c->kv_dtype, a->v_dtype = c->v_dtype;
+    a->q_dtype = c->kv_dtype && !c->casts ? FA_F32 : 0;
     a->d = c->d, a->dv = c->dv, a->b = c->b, a->hq = c->hq, a->hkv = c->hkv, a->sq = n, a->sk = c->sk;
     a->scale = c->casts ? 1 : c->scale;
     a->k = c->k, a->v = c->v, a->o = c->o, a->q = c->q;
@@ -379,8 +380,8 @@ static fa_ggml_class class_of(const fa_ggml_claim *c)
     int64_t strides = 16;
     for (int i = 0; i < (c->casts ? 2 : 3); i++)
         strides |= t[i]->sb | t[i]->ss | t[i]->sh;
-    return (fa_ggml_class){ c->dtype,    c->kv_dtype, c->v_dtype, c->d, c->dv, parts_of(c, NULL), c->v_in_k, (int32_t)(strides & -strides),
-                            extent_of(c) };
+    return (fa_ggml_class){ c->dtype,          c->kv_dtype, c->v_dtype, c->d, c->dv, c->casts, c->v_in_k, (int32_t)(strides & -strides),
+                            parts_of(c, NULL), extent_of(c) };
 }
 
 bool fa_ggml_engine_takes(fa_ggml_engine *e, const fa_ggml_claim *c, char *why, size_t n)

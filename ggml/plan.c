@@ -23,11 +23,11 @@ static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const 
                               : c->max_bias > 0 ? FA_GGML_DISTANCES
                               : many            ? FA_GGML_NO_BAND
                                                 : FA_GGML_FEW_ROWS;
-    const bool unpacks = fa_ggml_engine_unpacks(b->on->engine, c, (c->hkv + 1) / 2);
-    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || fa_ggml_staged() ? NULL : fa_ggml_slower(c, form, unpacks);
+    const fa_ggml_way way = { fa_ggml_engine_unpacks(b->on->engine, c, (c->hkv + 1) / 2), fa_ggml_ride.settings.tier < 3 };
+    const fa_ggml_rule *rule = fa_ggml_ride.settings.all || fa_ggml_staged() ? NULL : fa_ggml_slower(c, form, way);
     if (!rule || !b->on->supports_op(b->on->device, node))
         return OURS;
-    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, unpacks))
+    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, way))
         return BY_MASK;
     fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
     return THEIRS;

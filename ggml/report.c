@@ -29,6 +29,8 @@ bool fa_ggml_tell(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    for (char *c = text; (c = strchr(c, '\n')) != NULL;) /* one line, of several */
+        *c = ' ';
     uint64_t h = hash(text);
     pthread_mutex_lock(&mutex);
     bool first = texts < TEXTS;

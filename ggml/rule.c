@@ -2,42 +2,63 @@
 #include "rule.h"
 #include <stdint.h>
 
-enum { ALL = INT32_MAX, FEW = FA_GGML_NO_MASK | FA_GGML_FEW_ROWS | FA_GGML_DISTANCES };
+enum { FEW = FA_GGML_NO_MASK | FA_GGML_FEW_ROWS | FA_GGML_DISTANCES };
+/* clang-format off */
 const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
     /* prompts */
-    { false, true, FA_GGML_ANY_FORM, 1, 576, 64, ALL, 1, ALL, ALL, false, false, true,
-      "prompts over blocks, half of whose heads find no room in 16 bits" },
-    { false, true, FA_GGML_ANY_FORM, 129, 576, 64, ALL, 1, ALL, ALL, false, false, false, "prompts over blocks of more than 128 columns" },
-    { true, true, FA_GGML_NO_BAND | FA_GGML_DISTANCES, 1, 576, 64, ALL, 1, ALL, ALL, false, false, false,
-      "prompts under a mask that is added" },
+    { .blocks = true, .forms = FA_GGML_ANY_FORM, .queries_least = 64, .narrow = true,
+      .because = "prompts over blocks, half of whose heads find no room in 16 bits" },
+    { .blocks = true, .forms = FA_GGML_ANY_FORM, .d_least = 129, .queries_least = 64,
+      .because = "prompts over blocks of more than 128 columns" },
+    { .plain = true, .blocks = true, .forms = FA_GGML_NO_BAND | FA_GGML_DISTANCES, .queries_least = 64,
+      .because = "prompts under a mask that is added" },
     /* few rows in 16 bits */
-    { true, false, FEW, 1, 96, 1, 63, 1, ALL, ALL, false, false, false, "few rows of at most 96 columns" },
-    { true, false, FEW, 97, 128, 1, 1, 1, ALL, 16383, false, false, false, "single rows over few keys" },
-    { true, false, FEW, 97, 128, 1, 1, 1, 3, ALL, false, false, false, "single rows of few heads to a KV head" },
-    { true, false, FEW, 97, 128, 2, 63, 1, ALL, ALL, false, false, false, "a few rows" },
-    { true, false, FEW, 129, 256, 1, 1, 1, ALL, ALL, true, false, false, "single rows of more than 128 columns" },
-    { true, false, FEW, 129, 256, 2, 63, 1, ALL, ALL, false, false, false, "few rows of more than 128 columns" },
+    { .plain = true, .forms = FEW, .d_most = 96, .queries_most = 63,
+      .because = "few rows of at most 96 columns" },
+    { .plain = true, .forms = FEW, .d_least = 97, .d_most = 128, .queries_most = 1, .keys_most = 16383,
+      .because = "single rows over few keys" },
+    { .plain = true, .forms = FEW, .d_least = 97, .d_most = 128, .queries_most = 1, .group_most = 3,
+      .because = "single rows of few heads to a KV head" },
+    { .plain = true, .forms = FEW, .d_least = 97, .d_most = 128, .queries_least = 2, .queries_most = 63,
+      .because = "a few rows" },
+    { .plain = true, .forms = FEW, .d_least = 129, .d_most = 256, .queries_most = 1, .whole = true,
+      .because = "single rows of more than 128 columns" },
+    { .plain = true, .forms = FEW, .d_least = 129, .d_most = 256, .queries_least = 2, .queries_most = 63,
+      .because = "few rows of more than 128 columns" },
     /* and over blocks */
-    { false, true, FEW, 1, 256, 1, 63, 1, ALL, 4095, false, false, false, "few rows over few keys in blocks" },
-    { false, true, FEW, 1, 256, 2, 63, 17, ALL, ALL, false, false, false, "few rows over blocks, but more than a tile of decoding has" },
+    { .blocks = true, .forms = FEW, .d_most = 256, .queries_most = 63, .keys_most = 4095,
+      .because = "few rows over few keys in blocks" },
+    { .blocks = true, .forms = FEW, .d_most = 256, .queries_most = 63, .keys_most = 8191, .cut = true,
+      .because = "few rows over blocks of so few keys, which cost the graph its whole" },
+    { .blocks = true, .forms = FEW, .d_most = 256, .queries_least = 2, .queries_most = 63, .rows_least = 17,
+      .because = "few rows over blocks, but more than a tile of decoding has" },
     /* wide heads, sparse masks */
-    { true, true, FA_GGML_ANY_MASK, 257, 576, 1, ALL, 1, ALL, ALL, false, false, false, "wide heads under a mask" },
-    { true, false, FA_GGML_ANY_MASK, 1, 576, 1, ALL, 1, ALL, ALL, false, true, false, "keys that a mask leaves are gathered there" },
+    { .plain = true, .blocks = true, .forms = FA_GGML_ANY_MASK, .d_least = 257,
+      .because = "wide heads under a mask" },
+    { .plain = true, .forms = FA_GGML_ANY_MASK, .hinted = true,
+      .because = "keys that a mask leaves are gathered there" },
 };
+/* clang-format on */
 
-static bool holds(const fa_ggml_rule *r, const fa_ggml_claim *c, fa_ggml_form form, bool unpacks)
+static bool within(int64_t n, int32_t least, int32_t most)
+{
+    return n >= least && (!most || n <= most);
+}
+
+static bool holds(const fa_ggml_rule *r, const fa_ggml_claim *c, fa_ggml_form form, fa_ggml_way way)
 {
     const int32_t group = c->hq / c->hkv;
-    return (c->kv_dtype ? r->blocks : r->plain) && (r->forms & (int)form) && c->d >= r->d_least && c->d <= r->d_most &&
-           c->sq >= r->queries_least && c->sq <= r->queries_most && (int64_t)c->sq * group >= r->rows_least && group <= r->group_most &&
-           c->sk <= r->keys_most && (!r->whole || c->sk % 256 == 0) && (!r->narrow || !unpacks) &&
+    return (c->kv_dtype ? r->blocks : r->plain) && (r->forms & (int)form) && within(c->d, r->d_least, r->d_most) &&
+           within(c->sq, r->queries_least, r->queries_most) && within((int64_t)c->sq * group, r->rows_least, 0) &&
+           within(group, 0, r->group_most) && within(c->sk, 0, r->keys_most) && (!r->whole || c->sk % 256 == 0) &&
+           (!r->narrow || !way.unpacks) && (!r->cut || way.cuts) &&
            (!r->hinted || (c->keys_left > 0 && c->sk >= 4096 && c->sk / 2 >= c->keys_left));
 }
 
-const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks)
+const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, fa_ggml_way way)
 {
     for (size_t i = 0; i < FA_GGML_RULES; i++)
-        if (holds(&fa_ggml_rules[i], c, form, unpacks))
+        if (holds(&fa_ggml_rules[i], c, form, way))
             return &fa_ggml_rules[i];
     return NULL;
 }

@@ -14,9 +14,9 @@ typedef enum fa_ggml_form {
     FA_GGML_ANY_FORM = 31
 } fa_ggml_form;
 
-enum { FA_GGML_RULES = 13 };
-typedef struct fa_ggml_rule {
-    bool plain, blocks; /* of neither, of few bits */
+enum { FA_GGML_RULES = 14 };
+typedef struct fa_ggml_rule { /* of a most 0 is any number */
+    bool plain, blocks;       /* of neither, of few bits */
     int32_t forms;
     int32_t d_least, d_most; /* of Q and K */
     int32_t queries_least, queries_most;
@@ -26,10 +26,17 @@ typedef struct fa_ggml_rule {
     bool whole;          /* keys are multiples of 256, as llama.cpp pads them */
     bool hinted;         /* the mask leaves few of the keys, and the node says how many */
     bool narrow;         /* K and V in 16 bits find no room in the workspace, not those of half the KV heads */
+    bool cut;            /* the graph goes in parts */
     const char *because; /* what was measured */
 } fa_ggml_rule;
 
+/* How a node would run here. */
+typedef struct fa_ggml_way {
+    bool unpacks; /* K and V of few bits find room in 16 bits, half of the KV heads at least */
+    bool cuts;    /* its graph is handed to ggml in parts: no tier captures it whole */
+} fa_ggml_way;
+
 extern const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES];
-/* The first that holds; NULL: fagen is to compute it. unpacks: K and V of few bits find room in 16 bits, half of the KV heads at least. */
-const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, bool unpacks);
+/* The first that holds; NULL: fagen is to compute it. */
+const fa_ggml_rule *fa_ggml_slower(const fa_ggml_claim *c, fa_ggml_form form, fa_ggml_way way);
 #endif

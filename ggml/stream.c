@@ -282,13 +282,13 @@ static fa_status portion(fa_ggml_stream *s, const fa_ggml_claim *c, const fa_ggm
 static fa_status cast(fa_ggml_stream *s, const fa_ggml_claim *c, int32_t first, int32_t n, void *to, CUstream at)
 {
     const float *from = (const float *)c->q.ptr + first * c->q.ss;
-    int64_t rows = (int64_t)c->b * c->hq * n;
-    int32_t bf16 = c->dtype == FA_BF16;
-    void *params[] = { &from, &to, (void *)&c->q.sb, (void *)&c->q.ss, (void *)&c->q.sh,
-                       &rows, &n,  (void *)&c->hq,   (void *)&c->d,    (void *)&c->scale,
-                       &bf16 };
+    uint32_t elements = (uint32_t)(c->b * c->hq * n * c->d); /* FA_GGML_CAST bytes at most, see portion() */
+    int32_t bf16 = c->dtype == FA_BF16, whole = c->d % 8 == 0 && (c->q.sb | c->q.ss | c->q.sh) % 4 == 0 && (uintptr_t)from % 16 == 0;
+    void *params[] = { &from,     &to,   (void *)&c->q.sb, (void *)&c->q.ss, (void *)&c->q.sh,
+                       &elements, &n,    (void *)&c->hq,   (void *)&c->d,    (void *)&c->scale,
+                       &bf16,     &whole };
     s->counts.casts++;
-    return launch(s, FA_GGML_ROWS, (rows + 3) / 4, 128, at, params, "fa_ggml_rows");
+    return launch(s, FA_GGML_ROWS, (elements + 1023LL) / 1024, 128, at, params, "fa_ggml_rows");
 }
 
 /* All rows of a node, n at a time. */

@@ -150,41 +150,46 @@ Test(ggml_claim, rules)
                 const fa_ggml_rule *const r = &fa_ggml_rules[i];
                 const int32_t sk = r->hinted ? 4096 : r->whole ? 256 : 1;
                 fa_ggml_claim c = { .d = r->d_least, .sq = r->queries_least, .hkv = 8, .sk = sk, .kv_dtype = blocks ? FA_Q8_0 : 0 };
+                const fa_ggml_way way = { !r->narrow, r->cut };
                 c.keys_left = r->hinted ? 512 : 0;
-                c.hq = c.hkv * ((r->rows_least + c.sq - 1) / c.sq);
-                cr_expect(!(r->forms & form) || !(blocks ? r->blocks : r->plain) || fa_ggml_slower(&c, (fa_ggml_form)form, !r->narrow),
+                c.d += !c.d, c.sq += !c.sq;
+                c.hq = c.hkv * ((r->rows_least + c.sq - !!r->rows_least) / c.sq);
+                cr_expect(!(r->forms & form) || !(blocks ? r->blocks : r->plain) || fa_ggml_slower(&c, (fa_ggml_form)form, way),
                           "row %zu, form %d", i, form);
                 cr_expect(r->because[0]);
             }
     static const struct {
         fa_ggml_claim c;
         fa_ggml_form form;
-        bool unpacks, theirs;
+        bool unpacks, theirs, cuts;
     } rows[] = {
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 16384 }, FA_GGML_FEW_ROWS, false, false },
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 2048 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 32, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 4, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false },
-        { { .d = 64, .sq = 2, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, false },
-        { { .d = 64, .sq = 3, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 256, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, false },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_NO_BAND, false, true },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_DISTANCES, false, true },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, true, false },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, false, true },
-        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_NO_BAND, true, true },
-        { { .d = 72, .sq = 5776, .hq = 16, .hkv = 16, .sk = 5776 }, FA_GGML_NO_MASK, false, false },
-        { { .d = 64, .sq = 1, .hq = 64, .hkv = 8, .sk = 7680 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10000 }, FA_GGML_FEW_ROWS, false, false },
-        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10240 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 576, .sq = 1, .hq = 16, .hkv = 1, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 2048 }, FA_GGML_FEW_ROWS, false, true },
-        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 10000 }, FA_GGML_FEW_ROWS, false, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 16384 }, FA_GGML_FEW_ROWS, false, false, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 2048 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 32, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 4, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true, true },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 8192, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false, true },
+        { { .d = 64, .sq = 2, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, false, false },
+        { { .d = 64, .sq = 3, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 256, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, false, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_NO_BAND, false, true, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_DISTANCES, false, true, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, true, false, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, false, true, false },
+        { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_NO_BAND, true, true, false },
+        { { .d = 72, .sq = 5776, .hq = 16, .hkv = 16, .sk = 5776 }, FA_GGML_NO_MASK, false, false, false },
+        { { .d = 64, .sq = 1, .hq = 64, .hkv = 8, .sk = 7680 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10000 }, FA_GGML_FEW_ROWS, false, false, false },
+        { { .d = 256, .sq = 1, .hq = 32, .hkv = 2, .sk = 10240 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 576, .sq = 1, .hq = 16, .hkv = 1, .sk = 4096 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 2048 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 64, .hkv = 2, .sk = 16384, .keys_left = 10000 }, FA_GGML_FEW_ROWS, false, false, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_expect_eq(fa_ggml_slower(&rows[i].c, rows[i].form, rows[i].unpacks) != NULL, rows[i].theirs, "%zu", i);
+        cr_expect_eq(fa_ggml_slower(&rows[i].c, rows[i].form, (fa_ggml_way){ rows[i].unpacks, rows[i].cuts }) != NULL, rows[i].theirs,
+                     "%zu", i);
 }
 
 /* --- layouts --- */

@@ -649,4 +649,33 @@ Test(ggml_rider, a_program_loads_the_library)
     cr_expect_eq(pclose(f), 0, "%s", text);
     cr_expect(strstr(text, "fagen, 1 devices, claimed by the hook: right"), "%s", text);
 }
+
+/* Without a driver, and without a compiler: the program's node is computed by ggml, and one line tells. */
+Test(ggml_rider, a_program_runs_on_without_a_driver_or_a_compiler)
+{
+    static const struct {
+        const char *environment, *words;
+    } rows[] = { { "FAGEN_GGML=all LD_LIBRARY_PATH='%s'", "fagen: CUDA0 stays ggml's alone: FA_NO_DRIVER" },
+                 { "FAGEN_GGML=sim:sm_80,all FAGEN_NVRTC='%s/libcuda.so.1' FAGEN_CACHE_DIR=",
+                   "fagen: CUDA0 stays ggml's alone: FA_NO_NVRTC" } };
+    char path[512], environment[768], command[2048];
+    snprintf(path, sizeof path, "%s/libcuda.so.1", getenv("FAGEN_CACHE_DIR"));
+    FILE *none = fopen(path, "w"); /* no library: the loader looks no further */
+    cr_assert_not_null(none);
+    fclose(none);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096] = "", *at = text;
+        int newlines = 0;
+        snprintf(environment, sizeof environment, rows[i].environment, getenv("FAGEN_CACHE_DIR"));
+        snprintf(command, sizeof command, "%s GGML_BACKEND_PATH='%s' '%s' theirs 2>&1", environment, PLUGIN, PROGRAM);
+        FILE *f = popen(command, "r");
+        cr_assert_not_null(f);
+        text[fread(text, 1, sizeof text - 1, f)] = 0;
+        cr_expect_eq(pclose(f), 0, "%zu: %s", i, text);
+        cr_expect(strstr(text, rows[i].words) && strstr(text, "computed by ggml: yes"), "%zu: %s", i, text);
+        while ((at = strchr(at, '\n')) != NULL)
+            at++, newlines++;
+        cr_expect_eq(newlines, 2, "%zu: %s", i, text); /* the program's is the other one */
+    }
+}
 #endif

@@ -1,7 +1,9 @@
-"""A llama of random weights as GGUF, in q4_0 with norms in f32 and no vocabulary: what llama-bench needs of a model.
+"""A llama of random weights as GGUF, in q4_0 with norms in f32: what llama-bench needs of a model.
 
     python3 bench/ggml/model.py model.gguf --layers 32 --width 4096 --heads 32 --kv-heads 8 -d 128 --inner 14336
     llama-bench -m model.gguf -fa 1 -p 512 -n 64 -d 0,8192
+
+llama-perplexity needs a vocabulary, too: --tokenizer FILE takes it from another GGUF, such as models/ggml-vocab-llama-spm.gguf of llama.cpp.
 """
 import argparse
 import os
@@ -28,14 +30,50 @@ def size(ne, kind):
     return n * 4 if kind == F32 else n // 32 * 18
 
 
+SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value, by the number of its type
+TEXT, ARRAY = 8, 9
+
+
+def past_value(raw, at, kind):
+    """Where the value at `at` ends, and how many elements it has."""
+    if kind == TEXT:
+        return at + 8 + struct.unpack_from("<Q", raw, at)[0], 1
+    if kind != ARRAY:
+        return at + SIZES[kind], 1
+    element, n = struct.unpack_from("<IQ", raw, at)
+    at += 12
+    if element != TEXT:
+        return at + n * SIZES[element], n
+    for _ in range(n):
+        at, _ = past_value(raw, at, TEXT)
+    return at, n
+
+
+def tokenizer(path):
+    """Pairs of a GGUF's head that are its vocabulary's, as they stand there, and the number of tokens."""
+    with open(path, "rb") as f:
+        raw = f.read()
+    found, tokens = [], 0
+    at, rows = 24, struct.unpack_from("<Q", raw, 16)[0]
+    for _ in range(rows):
+        begin, (at, _) = at, past_value(raw, at, TEXT)
+        key = raw[begin + 8:at].decode()
+        at, n = past_value(raw, at + 4, struct.unpack_from("<I", raw, at)[0])
+        if key.startswith("tokenizer."):
+            found.append(raw[begin:at])
+            tokens = n if key == "tokenizer.ggml.tokens" else tokens
+    return found, tokens
+
+
 def pairs_of(a):
-    return [pair("general.architecture", "llama"), pair("general.name", "random"), pair("general.file_type", 2),
+    words, a.vocabulary = tokenizer(a.tokenizer) if a.tokenizer else ([pair("tokenizer.ggml.model", "no_vocab")], a.vocabulary)
+    return words + [pair("general.architecture", "llama"), pair("general.name", "random"), pair("general.file_type", 2),
             pair("llama.context_length", 131072), pair("llama.embedding_length", a.width), pair("llama.block_count", a.layers),
             pair("llama.feed_forward_length", a.inner), pair("llama.attention.head_count", a.heads),
             pair("llama.attention.head_count_kv", a.kv_heads), pair("llama.attention.key_length", a.d),
             pair("llama.attention.value_length", a.d), pair("llama.rope.dimension_count", a.d),
             pair("llama.attention.layer_norm_rms_epsilon", 1e-5), pair("llama.rope.freq_base", 500000.0),
-            pair("llama.vocab_size", a.vocabulary), pair("tokenizer.ggml.model", "no_vocab")]
+            pair("llama.vocab_size", a.vocabulary)]
 
 
 def tensors_of(a):
@@ -57,7 +95,8 @@ def blocks():
 
 
 def write(f, a):
-    tensors, pairs, raw = list(tensors_of(a)), pairs_of(a), blocks()
+    pairs, raw = pairs_of(a), blocks()
+    tensors = list(tensors_of(a))
     at, rows = 0, b""
     for name, ne, kind in tensors:
         rows += text(name) + struct.pack("<I", len(ne)) + b"".join(struct.pack("<Q", x) for x in ne) + struct.pack("<IQ", kind, at)
@@ -82,6 +121,7 @@ def main():
     for name, default in (("--layers", 16), ("--width", 2048), ("--heads", 32), ("--kv-heads", 8), ("-d", 64), ("--inner", 8192),
                           ("--vocabulary", 32000)):
         p.add_argument(name, type=int, default=default)
+    p.add_argument("--tokenizer")
     a = p.parse_args()
     if a.width % 32 or a.inner % 32 or a.heads * a.d % 32:
         p.error("--width, --inner and --heads times -d are multiples of 32: blocks lie along them")

@@ -1,6 +1,6 @@
 """Nodes of ggml's attention for its own test program, and times of that beside each other.
 
-    python3 bench/ggml/nodes.py write prompt|one|few -o nodes.txt [--op 74]
+    python3 bench/ggml/nodes.py write prompt|more|one|few -o nodes.txt [--op 74]
     test-backend-ops perf -b CUDA0 --test-file nodes.txt > plain.txt
     GGML_BACKEND_PATH=lib/libfagen_ggml.so test-backend-ops perf -b CUDA0 --test-file nodes.txt > fagen.txt
     python3 bench/ggml/nodes.py compare plain.txt fagen.txt
@@ -40,9 +40,14 @@ SETS = {
     "prompt": [(*h, 512, n) for h in HEADS for n in (512, 1024, 2048, 4096, 8192, 16384)] +
               [(*h, 512, 4096, k) for h in ((64, 32, 8), (128, 32, 8)) for k in ("bf16", "q8_0", "q4_0")] +
               [(40, 8, 8, 512, 4096), (72, 16, 16, 512, 4096), (80, 32, 32, 512, 4096), (96, 32, 32, 512, 4096), (112, 32, 8, 512, 4096)],
-    "one": [(*h, 1, n, k) for h in (*HEADS, (128, 16, 16)) for n in (4096, 8192, 32768, 65536) for k in ("f16", "q8_0", "q4_0")],
+    "more": [(64, 32, 8, 512, 32768), (128, 32, 8, 512, 32768), (128, 32, 8, 512, 16384, "q8_0"), (128, 32, 8, 512, 16384, "q4_0"),
+             (256, 16, 4, 512, 4096, "q8_0"), (256, 16, 4, 512, 4096, "f16", True, 50.0), (128, 32, 8, 512, 4096, "f16", True, 30.0),
+             (64, 64, 8, 512, 4096, "f16", True, 0.0, True), (64, 32, 8, 2048, 2048), (128, 32, 8, 2048, 2048)] +
+            [(d, 32, 8, q, 4096) for d in (64, 128) for q in (64, 128, 256)],
+    "one": [(*h, 1, n, k) for h in (*HEADS, (128, 16, 16)) for n in (4096, 8192, 16384, 32768) for k in ("f16", "q8_0", "q4_0")],
     "few": [(*h, q, n) for h in ((64, 32, 8), (128, 32, 8), (256, 16, 4)) for q in (2, 4, 8, 16, 32) for n in (8192, 32768)],
 }
+WIDTH = re.compile(r"d(\d+),")
 
 
 def times(path):
@@ -54,15 +59,17 @@ def times(path):
 
 def compare(plain, fagen):
     a, b = times(plain), times(fagen)
-    ratios = []
-    for name in [n for n in a if n in b]:
+    ratios, both = [], [n for n in a if n in b]
+    for name in both:
         ratios.append(a[name] / b[name])
         print(f"{name:40} {a[name]:9.1f} {b[name]:9.1f} {ratios[-1]:6.2f}")
     for name in sorted(a.keys() ^ b.keys()):
         print(f"{name:40} in one of them alone")
-    if ratios:
-        print(f"{len(ratios)} nodes: mean {sum(ratios) / len(ratios):.3f}, geometric {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, "
-              f"least {min(ratios):.3f}")
+    widths = sorted({int(m.group(1)) for m in map(WIDTH.match, both) if m})
+    for what, of in [("all", ratios)] + [(f"d {d}", [r for n, r in zip(both, ratios) if n.startswith(f"d{d},")]) for d in widths]:
+        if of:
+            print(f"{what}: {len(of)} nodes: mean {sum(of) / len(of):.3f}, geometric {math.exp(sum(map(math.log, of)) / len(of)):.3f}, "
+                  f"least {min(of):.3f}")
 
 
 def main():
