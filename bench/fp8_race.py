@@ -129,7 +129,8 @@ def race(cell, o, cudnn, out):
     right = fp8.right_of(q, k, v, causal, at)
     work = 4 * b * hq * n * n * d / (2 if causal else 1)
     times = max(1, int(2e-3 * 700e12 / work))
-    texts = [] if o.chosen else list(dict.fromkeys(c for t in o.config or CONFIGS[d] for c in expand("fp8_wgmma:" + t.removeprefix("fp8_wgmma:"))))
+    asked = [] if o.chosen else [t.removeprefix("fp8_wgmma:") for t in o.config or CONFIGS[d]]
+    texts = list(dict.fromkeys(c for t in asked for c in expand("fp8_wgmma:" + t)))
     runs, o8 = {}, torch.empty(b, n, hq, d, dtype=torch.bfloat16, device="cuda")
 
     def add(name, call, got, **more):

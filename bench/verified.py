@@ -29,7 +29,7 @@ def fp8():
             yield f"{head} --mask none,causal --sq {1 + 9 * i} --sk {500 + 23 * i} -H 2 -b 2"
             yield f"{head} --mask none,causal -n {200 + 11 * i} -b 3 --features lengths -H 4 --kv-heads 2"
             yield f"{head} --window {100 + i},0 -n {333 - 5 * i} -b 3 --features lengths -H 4 --kv-heads 2"
-            yield f"{head} --mask none,causal -n {150 + 13 * i} -b 2 --page {(16, 32, 64, 128)[i % 4]} -H 2 --kv-heads 1"
+            yield f"{head} --mask none,causal -n {150 + 13 * i} -b 2 --page {16 << i % 4} -H 2 --kv-heads 1"
             yield f"{head} --mask none,causal -n {96 + 16 * i} --features v-columns -H 2"
             scales = (",q_scale=1,k_scale=1,v_scale=1", ",v_scale=1", ",q_scale=1,k_scale=1")[i % 3]
             for mask, o in (("causal", "bf16"), ("none", "fp16"), ("causal", "e4m3")):
@@ -101,7 +101,8 @@ def main(argv=None):
         w.start()
     for w in workers:
         w.join()
-    print(f"{right} of {ran} problems are right, of {begun} lines; {len(lines)} lines were not begun; {len(bad)} lines failed or told nothing")
+    print(f"{right} of {ran} problems are right, of {begun} lines; {len(lines)} lines were not begun; {len(bad)} lines failed or told "
+          "nothing")
     return 0 if right and right == ran else 1
 
 

@@ -229,7 +229,8 @@ return masked {
       unit = "wgmma16",
       exps = 1 + program_cost(p).exps,
       issue = issue,
-      smem_bytes = c.bc * (round_up(p.d, 32) + l.columns * (l.wide and 2 or 1)) * l.wgs + c.br * round_up(p.d, 32) + c.bc * (p.d + p.dv * (l.wide and 2 or l.turned and 3 or 1)),
+      smem_bytes = c.bc * (round_up(p.d, 32) + l.columns * (l.wide and 2 or 1)) * l.wgs + c.br * round_up(p.d, 32)
+        + c.bc * (p.d + p.dv * (l.wide and 2 or l.turned and 3 or 1)),
       latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
       tile_latency = 4000,
       shows = c.schedule == 1 and 0.3 or 0.35,
