@@ -5,7 +5,7 @@
  * Of each mask, B_r and schedule a kernel, of each mask and way to fetch Q another; stages, B_c and what is not named there take turns.
  *
  *   FAGEN_TEST_FULL=1   more of B_r and B_c, every pair of stages and turns, instead of what is tight: of their combinations a third, in
- *                       which any value of one meets any of another; a quarter of an hour on a core */
+ *                       which any value of one meets any of another */
 #include "test_full.h"
 #include "test_verify_device.h"
 
