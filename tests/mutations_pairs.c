@@ -150,8 +150,8 @@ static const mutation hopper[] = {
       "wgmma relative" },
     { "wgmma: the other row of a thread", L, "\"query_of(p, row + 8 * h)\"", "\"query_of(p, row)\"", 0, "wgmma relative mixed" },
     { "dK: keys of the warp's other rows", L, "j = warp_key + g + h * 8", "j = warp_key + g", 0, HOPPER_BWDS },
-    { "dK: bits of neighbours", L, "{ \"(2 * n + 16 * e)\", \"(2 * n + 1 + 16 * e)\"",
-      "{ \"(2 * n + 16 * e)\", \"(2 * n + 2 + 16 * e)\"", 0, HOPPER_BWDS },
+    { "dK: bits of neighbours", L, "{ \"(2 * n + 16 * e)\", \"(2 * n + 1 + 16 * e)\"", "{ \"(2 * n + 16 * e)\", \"(2 * n + 2 + 16 * e)\"",
+      0, HOPPER_BWDS },
     { "dots: another row", L, "query_of(p, tile.row + r)", "query_of(p, tile.row)", 0, "dots" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
