@@ -12,6 +12,8 @@ const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
       .because = "prompts over blocks of more than 128 columns" },
     { .plain = true, .blocks = true, .forms = FA_GGML_NO_BAND | FA_GGML_DISTANCES, .queries_least = 64,
       .because = "prompts under a mask that is added" },
+    { .plain = true, .blocks = true, .forms = FA_GGML_A_BAND | FA_GGML_NO_BAND, .d_most = 256, .queries_least = 64, .queries_most = 191,
+      .because = "prompts of few rows" },
     /* few rows in 16 bits */
     { .plain = true, .forms = FEW, .d_most = 96, .queries_most = 63,
       .because = "few rows of at most 96 columns" },

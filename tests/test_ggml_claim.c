@@ -174,6 +174,8 @@ Test(ggml_claim, rules)
         { { .d = 64, .sq = 3, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true, false },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 256, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true, false },
         { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, false, false },
+        { { .d = 128, .sq = 128, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, true, false },
+        { { .d = 128, .sq = 256, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_A_BAND, false, false, false },
         { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_NO_BAND, false, true, false },
         { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096 }, FA_GGML_DISTANCES, false, true, false },
         { { .d = 128, .sq = 512, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_A_BAND, true, false, false },

@@ -202,7 +202,7 @@ Test(ggml_rider, a_mask_is_looked_at_once_in_a_graph)
     host_reset(1, &table, false);
     fa_ggml_rider_load(&o);
     fa_ggml_backend *b = host_backend(0);
-    chain c = make_chain(70, true), d = c;
+    chain c = make_chain(200, true), d = c;
     d.o = host_attention(c.q, c.k, c.v, c.mask, NULL, 0.25f, 0, 0);
     device_memory(d.o, false);
     d.out = host_copy(d.o);
@@ -356,7 +356,7 @@ Test(ggml_rider, what_is_slower_is_theirs)
         host_reset(1, &table, true);
         fa_ggml_rider_load(&o);
         fa_ggml_backend *b = host_backend(0);
-        chain c = make_chain(70, true);
+        chain c = make_chain(200, true);
         const uint16_t hidden = 0xfc00;
         fa_ggml_tensor *nodes[] = { c.q, c.o, c.out };
         cr_expect_eq(compute(b, 3, nodes, 9), 0);
@@ -377,7 +377,7 @@ Test(ggml_rider, what_is_slower_is_theirs)
         for (int i = 0; i < 2 && !all; i++) {
             kv[i]->type = HOST_Q8_0;
             kv[i]->nb[0] = kv[i]->nb[1] = 34;
-            kv[i]->nb[2] = kv[i]->nb[3] = 34 * 134;
+            kv[i]->nb[2] = kv[i]->nb[3] = 34 * 264;
         }
         host_trace[0] = 0;
         cr_expect_eq(compute(b, 3, nodes, 11), 0);

@@ -2,8 +2,8 @@
 
     python3 bench/ggml/cases.py test-backend-ops lib/libfagen_ggml.so -o . [--jobs 40] [--seconds 200]
 
-Tells how many cases the program lists, how many ggml's backend supports without and with the library, how many of them ran, right or not,
-and how many nodes the library computed. OUT/cases.log has each part, what of it was not right, and what was left to ggml.
+Tells how many cases the program lists, how many ggml's backend supports without the library, how many of them ran, right or not, and how
+many nodes the library computed. OUT/cases.log has each part, what of it was not right, and what was left to ggml.
 """
 import argparse
 import collections
@@ -63,17 +63,13 @@ def main():
     a = p.parse_args()
     end = time.time() + a.seconds
     library = {"GGML_BACKEND_PATH": os.path.abspath(a.library), "FAGEN_GGML": "all,log"}.items()
-    listed, supported = None, []
-    for more in ((), library):
-        code, out, err = run(a, "support", a.seconds, more)
-        rows = cases(out)
-        if not rows:
-            raise SystemExit(f"{a.program} support: {code}: {out[-400:]} {err[-400:]}")
-        listed = listed or collections.Counter(c for c, _ in rows)
-        supported.append(sum(word == "SUPPORTED" for _, word in rows))
+    code, out, err = run(a, "support", a.seconds)
+    listed, supported = collections.Counter(c for c, _ in cases(out)), sum(word == "SUPPORTED" for _, word in cases(out))
+    if not listed:
+        raise SystemExit(f"{a.program} support: {code}: {out[-400:]} {err[-400:]}")
     expressions = list(parts())
     apart = [c for c in listed if sum(bool(re.search(e, c)) for e in expressions) != 1]
-    print(f"{listed.total()} cases; supported by ggml {supported[0]}, with the library {supported[1]}; in no part or in two: {apart}", flush=True)
+    print(f"{listed.total()} cases; supported by ggml {supported}; in no part or in two: {apart}", flush=True)
     seen, words, told = collections.Counter(), collections.Counter(), collections.Counter()
     nodes = most = 0
     late = []
