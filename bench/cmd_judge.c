@@ -3,13 +3,12 @@
 #include "cli/options/command.h"
 #include "cli/text/table.h"
 #include "dev.h"
-#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "recordings.h"
-#include "runtime/choose/choose.h"
 #include "shapes.h"
+#include "shipped_choice.h"
 #include "verify/operands/random.h"
 #include <errno.h>
 #include <math.h>
@@ -47,20 +46,6 @@ static const cli_option options[] = {
 /* clang-format on */
 static const cli_group groups[] = { { "The choice on recordings", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
-/* What is chosen for the problem by what ships alone; the rows are in out. */
-static fa_status choose(fa_gen *g, const fa_problem *p, const fa_arch *a, fa_choice *out)
-{
-    const fa_problem point = fa_problem_point(p);
-    fa_facts facts;
-    fa_status st = fa_facts_of(&facts, NULL, &point, a, 0);
-    if (st == FA_OK)
-        st = fa_choose(g, &point, a, 0, &facts, true, out);
-    for (size_t i = 0; i < out->n; i++)
-        out->row[i].fact = NULL; /* goes with the facts */
-    fa_facts_free(&facts);
-    return st;
-}
-
 /* ---- what to measure ---- */
 
 static json_t *config_json(const fa_config *c)
@@ -92,8 +77,7 @@ static fa_status list_shape(json_t *shapes, fa_gen *g, const judge_args *a, cons
                             const fa_problem *p)
 {
     char text[FA_PROBLEM_TEXT];
-    choice->n = 0;
-    fa_status st = choose(g, p, arch, choice);
+    fa_status st = fa_shipped_choice(g, p, arch, choice);
     json_t *candidates = json_array(), *random = json_array();
     for (size_t i = 0; st == FA_OK && i < choice->n; i++)
         json_array_append_new(candidates, config_json(&choice->row[i].config));
@@ -258,8 +242,7 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
     if (!v)
         st = fa_fail(FA_NOMEM, "no memory for the verdicts");
     for (size_t i = 0; i < all.n && st == FA_OK; i++) {
-        choice->n = 0;
-        if (!(fa_recording_best(&all.r[i]) > 0) || choose(g, &all.r[i].problem, arch, choice) != FA_OK)
+        if (!(fa_recording_best(&all.r[i]) > 0) || fa_shipped_choice(g, &all.r[i].problem, arch, choice) != FA_OK)
             continue;
         if (judge(&all.r[i], choice, &v[judged]))
             judged++;
