@@ -4,6 +4,7 @@
 #include "cli/text/table.h"
 #include "dev.h"
 #include "gen/error.h"
+#include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "recordings.h"
@@ -259,7 +260,7 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
 }
 
 /* What the model says of all that ran. */
-static int list_prices(cli *c, const judge_args *a, int n, char **path)
+static int list_prices(cli *c, fa_gen *g, const fa_arch *arch, const judge_args *a, int n, char **path)
 {
     cli_recordings all = { .n = 0 };
     fa_status st = n && !c->json ? FA_OK : fa_fail(FA_INVALID, "--prices is of files, and has no --json; accepted: recordings");
@@ -273,7 +274,12 @@ static int list_prices(cli *c, const judge_args *a, int n, char **path)
                 continue;
             fa_problem_print(problem, sizeof problem, &all.r[i].problem);
             fa_config_print(config, sizeof config, &t->config);
-            printf("%.2f\t%.2f\t%s\t%s\n", t->modelled * 1e6, t->seconds * 1e6, problem, config);
+            fa_cost cost;
+            if (fa_model_cost(g, &all.r[i].problem, &t->config, arch, 0, &cost) != FA_OK)
+                continue;
+            printf("%.2f\t%.2f\t%s\t%s\tmatrix=%.2f exp=%.2f issue=%.2f smem=%.2f l2=%.2f hbm=%.2f grid=%lld blocks=%d\n",
+                   cost.seconds * 1e6, t->seconds * 1e6, problem, config, cost.t_matrix * 1e6, cost.t_exp * 1e6, cost.t_issue * 1e6,
+                   cost.t_smem * 1e6, cost.t_l2 * 1e6, cost.t_hbm * 1e6, (long long)cost.grid, (int)cost.blocks_sm);
         }
     cli_recordings_free(&all);
     return st == FA_OK ? CLI_EXIT_OK : cli_fail(c, st);
@@ -292,7 +298,7 @@ static int run(cli *c, const void *args, int n, char **path)
         st = fa_gen_open(&g, NULL);
     int code = st != FA_OK              ? cli_fail(c, st)
                : a->draw || a->problems ? draw(c, a, g, arch, choice)
-               : a->prices              ? list_prices(c, a, n, path)
+               : a->prices              ? list_prices(c, g, arch, a, n, path)
                                         : judge_files(c, a, g, arch, choice, n, path);
     fa_gen_close(g);
     free(choice);
