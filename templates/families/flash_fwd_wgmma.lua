@@ -202,9 +202,9 @@ local function rested(p, c, l, fit)
 end
 
 -- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
--- longer the wider a block of keys is. Later tiles begin apart. pieces: tiles and parts of tiles.
+-- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: tiles and parts of tiles.
 local function in_step(p, c, a, l, fit, pieces)
-  if c.schedule > 0 or l.wgs == 1 or fit.in_step == 0 then return 0 end
+  if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
   return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
 end
 
