@@ -3,13 +3,13 @@
 #include "bench/dev/dev.h"
 #include "bench/dev/recordings.h"
 #include "bench/dev/shapes.h"
+#include "bench/dev/shipped_choice.h"
 #include "cli/options/command.h"
 #include "cli/text/table.h"
-#include "gen/bucket.h"
 #include "gen/error.h"
+#include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
-#include "runtime/choose/choose.h"
 #include "verify/operands/random.h"
 #include <errno.h>
 #include <math.h>
@@ -47,20 +47,6 @@ static const cli_option options[] = {
 /* clang-format on */
 static const cli_group groups[] = { { "The choice on recordings", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
-/* What is chosen for the problem by what ships alone; the rows are in out. */
-static fa_status choose(fa_gen *g, const fa_problem *p, const fa_arch *a, fa_choice *out)
-{
-    const fa_problem point = fa_problem_point(p);
-    fa_facts facts;
-    fa_status st = fa_facts_of(&facts, NULL, &point, a, 0);
-    if (st == FA_OK)
-        st = fa_choose(g, &point, a, 0, &facts, true, out);
-    for (size_t i = 0; i < out->n; i++)
-        out->row[i].fact = NULL; /* goes with the facts */
-    fa_facts_free(&facts);
-    return st;
-}
-
 /* ---- what to measure ---- */
 
 static json_t *config_json(const fa_config *c)
@@ -92,8 +78,7 @@ static fa_status list_shape(json_t *shapes, fa_gen *g, const judge_args *a, cons
                             const fa_problem *p)
 {
     char text[FA_PROBLEM_TEXT];
-    choice->n = 0;
-    fa_status st = choose(g, p, arch, choice);
+    fa_status st = fa_shipped_choice(g, p, arch, choice);
     json_t *candidates = json_array(), *random = json_array();
     for (size_t i = 0; st == FA_OK && i < choice->n; i++)
         json_array_append_new(candidates, config_json(&choice->row[i].config));
@@ -258,8 +243,7 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
     if (!v)
         st = fa_fail(FA_NOMEM, "no memory for the verdicts");
     for (size_t i = 0; i < all.n && st == FA_OK; i++) {
-        choice->n = 0;
-        if (!(fa_recording_best(&all.r[i]) > 0) || choose(g, &all.r[i].problem, arch, choice) != FA_OK)
+        if (!(fa_recording_best(&all.r[i]) > 0) || fa_shipped_choice(g, &all.r[i].problem, arch, choice) != FA_OK)
             continue;
         if (judge(&all.r[i], choice, &v[judged]))
             judged++;
@@ -276,7 +260,7 @@ static int judge_files(cli *c, const judge_args *a, fa_gen *g, const fa_arch *ar
 }
 
 /* What the model says of all that ran. */
-static int list_prices(cli *c, const judge_args *a, int n, char **path)
+static int list_prices(cli *c, fa_gen *g, const fa_arch *arch, const judge_args *a, int n, char **path)
 {
     cli_recordings all = { .n = 0 };
     fa_status st = n && !c->json ? FA_OK : fa_fail(FA_INVALID, "--prices is of files, and has no --json; accepted: recordings");
@@ -290,7 +274,12 @@ static int list_prices(cli *c, const judge_args *a, int n, char **path)
                 continue;
             fa_problem_print(problem, sizeof problem, &all.r[i].problem);
             fa_config_print(config, sizeof config, &t->config);
-            printf("%.2f\t%.2f\t%s\t%s\n", t->modelled * 1e6, t->seconds * 1e6, problem, config);
+            fa_cost cost;
+            if (fa_model_cost(g, &all.r[i].problem, &t->config, arch, 0, &cost) != FA_OK)
+                continue;
+            printf("%.2f\t%.2f\t%s\t%s\tmatrix=%.2f exp=%.2f issue=%.2f smem=%.2f l2=%.2f hbm=%.2f grid=%lld blocks=%d\n",
+                   cost.seconds * 1e6, t->seconds * 1e6, problem, config, cost.t_matrix * 1e6, cost.t_exp * 1e6, cost.t_issue * 1e6,
+                   cost.t_smem * 1e6, cost.t_l2 * 1e6, cost.t_hbm * 1e6, (long long)cost.grid, (int)cost.blocks_sm);
         }
     cli_recordings_free(&all);
     return st == FA_OK ? CLI_EXIT_OK : cli_fail(c, st);
@@ -309,7 +298,7 @@ static int run(cli *c, const void *args, int n, char **path)
         st = fa_gen_open(&g, NULL);
     int code = st != FA_OK              ? cli_fail(c, st)
                : a->draw || a->problems ? draw(c, a, g, arch, choice)
-               : a->prices              ? list_prices(c, a, n, path)
+               : a->prices              ? list_prices(c, g, arch, a, n, path)
                                         : judge_files(c, a, g, arch, choice, n, path);
     fa_gen_close(g);
     free(choice);

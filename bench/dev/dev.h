@@ -3,5 +3,5 @@
 #define FA_BENCH_DEV_H
 #include "cli/commands/commands.h"
 
-extern const cli_command dev_replay, dev_judge, dev_compare_devices, dev_hot, dev_cubins;
+extern const cli_command dev_replay, dev_judge, dev_search, dev_compare_devices, dev_hot, dev_cubins;
 #endif

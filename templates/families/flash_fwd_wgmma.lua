@@ -203,6 +203,13 @@ local function rested(p, c, l, fit)
   return l.split and tiles > 1 and rows - (tiles - 1) * c.br <= c.br - 64 and fit.rested / tiles or 0
 end
 
+-- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
+-- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: tiles and parts of tiles.
+local function in_step(p, c, a, l, fit, pieces)
+  if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
+  return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
+end
+
 -- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
@@ -215,19 +222,19 @@ local fitted = {
   dense = {
     issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
     shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    rested = 0.2, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
+    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
     issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
     shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    rested = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
+    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 -- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
 -- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
 fitted.scanned = {}
 for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
-fitted.scanned.latency, fitted.scanned.turns = fitted.dense.latency + 300, 0.25
+fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 300, 0.25, 0
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
@@ -538,8 +545,8 @@ return masked {
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
   -- than their spread, what is usual comes first.
-  -- prompts: no sequence has few query rows.
-  work = function(p, c, a, l, prompts)
+  -- prompts: no sequence has few query rows. pieces: tiles and parts of tiles, where tiles are cut.
+  work = function(p, c, a, l, prompts, pieces)
     local scans = p.score and edges.scans(p)
     local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
     local elements = c.br * c.bc // 32
@@ -592,7 +599,8 @@ return masked {
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
         + (c.schedule == 1 and fit.turns + rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns or l.wgs > 2 and fit.plain_many or fit.plain)
-        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
+        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
+        + in_step(p, c, a, l, fit, pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b)),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
       hbm_speed = hbm_speed(p, c),

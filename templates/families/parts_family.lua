@@ -294,21 +294,21 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     end,
 
     work = function(p, c, a, l)
-      local first = whole.work(p, c, a, l, not l.walks) -- batch invariance: one config for single tokens, too
-      -- Fitted as those numbers were: rows are copied, not boxes.
-      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
-      -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
-      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = math.max(0, first.latency - 630)
-      end
       local together = c.cluster or 1 -- blocks that share a tile, by its rows or by its keys
       local each = (rows + c.br * (l.near and 1 or together) - 1) // (c.br * (l.near and 1 or together))
       local tiles = each * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas // together)
       local parts = l.near and 1 or parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
+      local first = whole.work(p, c, a, l, not l.walks, tiles * parts) -- batch invariance: one config for single tokens, too
+      -- Fitted as those numbers were: rows are copied, not boxes.
+      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
+      -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
+      if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
+        first.latency = math.max(0, first.latency - 630)
+      end
       if l.walks and parts > 1 then
         -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
         local room = thread_blocks * (l.part_tiles - 1) // parts
