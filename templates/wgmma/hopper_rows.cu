@@ -1,11 +1,11 @@
-//| needs "c.rescale l.even_rows? l.most? l.pack?"
+//| needs "c.rescale l.even_rows? l.most? l.pack? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type = pr.has_sink and ", float z" or ""
-//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//| if c.rescale >= 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
-//| local unit = c.rescale == 3 and "1.f" or "scale_log2"
+//| local unit = c.rescale >= 3 and "1.f" or "scale_log2"
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
@@ -37,7 +37,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
-//| if l.most then
+//| if l.most or l.sums then
     int top = 0;  // sums that are infinite, or no number, may be so for P far above 1
 #pragma unroll
     for (int n = 0; n < NO / 4; n++)
