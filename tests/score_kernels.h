@@ -58,8 +58,8 @@
     "  end\n"                                                                                      \
     "  return x + d / 64\n"                                                                        \
     "end\n"
-#define RISING "function score(s, b, h, i, j) return s + abs(j - i) * 0.5 end\n" /* over the blocks of a row by 2^46 each */
-#define BEYOND "function score(s, b, h, i, j) return s + (j % 100 < 50 and -100.0 or 30.0) end\n" /* and by more than fp32 has */
+#define RISING "function score(s, b, h, i, j) return s + abs(i + off - j) * 0.5 end\n" /* from block to block by 2^46 */
+#define BEYOND "function score(s, b, h, i, j) return s + (j < 60 and 60.0 or -40.0) end\n" /* by more than fp32 has */
 #define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n" /* beyond any sum of keys, and far below */
 #define SINK_ROWS "z = f32 'b sq'\nfunction sink(b, h, i) return 2 * z[b][i] + 0.5 * (sk - sq) / (1 + sk) - h end\n"
 #define CAP_SINK                                                                                     \
