@@ -281,7 +281,9 @@ local function ways_of_scores(p, c, l)
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most
-  l.sums = c.rescale == 4
+  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Elements of pairs at d = 64 gained nothing by it.
+  l.sums = l.relative and plain and not l.most and p.score.has_score and not p.score.has_mask and l.interleaved and c.exp == 0
+    and not (tile and p.d + p.dv < 256)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
@@ -313,10 +315,9 @@ return masked {
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
-    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" }, { 4, "lazy_sums" } },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
       "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
-      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale; " ..
-      "lazy_sums = where a row's sum is above 2^64, of score programs in bf16" },
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
       "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = after both, which run side by side" },
@@ -429,18 +430,6 @@ return masked {
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
-    { "rescale", function(p, c)
-      if c.rescale ~= c.named.rescale.lazy_sums then return true end
-      local score = p.score
-      if c.parts or not score or not score.has_score or score.has_mask or score.has_sink or p.has_lengths or p.dtype ~= "bf16" then
-        return false, "maxima are not looked for of score programs without mask and sink alone, with P in bf16 and without lengths"
-      end
-      if score.most then return false, "of scores that are so small maxima are not looked for anyway" end
-      if c.exp ~= 0 or c.convert ~= c.named.convert.early then
-        return false, "P that may be as large comes from the special-function unit, and is 16-bit as it comes"
-      end
-      return true
-    end, upto = "convert" },
     { "convert", convert(false), upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
@@ -494,7 +483,7 @@ return masked {
     -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
-    l.relative = c.rescale >= 3
+    l.relative = c.rescale == 3
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2

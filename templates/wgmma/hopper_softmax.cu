@@ -196,7 +196,7 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const float sum = quad_max(state[h].l), m = state[h].m;
-    if (sum > HIGHEST_SUM && sum < infinity()) state[h].m = m + (float)((__float_as_int(sum) >> 23) - 127);
+    if (sum > HIGHEST_SUM && sum < infinity()) state[h].m = m + (float)min((__float_as_int(sum) >> 23) - 127, 120);  // 2^-127 would be 0
     keep[h] = state[h].m == m ? 1.f : exp2_approx(m - state[h].m);
     state[h].l *= keep[h];
   }
