@@ -58,7 +58,9 @@
     "  end\n"                                                                                      \
     "  return x + d / 64\n"                                                                        \
     "end\n"
-#define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n" /* beyond any sum of keys, and far below */
+#define RISING "function score(s, b, h, i, j) return s + abs(i + off - j) * 0.5 end\n"     /* from block to block by 2^46 */
+#define BEYOND "function score(s, b, h, i, j) return s + (j < 60 and 60.0 or -40.0) end\n" /* by more than fp32 has */
+#define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n"                /* beyond any sum of keys, and far below */
 #define SINK_ROWS "z = f32 'b sq'\nfunction sink(b, h, i) return 2 * z[b][i] + 0.5 * (sk - sq) / (1 + sk) - h end\n"
 #define CAP_SINK                                                                                     \
     "cap = scalar(20); z = f32 'hq'\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end\n" \
@@ -214,6 +216,15 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi_steep", STEEP, "fp16,d=64,mask=none",
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_sums_rise", RISING, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      true, 0, 0, 150, 330, 0, 0 },
+    { "wgmma_sums_line", RELATIVE, "bf16,d=128" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 250, 0, 0 },
+    { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 80, 200, 0, 0 },
     { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
       "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
        "cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",

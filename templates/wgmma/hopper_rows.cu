@@ -1,4 +1,4 @@
-//| needs "c.rescale l.even_rows? l.most? l.near? l.pack?"
+//| needs "c.rescale l.even_rows? l.most? l.near? l.pack? l.sums?"
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -38,7 +38,7 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
-//| if l.most then
+//| if l.most or l.sums then
     int top = 0;  // sums that are infinite, or no number, may be so for P far above 1
 #pragma unroll
     for (int n = 0; n < $(no) / 4; n++)

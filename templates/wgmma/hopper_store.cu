@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.pack? l.shared?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.pack? l.shared? l.sums?"
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -134,10 +134,10 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if not late then
   const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
 //|   end
-//|   if late and (l.most or pr.cuts_right) then
+//|   if late and (l.most or l.sums or pr.cuts_right) then
   float taint[4] = {};  // infinite or NaN where O is; four sums, since each addition waits for the one before
 #pragma unroll
-//|     if l.most then
+//|     if l.most or l.sums then
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
 //|     else
   // One of the two rows shows it: what V holds beside the rows' own keys, products take to all rows.
@@ -162,8 +162,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   }
 //|   if late then
 //|     local maybe = { ("is_far(state[0].m, %s) || is_far(state[1].m, %s)"):format(log2_scale, log2_scale) }
-//|     if l.most then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
-//|     if l.most or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
+//|     if l.most or l.sums then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
+//|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(table.concat(maybe, " || "));
   fence_async();
