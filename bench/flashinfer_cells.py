@@ -43,11 +43,11 @@ def main():
     options = p.parse_args()
     import torch
 
-    import decode_cases
-    import decode_lab
-    import decode_oracle
-    import decode_sections
-    import graphs
+    from sections import decode_cases
+    from sections import decode_lab
+    from sections import decode_oracle
+    from sections import decode_sections
+    from common import graphs
     lab = decode_lab.Lab(seed=options.seed, peers={})
     torch.manual_seed(options.seed)
     lab.warm_up()

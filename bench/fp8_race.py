@@ -16,12 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]  # its fagen.py is another
 import fagen
-sys.path.append(HERE)
 import fp8
-from config_text import expand
+from common.config_text import expand
 
 TAIL = "q_bufs=1,grid=persistent,sections=1,cluster=1,rescale=always"
 HOW = "schedule=plain|pingpong|exponents,overlap=in_turn"

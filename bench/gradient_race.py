@@ -16,7 +16,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import backward_cases
+from sections import backward_cases
 
 FAMILY = "flash_bwd_wgmma"
 APART = 0.02  # of the norm: 16-bit rounding is some 0.004, a wrong tile far more
@@ -114,7 +114,7 @@ def planned(fa, fagen, case, config):
 
 
 def race(fa, fagen, case, plans, peers, o):
-    import graphs
+    from common import graphs
     import torch
     x = Case(case)
     mask = fagen.MASKS[case.mask]
@@ -176,9 +176,9 @@ def main():
     cases = cases_of(o)
     if o.list:
         return print("\n".join(c.name() for c in cases))
-    import backward_peers
-    import fagen
-    import tournament
+    from sections import backward_peers
+    from common import fagen
+    from common import tournament
     fa = fagen.Fagen(lever=True)
     peers = {}
     for name in o.peers.split(","):

@@ -112,7 +112,7 @@ def compiled(job):
 
 def race(o, cell, plain, jobs, rounds):
     """Seconds of each job and of the plain call."""
-    import graphs
+    from common import graphs
     made = {-1: graphs.capture(plain, lasts=3e-3)}
     for n, job in enumerate(jobs):
         fa, args, plan = job["fa"], job["args"], job["plan"]
@@ -180,9 +180,9 @@ def short(config):
 
 def main():
     o = parse()
-    import fagen
+    from common import fagen
     import torch
-    import tournament
+    from common import tournament
     libraries = {name: fagen.Fagen(lever=True, template_dir=folder) for name, folder in o.sides.items()}
     tournament.warm_up()
     print(torch.cuda.get_device_name(), flush=True)

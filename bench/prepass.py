@@ -44,7 +44,7 @@ def main():
     p.add_argument("--head-dim", type=int, default=128)
     p.add_argument("--launches", type=int, default=20)
     o = p.parse_args()
-    import fagen
+    from common import fagen
     import torch
     from torch.profiler import ProfilerActivity, profile
     fa, rate = fagen.Fagen(), copy_rate()

@@ -80,7 +80,7 @@ def prepared(job, cell, fa):
 
 
 def run(job, cell, fa, plan, plain, rounds):
-    import graphs
+    from common import graphs
     import torch
     args, out = job.pop("args"), job.pop("out")
     space = fa.give_workspace(args, plan)
@@ -105,10 +105,10 @@ def told(job):
 
 def main():
     o = parse()
-    import fagen
-    import graphs
+    from common import fagen
+    from common import graphs
     import torch
-    import tournament
+    from common import tournament
     begun = time.monotonic()
     tournament.warm_up()
     print(torch.cuda.get_device_name(), flush=True)

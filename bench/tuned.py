@@ -117,9 +117,9 @@ def race_last(shape, fagen, o):
 
 def main():
     o = parse()
-    import fagen
+    from common import fagen
     import torch
-    import tournament
+    from common import tournament
     shapes = [Shape(fagen.Fagen(lever=True), text, configs) for text, configs in choice.shapes_of(o)]
     pool, minders, ready = ThreadPoolExecutor(o.threads), ThreadPoolExecutor(o.abreast), queue.Queue()
     begun, out, left = time.monotonic(), [], {s.text for s in shapes}

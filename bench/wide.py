@@ -139,7 +139,7 @@ class Side:
     """fagen with some templates, and calls of it."""
 
     def __init__(self, templates=None):
-        import fagen
+        from common import fagen
         self.fagen, self.label = fagen, templates or "tree"
         self.fa = fagen.Fagen(lever=True, template_dir=templates)
 
@@ -210,7 +210,7 @@ def peers(data):
     if c.section != "mla":
         return out
     try:
-        from decode_peers import PEERS
+        from sections.decode_peers import PEERS
         fa3 = PEERS["fa3kv"]().module
         rope, latent = data.k[..., c.dv:], data.k[..., :c.dv]
         q_rope, q_latent = data.q[..., c.dv:], data.q[..., :c.dv]
@@ -245,7 +245,7 @@ def peers(data):
 def measure(case, sides, options, plans):
     import random
 
-    import graphs
+    from common import graphs
     data, calls, variants, keep = Data(case), {}, {}, []
     for side in sides:
         if case.section == "gradients":

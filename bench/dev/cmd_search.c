@@ -1,11 +1,11 @@
 /* search: the strategy of fagen tune by itself: it says what to time next, another program times it as it likes and says how long each
  * took. */
 #include "autotune/strategy/strategy.h"
+#include "bench/dev/dev.h"
+#include "bench/dev/shipped_choice.h"
 #include "cli/options/command.h"
-#include "dev.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "shipped_choice.h"
 #include <stdio.h>
 #include <stdlib.h>
 

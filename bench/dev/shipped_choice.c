@@ -1,5 +1,5 @@
 /* shipped_choice: what fa_choose() says of a problem by what ships alone. */
-#include "shipped_choice.h"
+#include "bench/dev/shipped_choice.h"
 #include "gen/bucket.h"
 
 fa_status fa_shipped_choice(fa_gen *g, const fa_problem *p, const fa_arch *a, fa_choice *out)
