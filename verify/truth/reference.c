@@ -1,5 +1,6 @@
 /* reference: the table, and what each row calls. */
 #include "reference.h"
+#include "gen/problem.h"
 #include "oracle.h"
 #include "oracle_backward.h"
 #include "verify/operands/number.h"
