@@ -34,6 +34,8 @@ const fa_ggml_rule fa_ggml_rules[FA_GGML_RULES] = {
       .because = "few rows over blocks of so few keys, which cost the graph its whole" },
     { .blocks = true, .forms = FEW, .d_most = 256, .queries_least = 2, .queries_most = 63, .rows_least = 17,
       .because = "few rows over blocks, but more than a tile of decoding has" },
+    { .blocks = true, .forms = FEW, .d_most = 256, .queries_most = 1, .group_most = 1, .keys_most = 16383,
+      .because = "single rows over few keys in blocks, one head to a KV head" },
     /* wide heads, sparse masks */
     { .plain = true, .blocks = true, .forms = FA_GGML_ANY_MASK, .d_least = 257,
       .because = "wide heads under a mask" },

@@ -14,7 +14,7 @@ typedef enum fa_ggml_form {
     FA_GGML_ANY_FORM = 31
 } fa_ggml_form;
 
-enum { FA_GGML_RULES = 15 };
+enum { FA_GGML_RULES = 16 };
 typedef struct fa_ggml_rule { /* of a most 0 is any number */
     bool plain, blocks;       /* of neither, of few bits */
     int32_t forms;

@@ -170,6 +170,8 @@ Test(ggml_claim, rules)
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false, false },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true, true },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 8192, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, false, true },
+        { { .d = 128, .sq = 1, .hq = 16, .hkv = 16, .sk = 8192, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true, false },
+        { { .d = 128, .sq = 1, .hq = 16, .hkv = 16, .sk = 16384, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, false, false },
         { { .d = 64, .sq = 2, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, false, false },
         { { .d = 64, .sq = 3, .hq = 64, .hkv = 8, .sk = 4096, .kv_dtype = FA_Q4_0 }, FA_GGML_FEW_ROWS, false, true, false },
         { { .d = 128, .sq = 1, .hq = 32, .hkv = 8, .sk = 256, .kv_dtype = FA_Q8_0 }, FA_GGML_FEW_ROWS, false, true, false },

@@ -204,9 +204,10 @@ local function rested(p, c, l, fit)
 end
 
 -- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
--- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: tiles and parts of tiles.
+-- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: as in work().
 local function in_step(p, c, a, l, fit, pieces)
   if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
+  pieces = pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b
   return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
 end
 
@@ -603,7 +604,7 @@ return masked {
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
         + (c.schedule == 1 and fit.turns + rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns or l.wgs > 2 and fit.plain_many or fit.plain)
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
-        + in_step(p, c, a, l, fit, pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b)),
+        + in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
       hbm_speed = hbm_speed(p, c),

@@ -297,7 +297,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
       local together = c.cluster or 1 -- blocks that share a tile, by its rows or by its keys
-      local each = (rows + c.br * (l.near and 1 or together) - 1) // (c.br * (l.near and 1 or together))
+      local span = l.near and c.br or c.br * together
+      local each = (rows + span - 1) // span
       local tiles = each * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas // together)
