@@ -58,9 +58,17 @@
     "  end\n"                                                                                      \
     "  return x + d / 64\n"                                                                        \
     "end\n"
-#define RISING "function score(s, b, h, i, j) return s + abs(i + off - j) * 0.5 end\n"     /* from block to block by 2^46 */
-#define BEYOND "function score(s, b, h, i, j) return s + (j < 60 and 60.0 or -40.0) end\n" /* by more than fp32 has */
-#define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n"                /* beyond any sum of keys, and far below */
+#define RISING /* from block to block by 2^46 */       \
+    "function score(s, b, h, i, j)\n"                  \
+    "  local d = max(i + off - j, 0)\n"                \
+    "  return s + sqrt(0.25 * d * d + log(1.0 + d))\n" \
+    "end\n"
+#define BEYOND /* by more than fp32 has */                                 \
+    "function score(s, b, h, i, j)\n"                                      \
+    "  local d = max(i - j, 0)\n"                                          \
+    "  return s + (10 + 50 * tanh_exact(4 * (d - 20.5)) + log(1.0 + d))\n" \
+    "end\n"
+#define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n" /* beyond any sum of keys, and far below */
 #define SINK_ROWS "z = f32 'b sq'\nfunction sink(b, h, i) return 2 * z[b][i] + 0.5 * (sk - sq) / (1 + sk) - h end\n"
 #define CAP_SINK                                                                                     \
     "cap = scalar(20); z = f32 'hq'\nfunction score(s, b, h, i, j) return cap * tanh(s / cap) end\n" \
@@ -219,7 +227,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_sums_rise", RISING, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 330, 0, 0 },
-    { "wgmma_sums_line", RELATIVE, "bf16,d=128" CAUSAL,
+    { "wgmma_sums_line", RELATIVE, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 250, 0, 0 },
     { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",

@@ -291,9 +291,9 @@ local function ways_of_scores(p, c, l)
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most
-  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Elements of pairs at d = 64 gained nothing by it.
-  l.sums = l.relative and plain and not l.most and p.score.has_score and not p.score.has_mask and l.interleaved and c.exp == 0
-    and not (tile and p.d + p.dv < 256)
+  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
+  -- where these are read once (docs/experiments.md).
+  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
