@@ -99,7 +99,7 @@ class Append:
 
 class Lab:
     def __init__(self, configs):
-        import fagen
+        from common import fagen
         self.fagen, self.abi, self.configs = fagen, fagen.abi, configs
         self.library = fagen.Fagen(lever=bool(configs))
         self.spaces = []
@@ -118,7 +118,7 @@ class Lab:
 
 
 def raced(graphs_of, seconds, rng):
-    import graphs
+    from common import graphs
     samples = graphs.race({name: graphs.capture(run, sets) for name, (run, sets) in graphs_of.items()}, rng, most=200, seconds=seconds)
     return {name: statistics.median(x) for name, x in samples.items()}, samples
 
@@ -173,7 +173,7 @@ def main():
     wrong = [x for x in options.sections if x not in sections] + [x for x in options.caches if x not in CACHES]
     if wrong:
         p.error(f"{wrong[0]}; accepted: many, few; --caches {','.join(CACHES)}")
-    import machine
+    from common import machine
     lab, rng, out = Lab(options.config), random.Random(options.seed), []
     print(machine.described(), flush=True)
     for name in options.sections or sections:

@@ -23,10 +23,10 @@ import argparse
 import re
 import sys
 
-import backward_cases
-import backward_report
-import section_run
-from decode_report import wrong
+from sections import backward_cases
+from sections import backward_report
+from sections import section_run
+from sections.decode_report import wrong
 
 SECTIONS = backward_cases.SECTIONS
 
@@ -68,7 +68,7 @@ def jobs(options):
 
 
 def measure(lab, options, section, case, seconds):
-    import backward_sections
+    from sections import backward_sections
     of = backward_sections.packed if section == "packed" else backward_sections.gradients
     return of(lab, case, seconds, options.deterministic)
 
@@ -80,12 +80,12 @@ def lever(options, some):
 
 def run(options):
     if options.dry_run:
-        import backward_rehearsal
+        from sections import backward_rehearsal
         some = backward_rehearsal.small(jobs(options))
         lab = backward_rehearsal.Lab(options, lever(options, some))
     else:
-        import backward_peers
-        import backward_sections
+        from sections import backward_peers
+        from sections import backward_sections
         some = jobs(options)
         lab = backward_sections.Lab(options.config, options.without, options.rounds, options.lasts, options.seed,
                                     peers=backward_peers.PEERS, lever=lever(options, some))

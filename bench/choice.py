@@ -23,7 +23,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import cells
+from common import cells
 
 CONTEXT = 10  # shapes to a context: the captured launches of a context keep words of its memory as long as it lives
 APART = 0.02  # of the norm of O: 16-bit rounding is some 0.003, a wrong tile far more
@@ -78,8 +78,8 @@ def compiled(fa, fagen, job):
 def peer_runs(cell, names, q, k, v):
     """{name: call} of the peers that take the cell, and {name: why} of the others. All are told of a bottom-right diagonal."""
     import torch
-    import decode_peers
-    import prompts_peers
+    from sections import decode_peers
+    from sections import prompts_peers
     causal, runs, why = cell.mask == "causal", {}, {}
     for name in names:
         try:
@@ -99,7 +99,7 @@ def peer_runs(cell, names, q, k, v):
 
 def fa3_run(peer, name, q, k, v, causal):
     import torch
-    from decode_peers import first
+    from sections.decode_peers import first
     if peer.available():
         raise RuntimeError(peer.available())
     if name == "fa3":
@@ -119,7 +119,7 @@ def tensors(text):
 
 def race_lent(fa, fagen, text, config, o):
     """The same launch with a workspace of its own and with none, captured, in turns. The first launch of a stream is not in it."""
-    import graphs
+    from common import graphs
     c, q, k, v, out = tensors(text)
     args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
     space = fa.give_workspace(args)  # kept until the graphs are gone
@@ -153,7 +153,7 @@ def call(fa, fagen, text):
 
 
 def race(fa, fagen, text, plans, o):
-    import graphs
+    from common import graphs
     import torch
     c, args, outs, given = call(fa, fagen, text)
     q, k, v = given[:3]
@@ -212,9 +212,9 @@ def told(text, rows, first):
 
 def main():
     o = parse()
-    import fagen
+    from common import fagen
     import torch
-    import tournament
+    from common import tournament
     shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
     contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
     made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c))

@@ -13,7 +13,7 @@ import json
 import math
 import statistics
 
-import cells
+from common import cells
 
 
 LENT = 1.02  # of the time with a workspace: what a launch without one may take

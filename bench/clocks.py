@@ -27,8 +27,14 @@ POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
     ("Q", PROLOGUE, "mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n#      $(to)"),
     ("K", PROLOGUE, "mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n      $(to)code"),
+    ("found", PROLOGUE, "#      // From here on once for each run of blocks of which something is seen.\n"),
     ("first S", PROLOGUE, "#      mask($(at));\n"),
+    ("mask there", CONSUMER, "#        if (code_has(code, 1 << wg)) hide_staged("),
+    ("compared", CONSUMER, "#        release_mask();\n      }\n//|   else\n"),
+    ("edge", CONSUMER, "#      if (code_has(code, CODE_EDGE)) {\n"),
+    ("cut", CONSUMER, "#    };\n//| else\n//| local arguments = \"s, p, scored"),
     ("first P", LOOP, "#      // Main loop:"),
+    ("K of next", LOOP, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n        code ="),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
     ("issued", LOOP, "#        wgmma_wait<1>(s);\n"),
     ("S", LOOP, "        wgmma_wait<1>(s);\n#"),
@@ -110,7 +116,7 @@ def table(wg, events):
 
 def trace(cell, text, score=None):
     """Per warpgroup [(point, clock)], and the seconds of a launch."""
-    import fagen
+    from common import fagen
     import torch
     fa = fagen.Fagen(lever=True)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
@@ -120,8 +126,7 @@ def trace(cell, text, score=None):
     lse, more = torch.zeros(rows + 2 * POINTS_MOST * WARPGROUPS, device="cuda"), {}
     if score:
         import masks
-        import scores
-        more = {"score": fa.score(scores.text_of(score)), "values": masks.MASKS[score][0](cell.b, cell.hq, cell.sq)}
+        more = {"score": fa.score(masks.text_of(score)), "values": masks.MASKS[score][0](cell.b, cell.hq, cell.sq)}
     args = fa.args(q, k, v, torch.empty(cell.b, cell.sq, cell.hq, cell.dv, device="cuda", dtype=kind), fagen.MASKS[cell.mask], lse=lse,
                    window=(cell.left, cell.right), diagonal=fagen.DIAGONALS[cell.diagonal], **more)
     problem = fa.problem_of(args)
@@ -155,7 +160,7 @@ def main():
     p.add_argument("--lse", action="store_true", help="write LSE too; benchmarks do without")
     p.add_argument("--json", help="write the events to this file")
     o = p.parse_args()
-    import cells
+    from common import cells
     here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory(prefix="fagen-trace-") as folder:
         templates = os.path.join(folder, "templates")

@@ -18,10 +18,10 @@ each case; the tables are made from it, here or later.
 import argparse
 import sys
 
-import decode_cases
-import decode_report
-import section_run
-from section_run import numbers
+from sections import decode_cases
+from sections import decode_report
+from sections import section_run
+from sections.section_run import numbers
 
 SECTIONS = ("table", "cold", "pages", "ragged", "host")
 
@@ -46,8 +46,8 @@ def jobs(options):
 
 
 def measure(lab, options, section, case, seconds):
-    import decode_host
-    import decode_sections
+    from sections import decode_host
+    from sections import decode_sections
     if section == "host":
         found = decode_host.host(lab, options.replays, seconds=seconds)
         print(decode_report.host_text(found), flush=True)
@@ -59,7 +59,7 @@ def measure(lab, options, section, case, seconds):
 
 
 def run(options):
-    import decode_lab
+    from sections import decode_lab
     lab = decode_lab.Lab(options.config, options.without, options.rounds, options.lasts, options.seed)
     return section_run.Run(options, lab, measure).all(jobs(options))
 

@@ -72,7 +72,7 @@ def arguments(name):
 def one(name):
     """In the process that is timed."""
     import torch
-    import fagen
+    from common import fagen
     given, what = arguments(name)
     torch.cuda.synchronize()
     begun = time.perf_counter()

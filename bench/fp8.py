@@ -16,7 +16,6 @@ import sys
 
 import torch
 
-sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]  # its fagen.py is another
 import fagen
 
 ROWS = 64  # query rows that are held against fp64

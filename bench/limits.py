@@ -12,8 +12,8 @@ import os
 import re
 import sys
 
-import cells
-import ncu
+from common import cells
+from common import ncu
 
 ACTIVE, ELAPSED = ".avg.pct_of_peak_sustained_active", ".avg.pct_of_peak_sustained_elapsed"
 # A unit: its name in sentences, and the metrics that tell how busy it is, in percent of its peak; the first that is there counts.
@@ -180,7 +180,7 @@ def command(o, cell):
     """What is profiled, and the regular expression of its kernel's name."""
     if o.peer:
         return [sys.executable, os.path.abspath(__file__), "--once", o.peer, "--problem", o.problem], PEER_KERNELS
-    import fagen
+    from common import fagen
     tool = os.path.join(os.path.dirname(fagen.library("fagen")), "..", "bin", "fagen")
     call = [tool, "run", "--problem", cell.problem(), "--device", "cuda:0"] + (["--config", o.config] if o.config else [])
     return call + (["--window", f"{cell.left},{cell.right}"] if cell.mask == "window" else []), "regex:^fa_"
@@ -189,7 +189,7 @@ def command(o, cell):
 def once(name, cell):
     """One launch of a peer: what ncu watches."""
     import torch
-    import peers
+    from common import peers
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
     sets = [[torch.randn(cell.b, s, h, d, device="cuda", dtype=kind) for s, h, d in (
         (cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv))]]

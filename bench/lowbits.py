@@ -18,8 +18,8 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-import decode_cases
-import section_run
+from sections import decode_cases
+from sections import section_run
 
 SECTIONS = ("warm", "cold", "pages", "prompts")
 LARGE = 67e6  # bytes of 16 bits from which the fixed part of a launch hardly counts
@@ -50,10 +50,10 @@ def parse(argv=None):
 def measure(lab, options, section, case, seconds):
     import torch
 
-    import decode_oracle
-    import decode_sections
-    import fagen
-    from lowbits_codes import encoded
+    from sections import decode_oracle
+    from sections import decode_sections
+    from common import fagen
+    from sections.lowbits_codes import encoded
     formats = options.kv.split(",")
     n = decode_cases.sets_of(case, section == "cold")
     q = lab.randn(case.b, case.sq, case.hq, case.d)
@@ -149,7 +149,7 @@ def jobs(options):
 
 
 def run(options):
-    import decode_lab
+    from sections import decode_lab
     lab = decode_lab.Lab(options.config, options.without, options.rounds, options.lasts, options.seed, peers={})
     return section_run.Run(options, lab, measure, tell).all(jobs(options))
 

@@ -45,10 +45,26 @@ MASKS = {
     "padding": (lambda b, h, n: [of_sequences(b, n // 8), of_sequences(b, n - n // 5)],
                 lambda b, h, i, j, x: (j >= x[0][b]) & (j < x[1][b])),
     "documents": (lambda b, h, n: [documents(n).expand(b, n).contiguous()], lambda b, h, i, j, x: (j <= i) & (x[0][b, i] == x[0][b, j])),
+    "starts": (lambda b, h, n: [starts(n).expand(b, n).contiguous()], lambda b, h, i, j, x: (j <= i) & (j >= x[0][b, i])),
     "blocks": (lambda b, h, n: [blocks(h, n)[None].expand(b, h, n // 128, n // 128).contiguous()],
                lambda b, h, i, j, x: x[0][b, h, i // 128, j // 128] != 0),
     "matrix_u8": (lambda b, h, n: [matrix(n)[None, None].expand(b, h, n, n)], lambda b, h, i, j, x: x[0][b, h, i, j] != 0),
 }
+
+
+# Programs that do not ship. starts: documents as what is solved for bounds, where each query's begins.
+TEXTS = {"starts": 'start = i32 "b sq"\nfunction mask(b, h, i, j) return j <= i and j >= start[b][i] end'}
+SHIPPED = [name for name in MASKS if name not in TEXTS]
+
+
+def text_of(name):
+    return TEXTS.get(name) or scores.text_of(name)
+
+
+def starts(n):
+    """Where the document of each query begins."""
+    import torch
+    return torch.searchsorted(documents(n), documents(n)).int()
 
 
 def of_sequences(b, number):
@@ -67,7 +83,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--lengths", default="4096,16384")
     p.add_argument("--head-dims", default="64,128")
-    p.add_argument("--masks", default=",".join(MASKS))
+    p.add_argument("--masks", default=",".join(SHIPPED))
     p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--flex", action="store_true", help="beside FlexAttention")
     p.add_argument("--rounds", type=int, default=7)
@@ -130,7 +146,7 @@ def flex(name, values, q, k, v, grad_out=None):
         torch.cuda.synchronize()
         took = time.perf_counter() - begun
         if grad_out is not None:
-            import gradients
+            from common import gradients
             return gradients.flex(q, k, v, grad_out, block_mask=mask), took
         run, (q, k, v) = torch.compile(flex_attention, dynamic=False), (t.transpose(1, 2) for t in (q, k, v))
         run(q, k, v, block_mask=mask)
@@ -141,13 +157,13 @@ def flex(name, values, q, k, v, grad_out=None):
 
 
 def gradients_apart(name, values, q, k, v, grad_out, made):
-    import gradients
+    from common import gradients
     return gradients.apart(None, lambda h, i, j: MASKS[name][1](0, h, i, j, values), q, k, v, grad_out, *made)
 
 
 def cell(fa, fagen, d, s, name, o):
-    import gradients
-    import graphs
+    from common import gradients
+    from common import graphs
     import torch
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // s)
     q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
@@ -167,7 +183,7 @@ def cell(fa, fagen, d, s, name, o):
         return out
     ours("plain")
     try:
-        out = ours(name, score=fa.score(scores.text_of(name)), values=values)
+        out = ours(name, score=fa.score(text_of(name)), values=values)
     except fagen.Error as e:
         return {**row, "why": str(e)[:300]}
     row["apart"] = gradients_apart(name, values, q, k, v, grad_out, out) if o.backward else apart(name, values, q, k, v, out)

@@ -18,7 +18,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import cells
+from common import cells
 
 
 def parse(argv=None):
@@ -93,7 +93,7 @@ class Side:
 
 
 def race(sides, cell, part, rounds):
-    import graphs
+    from common import graphs
     import torch
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
     shapes = [(cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv), (cell.sq, cell.hq, cell.dv)]
@@ -112,9 +112,9 @@ def race(sides, cell, part, rounds):
 
 
 def main():
-    import fagen
+    from common import fagen
     import torch
-    import tournament
+    from common import tournament
     options = parse()
     sides = [Side(fagen, options.old), Side(fagen, options.new)]
     ends = tuple(options.only.split(",")) if options.only else ("",)

@@ -21,11 +21,11 @@ each case; the tables are made from it, here or later.
 import argparse
 import sys
 
-import decode_cases
-import prompts_cases
-import prompts_report
-import section_run
-from decode_report import wrong
+from sections import decode_cases
+from sections import prompts_cases
+from sections import prompts_report
+from sections import section_run
+from sections.decode_report import wrong
 
 SECTIONS = ("packed", "chunks", "mixed", "dense", "bits", "invariant")
 LEAST_OF_BITS = 20  # seconds that a case of bits may take, however short the time is: it has batches, not rounds
@@ -55,8 +55,8 @@ def jobs(options):
 
 
 def measure(lab, options, section, case, seconds):
-    import prompts_bits
-    import prompts_sections
+    from sections import prompts_bits
+    from sections import prompts_sections
     return {"packed": lambda: prompts_sections.packed(lab, case, seconds),
             "chunks": lambda: prompts_sections.chunks(lab, case, seconds, options.page),
             "mixed": lambda: prompts_sections.mixed(lab, case, seconds, options.page),
@@ -67,11 +67,11 @@ def measure(lab, options, section, case, seconds):
 
 def run(options):
     if options.dry_run:
-        import prompts_rehearsal
+        from sections import prompts_rehearsal
         lab, some = prompts_rehearsal.Lab(options), prompts_rehearsal.small(jobs(options))
     else:
-        import decode_lab
-        import prompts_peers
+        from sections import decode_lab
+        from sections import prompts_peers
         lab = decode_lab.Lab(options.config, options.without, options.rounds, options.lasts, options.seed, peers=prompts_peers.PEERS)
         some = jobs(options)
     return section_run.Run(options, lab, measure).all(some)

@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from published_case import TYPES, Addresses, Boxed, Tensor
+from simulated.published_case import TYPES, Addresses, Boxed, Tensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -219,7 +219,7 @@ def main():
     p.add_argument("--ptx", metavar="FOLDER", help="also write every kernel's PTX there")
     p.add_argument("--brief", action="store_true", help="only what is wrong, and the last line")
     o = p.parse_args()
-    import published_cases
+    from simulated import published_cases
     cases = [c for c in published_cases.cases() if not o.word or any(w in c.name for w in o.word)]
     if o.list:
         for c in cases:

@@ -11,7 +11,7 @@ import random
 import sys
 import time
 
-import cells
+from common import cells
 
 
 def parse(argv=None):
@@ -102,7 +102,7 @@ def repeat(fa, fagen, cell, config, repeats, chains):
 
 def main():
     options = parse()
-    import fagen
+    from common import fagen
     import torch
     fa = fagen.Fagen(lever=True)
     rng = random.Random(options.seed)

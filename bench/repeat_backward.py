@@ -15,7 +15,7 @@ import re
 import sys
 import time
 
-import backward_cases
+from sections import backward_cases
 
 HEADS = {64: (32, 8), 128: (16, 4), 256: (8, 2)}  # of queries and of keys, by d
 BATCH, LENGTH = 3, 2000                           # no multiple of a tile
@@ -60,13 +60,13 @@ class Bench:
         self.o, self.gpu = options, not options.dry_run
         self.device = "cuda" if self.gpu else "cpu"
         if options.dry_run:
-            import backward_rehearsal
+            from sections import backward_rehearsal
             torch.set_num_threads(1)
             options.runs = 3
             options.jobs = [c for _, c in backward_rehearsal.small([("", c) for c in options.jobs])]
             self.fa = backward_rehearsal.Simulated(options.simulator) if options.simulator else backward_rehearsal.Fagen()
         else:
-            import fagen
+            from common import fagen
             self.fa = fagen.Fagen()
             self.side, self.square = torch.cuda.Stream(), torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
             self.product = torch.empty_like(self.square)
@@ -85,9 +85,9 @@ class Bench:
 
     def cell(self, case):
         """A row for each order of the one cell."""
-        import backward_oracle
-        import backward_sections
-        import fagen
+        from sections import backward_oracle
+        from sections import backward_sections
+        from common import fagen
         import torch
         q, grad_out = (self.randn(case.b, case.s, case.hq, case.d) for _ in "qo")
         k, v = (self.randn(case.b, case.s, case.hkv, case.d) for _ in "kv")
@@ -101,8 +101,8 @@ class Bench:
             yield self.repeated(case, order, args, written, right)
 
     def repeated(self, case, order, args, written, right):
-        import backward_oracle
-        import fagen
+        from sections import backward_oracle
+        from common import fagen
         import torch
         begun = time.monotonic()
         space = self.fa.give_workspace(args)

@@ -120,7 +120,7 @@ def flex(name, values, q, k, v, grad_out=None):
     def mod(s, b, h, i, j):
         return score(s, h, i, j, n, values)
     if grad_out is not None:
-        import gradients
+        from common import gradients
         return gradients.flex(q, k, v, grad_out, score_mod=mod, block_mask=mask)
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
     why = ""
@@ -145,15 +145,15 @@ def race(made, names, rounds):
 
 
 def gradients_apart(name, values, q, k, v, grad_out, made):
-    import gradients
+    from common import gradients
     score, n = PROGRAMS[name][1], q.shape[1]
     numbers = [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values]
     return gradients.apart(score and (lambda s, h, i, j: score(s, h, i, j, n, numbers)), lambda h, i, j: j <= i, q, k, v, grad_out, *made)
 
 
 def cell(fa, fagen, d, s, names, o):
-    import gradients
-    import graphs
+    from common import gradients
+    from common import graphs
     import torch
     h, b = WIDTH // d, max(1, TOKENS // s)
     q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
@@ -172,7 +172,7 @@ def cell(fa, fagen, d, s, names, o):
         return out
     ours("plain")
     if o.fa4:
-        import backward_peers
+        from sections import backward_peers
         peer = backward_peers.Fa4()
         if o.backward:
             calls["fa4"] = peer.backward(q, k, v, grad_out, True)
@@ -227,9 +227,9 @@ def told(row):
 def report(o, rows_of, title, told):
     """The rows of each length and head_dim as rows_of(fa, fagen, d, s) makes them, a line each; all of them to o.json after each cell.
     Whether a result is wrong."""
-    import fagen
+    from common import fagen
     import torch
-    import tournament
+    from common import tournament
     fa, rows = fagen.Fagen(), []
     tournament.warm_up()
     print(torch.cuda.get_device_name())

@@ -17,9 +17,9 @@ import os
 import sys
 import time
 
-import cells
-import report
-import stats
+from common import cells
+from common import report
+from common import stats
 
 DEFAULT_ROUNDS, DEFAULT_SAMPLE = 9, 3e-3
 
@@ -69,9 +69,9 @@ class Bench:
     """One run: the context, the peers that are there, and the document that grows."""
 
     def __init__(self, options):
-        import fagen
-        import machine
-        import peers
+        from common import fagen
+        from common import machine
+        from common import peers
         self.o, self.fagen, self.machine = options, fagen, machine
         wanted = {n for name in options.grid for n in self.named_peers(name)}
         if wanted - set(peers.PEERS):
@@ -141,8 +141,8 @@ class Bench:
 
     def cell(self, cell, seconds):
         """Checks and times one cell: its row of the document."""
-        import tournament
-        import oracle
+        from common import tournament
+        from common import oracle
         import torch
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
         shapes = ((cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv))
@@ -179,7 +179,7 @@ class Bench:
         return row
 
     def run(self):
-        import tournament
+        from common import tournament
         import torch
         torch.manual_seed(self.o.seed)
         begun = time.monotonic()
@@ -211,7 +211,7 @@ def write(options, doc):
         with open(options.markdown, "w") as f:
             f.write(text)
     if options.svg:
-        import figure
+        from common import figure
         for n, (name, picture) in enumerate(figure.of(doc).items()):
             base, end = os.path.splitext(options.svg)
             with open(options.svg if n == 0 else f"{base}-{name}{end}", "w") as f:

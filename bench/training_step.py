@@ -16,7 +16,7 @@ import sys
 import time
 from dataclasses import asdict
 
-import training_report
+from training import training_report
 
 
 def parse(argv=None):
@@ -70,8 +70,8 @@ class Lab:
     """The contenders that run, the model that is timed, and the document of the run."""
 
     def __init__(self, options):
-        import training_contenders
-        import training_model
+        from training import training_contenders
+        from training import training_model
         self.o, self.gpu, self.rng = options, not options.dry_run, random.Random(options.seed)
         self.device = "cuda" if self.gpu else "cpu"
         if self.gpu:
@@ -96,7 +96,7 @@ class Lab:
 
     def host(self):
         if self.gpu:
-            import machine
+            from common import machine
             return machine.described()
         import torch
         return {"device": f"CPU, a rehearsal{' on sim:' + self.o.simulator if self.o.simulator else ''}", "torch": torch.__version__}
@@ -116,7 +116,7 @@ class Lab:
     def ready(self):
         """Makes the contenders, and lets each attend once to tensors of either model's shape: what compiles does so here."""
         import torch
-        import training_contenders
+        from training import training_contenders
         for name, make in self.makers.items():
             begun = time.monotonic()
             try:
@@ -132,7 +132,7 @@ class Lab:
                 self.without(name, e)
 
     def accuracy(self):
-        import training_accuracy
+        from training import training_accuracy
         reference = training_accuracy.Reference(self.small, self.device, self.o.seed)
         for way, words in reference.WAYS.items():
             self.doc["ways"][way] = words
@@ -153,8 +153,8 @@ class Lab:
         return start.until(Event(self.gpu))
 
     def race(self):
-        import training_contenders
-        import training_model
+        from training import training_contenders
+        from training import training_model
         given = training_model.made(self.shape, self.device, self.o.seed)
         for name, contender in list(self.contenders.items()):
             try:
@@ -183,7 +183,7 @@ class Lab:
         self.accuracy()
         self.race()
         if self.gpu:
-            import machine
+            from common import machine
             self.doc["clocks"] = machine.clocks()
         self.doc["took"] = time.monotonic() - begun
         return self.doc

@@ -17,10 +17,10 @@ import sys
 import threading
 import time
 
-import cells
-import stats
+from common import cells
+from common import stats
 import variants_worker
-from config_text import expand, tunables
+from common.config_text import expand, tunables
 
 
 def parse(argv=None):

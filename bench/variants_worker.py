@@ -4,9 +4,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import cells
-import config_text
-import stats
+from common import cells
+from common import config_text
+from common import stats
 
 RACE = "the race"  # what a worker is at when it times all configs of a problem
 
@@ -17,7 +17,7 @@ def tell(**message):
 
 class Worker:
     def __init__(self, job):
-        import fagen
+        from common import fagen
         self.job, self.fagen = job, fagen
         self.cells = [cells.of_dict(c) for c in job["cells"]]
         self.fa = fagen.Fagen(lever=True)
@@ -89,9 +89,9 @@ class Worker:
         tell(say=f"{len(todo)} kernels, {fresh} of them compiled, in {time.monotonic() - begun:.1f} s")
 
     def race(self, cell):
-        import tournament
-        import oracle
-        import peers
+        from common import tournament
+        from common import oracle
+        from common import peers
         import torch
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
         shapes = ((cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv))
@@ -128,7 +128,7 @@ class Worker:
         tell(result={"problem": cell.problem(), "flops": cell.flops(), "variants": some})
 
     def check(self, v, cell, args, outs, reference, runners):
-        import tournament
+        from common import tournament
         import torch
         plan = v["plan"]
         if self.fa.workspace(args[0], plan):
@@ -172,7 +172,7 @@ class Worker:
 
 
 def main(job):
-    import tournament
+    from common import tournament
     import torch
     try:
         w = Worker(job)

@@ -265,7 +265,7 @@ static void set_flag(lua_State *L, const char *name, bool v)
 static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
 {
     char text[96];
-    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 4);
+    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 5);
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
         int32_t v = f->part == FA_FIELD_CLASS || shaped ? fa_problem_get(p, f) : 0;
@@ -277,6 +277,7 @@ static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
     set_int(L, "kv_align", fa_problem_kv_align(p)); /* always a number */
     set_int(L, "bytes", fa_dtype_bytes(p->dtype));
     set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
+    set_text(L, "wide_values", fa_problem_wide_values(p) ? fa_dtype_name(fa_problem_wide_values(p)) : "");
     set_int(L, "grad_bytes", fa_dtype_bytes(p->grad_dtype));
     for (int32_t bit = 1; fa_feature_name(bit)[0] != '?'; bit *= 2) {
         snprintf(text, sizeof text, "has_%s", fa_feature_name(bit));

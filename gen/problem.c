@@ -74,6 +74,12 @@ bool fa_problem_eight(const fa_problem *p)
     return p->dtype == FA_E4M3 || p->dtype == FA_E5M2;
 }
 
+int32_t fa_problem_wide_values(const fa_problem *p)
+{
+    bool wide = fa_problem_eight(p) && (p->v_dtype == FA_F16 || p->v_dtype == FA_BF16);
+    return wide ? p->v_dtype : 0;
+}
+
 /* A merge multiplies nothing: TF32 is fp32, there is one head_dim, and parts in fp32 may become an O in 16 bits. */
 static void settle_merge(fa_problem *p)
 {
@@ -233,11 +239,15 @@ static fa_status settle_low_bits(fa_problem *p)
     } types[] = { { "kv_dtype", p->kv_dtype, p->d }, { "v_dtype", p->v_dtype, p->dv } };
     for (size_t i = 0; i < COUNT(types); i++) {
         const fa_format *f = fa_format_of(types[i].dtype);
-        if (types[i].dtype && (!f || !few || !p->kv_dtype))
-            return fa_fail(
-                types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s",
-                types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
-                few && (p->kv_dtype || !i) ? ", or " : "", few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
+        bool wide = i && p->op == FA_FORWARD && fa_problem_eight(p); /* P V in 16 bits beside Q K^T in 8 */
+        if (types[i].dtype && (!f || !few || !p->kv_dtype) && !(wide && fa_problem_wide_values(p)))
+            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED,
+                           "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s", types[i].field, types[i].dtype,
+                           fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
+                           wide                         ? ", or fp16 (1), bf16 (2)"
+                           : few && (p->kv_dtype || !i) ? ", or "
+                                                        : "",
+                           few && (p->kv_dtype || !i) ? formats_text(accepted, sizeof accepted) : "");
     }
     if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
         return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d: Q in another type than the products; accepted: 0%s", p->q_dtype,
@@ -487,6 +497,9 @@ static fa_status check_v_columns(const fa_problem *p)
     if (!fa_problem_eight(p))
         return fa_fail(FA_UNSUPPORTED, "problem: features has v-columns; accepted with %s in Q: none, of e4m3 and e5m2 alone",
                        fa_dtype_name(p->dtype));
+    if (p->v_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: v_dtype is %d (%s) and features has v-columns; accepted with it: 0", p->v_dtype,
+                       fa_dtype_name(p->v_dtype));
     if (p->features & others)
         return fa_fail(FA_UNSUPPORTED, "problem: features has v-columns and %s; accepted: one of them",
                        fa_feature_name(p->features & others & -(p->features & others)));
@@ -499,9 +512,10 @@ static fa_status check_v_in_k(const fa_problem *p)
         return FA_OK;
     if (p->dv > p->d)
         return fa_fail(FA_INVALID, "problem: dv is %d and features has v-in-k; accepted with d=%d: 1 to %d", p->dv, p->d, p->d);
-    if (p->kv_dtype)
-        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d (%s) and features has v-in-k; accepted with it: 0", p->kv_dtype,
-                       fa_dtype_name(p->kv_dtype));
+    if (p->kv_dtype || p->v_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: %s is %d (%s) and features has v-in-k; accepted with it: 0",
+                       p->kv_dtype ? "kv_dtype" : "v_dtype", p->kv_dtype ? p->kv_dtype : p->v_dtype,
+                       fa_dtype_name(p->kv_dtype ? p->kv_dtype : p->v_dtype));
     return FA_OK;
 }
 
@@ -640,6 +654,8 @@ void fa_problem_fill_shape(fa_problem *p)
 
 int64_t fa_problem_key_bytes(const fa_problem *p)
 {
+    if (fa_problem_wide_values(p))
+        return (int64_t)p->d * fa_dtype_bytes(p->dtype) + (int64_t)p->dv * fa_dtype_bytes(p->v_dtype);
     if (!p->kv_dtype)
         return (int64_t)(p->d + (p->features & FA_FEATURE_V_IN_K ? 0 : p->dv)) * fa_dtype_bytes(p->dtype);
     int64_t scales = (p->k_scale_by == FA_SCALE_TOKEN ? 4 : 0) + (p->v_scale_by == FA_SCALE_TOKEN ? 4 : 0);

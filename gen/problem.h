@@ -23,6 +23,7 @@ const char *fa_feature_names(void);                     /* all, for messages */
 
 /* Whether Q, K and V have 8 bits, and so have the products. */
 bool fa_problem_eight(const fa_problem *p);
+int32_t fa_problem_wide_values(const fa_problem *p); /* the type of V and P of 16 bits beside Q and K of 8; 0: they are as Q and K */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
  * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16), kv_align likewise, or 0

@@ -62,7 +62,8 @@ static void read_tensor(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     const fa_operand *o = &f->operation->operand[m->operand];
-    if (fa_operand_bytes(o, fr->problem) != fa_dtype_bytes(fr->problem->dtype))
+    bool wide = o->id == FA_ID_v && fa_problem_wide_values(fr->problem);
+    if (fa_operand_bytes(o, fr->problem) != fa_dtype_bytes(fr->problem->dtype) && !wide)
         luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
                    o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
 }
@@ -88,7 +89,7 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     m->cols = fa_family_integer(L, f, of, "cols", -1);
     m->rows = fa_family_integer(L, f, of, "rows", -1);
     m->swizzle = fa_family_integer(L, f, of, "swizzle", 0);
-    int bytes = array ? 2 : fa_dtype_bytes(fr->problem->dtype);
+    int bytes = array ? 2 : fa_operand_bytes(&f->operation->operand[m->operand], fr->problem);
     if (m->rows < 1 || m->rows > BOX_MAX)
         luaL_error(L, "templates/%s: rows of %s is %d; accepted: 1 to %d", f->file, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)

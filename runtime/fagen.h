@@ -230,7 +230,7 @@ typedef struct fa_problem {
      * what is appended. */
     int32_t kv_dtype;
     int32_t q_dtype; /* fa_dtype of Q where it is not dtype: FA_F32 over K and V of few bits; else FA_UNSUPPORTED */
-    int32_t v_dtype; /* of V where it is not kv_dtype */
+    int32_t v_dtype; /* of V where it is not kv_dtype; beside Q and K of 8 bits FA_F16 or FA_BF16 */
     int32_t q_scale_by, k_scale_by, v_scale_by,
         o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits alone, of O in FA_E4M3 */
     int32_t score_id0, score_id1, score_id2, score_id3; /* of a score program: the words of fa_score_id() */

@@ -158,6 +158,7 @@ typedef struct sim_barrier {
 typedef struct sim_mbarrier {
     uint32_t address;          /* offset in its block's shared memory */
     uint32_t actor, time;      /* time: of the phase under way; goes on when the place is initialised again */
+    uint32_t begun;            /* of the first phase */
     bool live, fenced;         /* fenced: for the async proxy, by the thread that initialised it */
     uint8_t maker, maker_lane; /* that thread: its warp of the block, its lane */
     uint32_t expected, pending;

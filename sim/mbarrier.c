@@ -158,6 +158,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         *x = (sim_mbarrier){ .address = at,
                              .actor = x->actor,
                              .time = x->time + 1,
+                             .begun = x->time + 1,
                              .live = true,
                              .maker = (uint8_t)w->index,
                              .maker_lane = (uint8_t)l,

@@ -12,6 +12,19 @@ static bool complete(const sim_warp *w, const sim_insn *i, uint32_t l, const sim
     return i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
 }
 
+/* A wait by parity ends on the phase that it means only where the warp knew of the one before. */
+static bool passes_over(sim_warp *w, const sim_insn *i, uint32_t l, const sim_mbarrier *b)
+{
+    uint32_t known = w->clock[b->actor] < b->begun ? b->begun : w->clock[b->actor] + 1; /* the first phase that it knows no end of */
+    if (!(i->flags & F_PARITY) || b->time < known + 2)
+        return false;
+    return sim_fault(
+               w, i, (int)l, SIM_CHECK_MBARRIER_PARITY,
+               "a wait for parity %u of the mbarrier at shared offset %u tells of %u phases at once: had the first of them not ended, "
+               "it would have been over too early",
+               sim_arg(w, i, 2)->u[l] & 1, b->address, b->time - known) == STEP_FAULT;
+}
+
 /* Arguments: predicate, address, state or parity. */
 sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
 {
@@ -32,6 +45,8 @@ sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
         done |= (uint32_t)ok << l;
         if (!ok)
             waits = b;
+        else if (w->block->checked && passes_over(w, i, l, b))
+            return STEP_FAULT;
         else
             sim_clock_acquire(w, b->clock), b->waited = b->phase;
     }

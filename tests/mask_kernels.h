@@ -112,6 +112,10 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=192,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
             "o_path=tma"),
       true, 0, 0, 300, 400, 0, 0 },
+    /* Lines of several words. */
+    { "wgmma_words", M_RUNS, "bf16,d=64,mask=none",
+      WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0,
+      140, 4000, 0, 0 },
     { "wgmma_skips", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
             "o_path=direct"),

@@ -53,6 +53,10 @@ static const scene scenes[] = {
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16", 110, 110, 40, 0, 0, 0, HIDDEN },
     { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 40, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "passes", "bf16,d=264,dv=320,mask=causal,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
+      "br=16,br_part=16,bc=32,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=16,pass=16", 40, 50, NONE, HIDDEN },
+    { "passes_alone", "fp16,d=320,dv=200,mask=none,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=16,pass=8", 40, 40, NONE, HIDDEN },
     { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40, NONE, HIDDEN },
     { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA
@@ -113,6 +117,15 @@ static const scene scenes[] = {
 
 static const mutation mutations[] = {
     /* D */
+    { "each pass of dK has the first columns", M, "q.on + first_k * 16", "q.on", 0, "passes" },
+    { "each pass of dV has the first columns", M, "grad_o.on + first_v * 16", "grad_o.on", 0, "passes_alone" },
+    { "each pass of dQ has the first columns", A, "\"(u32)first_q * 16\"", "\"0\"", 0, "passes" },
+    { "a pass stores over the first columns", "grad_store.cu", "(first + chunk) * 8) = load", "chunk * 8) = load", 0,
+      "passes passes_alone" },
+    { "a pass stores columns that are not there", "grad_store.cu", " && (first + chunk) * 8 < WIDTH", "", 0, "passes" },
+    { "a pass loads over what is stored", M, "  __syncthreads();  // what was stored has been read\n", "", 0, "passes" },
+    { "dQ is stored where keys are still read", A, "  __syncthreads();  // the stages are free for what is stored\n", "  __syncwarp();\n",
+      0, "passes_alone" },
     { "D without the gradient of LSE", D, "= sum - extra;", "= sum;", 0, "plain" },
     { "D with the gradient of LSE added", D, "= sum - extra;", "= sum + extra;", 0, "plain" },
     { "D of O alone", D, "((const DeltaPiece *)grad)[i]", "((const DeltaPiece *)o)[i]", 0, "plain" },
@@ -215,8 +228,8 @@ static const mutation mutations[] = {
     { "mma: KV head by remainder", A, "kv_head = head / p.group", "kv_head = head % p.hkv", 0, "mma" },
     { "mma: D of the head in front", M, "sequence.delta(next_head, next_row)", "sequence.delta(max(next_head - 1, 0), next_row)", 0,
       "mma" },
-    { "mma: dK without the scale", M, "dk, $(pr.grad_scale), k_rows", "dk, 1.f, k_rows", 0, "mma_twins" },
-    { "mma: dQ without the scale", A, "dq, $(pr.grad_scale), q_rows", "dq, 1.f, q_rows", 0, "mma" },
+    { "mma: dK without the scale", M, "dk, $(pr.grad_scale), $(staging_k)", "dk, 1.f, $(staging_k)", 0, "mma_twins" },
+    { "mma: dQ without the scale", A, "dq, $(pr.grad_scale), $(l.pass", "dq, 1.f, $(l.pass", 0, "mma" },
     { "mma: one pair of warps for all", M, "% (WARPS / 2), warp_key", "% 1, warp_key", 0, "mma_twins" },
     { "mma: P of another block of queries", M, "load_shared_x4(p_from + (m * NB_ROWS + n) * 512)",
       "load_shared_x4(p_from + (m * NB_ROWS + (n ^ 1)) * 512)", 0, "mma_twins" },

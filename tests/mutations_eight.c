@@ -26,6 +26,10 @@ static const scene scenes[] = {
       60, 250, NONE, WITH(NULL) },
     { "in_turns", "e4m3,d=64,mask=causal,o=e4m3,o_scale=1,b=2,hq=2,hkv=1", EIGHT(128, 96, 2, 64, "schedule=2,overlap=0,stages_v=1"), 150,
       240, NONE, WITH(NULL) },
+    { "wide", "e4m3,d=64,dv=192,mask=causal,v=fp16,b=2,hq=2,hkv=1",
+      "fp8_wgmma:br=64,ctas=1,feeder=56,bc=64,sums=4,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
+      "schedule=0,overlap=0,stages_v=2",
+      60, 250, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -76,6 +80,14 @@ static const mutation mutations[] = {
     { "all parts of O are new sums and the old", H, "{ \"_next\", \"ne\", \"+\" }", "{ \"_next\", \"eq\", \"+\" }", 0, "in_turns" },
     { "O is as it is", "eight_store.cu", "inverse * per_o", "inverse", 0, "in_turns" },
     { "O is multiplied by its scale", "eight_store.cu", "1.f / o_scale_of", "o_scale_of", 0, "in_turns" },
+    { "sums of V of 16 bits begin with the first columns", C, "v + part * SUM * 2 * BC", "v", 0, "wide" },
+    { "all keys have V of the first sixteen", C, "b + i * 16 * VALUE_ROW / 16", "b", 0, "wide" },
+    { "boxes of V of 16 bits lie side by side", C, "v + part * SUM * 2 * BC, BC * VALUE_ROW", "v + part * SUM * 2 * BC, 16 * VALUE_ROW", 0,
+      "wide" },
+    { "P of 16 bits is of the pair's other key first", C, "to_values(s[2 * n], s[2 * n + 1])", "to_values(s[2 * n + 1], s[2 * n])", 0,
+      "wide" },
+    { "l of 16 bits is of one row", C, "state[n % 2].l += s[2 * n]", "state[0].l += s[2 * n]", 0, "wide" },
+    { "V of 16 bits is of the block before", P, "box * VALUE_BOX, key + BC,", "box * VALUE_BOX, key,", 0, "wide" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

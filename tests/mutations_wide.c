@@ -7,6 +7,13 @@
 #define NONE -1, -1, 0, 0
 #define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define PASSES "wide_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1,pass_cols=128"
+/* Blocks of a cluster share K and V, or are the parts of a tile. */
+#define CLUSTER(keys, stages_v, blocks, combine)                                                                                  \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=2,stages_v=" #stages_v ",q_bufs=1,grid=1,ahead=0," \
+    "sections=1,cluster=" #blocks ",rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=" #combine
+#define NARROW                                                                                                                      \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=32,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,sections=1,cluster=1," \
+    "rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
 #define SHARED(keys, stages, parts)                                                                                               \
     "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,grid=2," \
     "ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=" #parts ",combine=1"
@@ -25,7 +32,15 @@ static const scene scenes[] = {
     { "mla_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE,
       WITH(&pages) },
     { "mla_packed", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE, WITH(&packed) },
+    { "pair", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", CLUSTER(32, 2, 2, 1), 70, 150, NONE, WITH(NULL) },
+    { "pair_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=72,hkv=1", CLUSTER(32, 2, 2, 1), 1, 150, NONE,
+      WITH(&pages) },
+    { "near", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=70,hq=16,hkv=1", CLUSTER(64, 2, 4, 2), 1, 120, NONE, WITH(NULL) },
+    { "near_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", CLUSTER(64, 2, 2, 2), 1, 250, NONE,
+      WITH(&pages) },
+    { "narrow", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", NARROW, 70, 100, NONE, WITH(NULL) },
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
+    { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
@@ -67,8 +82,29 @@ static const mutation mutations[] = {
       "apart" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
+    { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",
+      "const int first_row = where.row;", 0, "pair" },
+    { "a block of a pair stores the first one's rows", C, "where.row + row_in_tile(0) + warp_row + g", "where.row + warp_row + g", 0,
+      "pair" },
+    { "a buffer is free when one block of a pair has read it", C, "if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);",
+      "if (lane < CLUSTER) mbarrier_arrive(empty);", 0, "pair" },
+    { "both blocks of a pair take all boxes", "hopper_pages.cu", "if (box % CLUSTER == cluster_rank())", "", 0, "pair_pages" },
+    { "boxes of a pair come to one block", "hopper_pages.cu", "tma_load_for_all(", "tma_load(", 0, "pair_pages" },
+    { "all blocks have the first part", "hopper_scheduler.cu", "where.part = (int)cluster_rank()", "where.part = 0", 0, "near_pages" },
+    { "parts are read before they are there", "near_parts.cu", "wait_for_cluster(parts_there(smem), number & 1);", "", 0, "near_pages" },
+    { "all blocks add up the first columns", "near_parts.cu", "cluster_rank() * (NO_OWN / 4 * 2048)", "0", 0, "near_pages" },
+    { "all parts weigh what the first does", "near_parts.cu", "weight_of(of[j][h].x,", "weight_of(of[0][h].x,", 0, "near_pages" },
+    { "the first part alone counts in l", "near_parts.cu", "fmaf(weight[j][h], of[j][h].y, l)", "j == 0 ? of[j][h].y : l", 0,
+      "near_pages" },
+    { "keys are loaded over parts that others read", "near_parts.cu",
+      "if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);\n  mbarrier_arrive", "mbarrier_arrive", 0, "near" },
+    { "parts are written over those that others read", "near_parts.cu",
+      "if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);\n  const u32 at", "const u32 at", 0, "near" },
+    { "boxes of 32 columns lie as those of 64 do", "hopper_packed_queries.cu", "ROW == 128 ? r % 8 : r / 2 % 4", "r % 8", 0, "narrow" },
     { "a pass begins at the first column", "flash_fwd_mma.cu", "at.o = (output *)p.o + column;", "at.o = p.o;", 0, "passes" },
     { "the last pass begins past the last columns", "flash_fwd_mma.cu", "min(pass * DV, COLUMNS - DV)", "pass * DV", 0, "passes" },
+    { "parts of all passes lie in one place", "flash_fwd_mma.cu", "own.number = where.number * PASSES + pass;", "", 0, "passes_parts" },
+    { "a pass of a part stores as that of a whole tile", "flash_fwd_mma.cu", "if (where.parts > 1) {", "if (false) {", 0, "passes_parts" },
     { "a pass begins before the one before has ended", "flash_fwd_mma.cu", "if (pass > 0) __syncthreads();", "", 0, "passes" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

@@ -58,6 +58,16 @@
     "  end\n"                                                                                      \
     "  return x + d / 64\n"                                                                        \
     "end\n"
+#define RISING /* from block to block by 2^46 */       \
+    "function score(s, b, h, i, j)\n"                  \
+    "  local d = max(i + off - j, 0)\n"                \
+    "  return s + sqrt(0.25 * d * d + log(1.0 + d))\n" \
+    "end\n"
+#define BEYOND /* by more than fp32 has */                                 \
+    "function score(s, b, h, i, j)\n"                                      \
+    "  local d = max(i - j, 0)\n"                                          \
+    "  return s + (10 + 50 * tanh_exact(4 * (d - 20.5)) + log(1.0 + d))\n" \
+    "end\n"
 #define SINK "z = f32 'hq'\nfunction sink(b, h, i) return 100 * z[h] end\n" /* beyond any sum of keys, and far below */
 #define SINK_ROWS "z = f32 'b sq'\nfunction sink(b, h, i) return 2 * z[b][i] + 0.5 * (sk - sq) / (1 + sk) - h end\n"
 #define CAP_SINK                                                                                     \
@@ -70,6 +80,8 @@
 
 #define MMA(rest) "flash_fwd_mma:stages_k=1,stages_v=2,q_regs=0,ctas=1," rest
 #define MMA16 "br=32,bc=32,warps=2,"
+#define EIGHT(rest) \
+    "fp8_wgmma:br=128,ctas=1,feeder=56,bc=64,sums=1,box=64,stages_k=2,stages_t=2,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0," rest
 #define WGMMA(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=0," rest
 #define DECODE(rest) "key_warps=2,stages=2,ctas=1,kv_lanes=1,sm_shares=1,min_turns=1," rest
 #define CAUSAL ",mask=causal"
@@ -212,10 +224,22 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi_steep", STEEP, "fp16,d=64,mask=none",
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_sums_rise", RISING, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      true, 0, 0, 150, 330, 0, 0 },
+    { "wgmma_sums_line", RELATIVE, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 250, 0, 0 },
+    { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 80, 200, 0, 0 },
     { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
       "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
        "cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",
         true, 4, 1, 20, 400, 4, 2e-2 },
+    { "eight_alibi", ALIBI, "e4m3,d=64" CAUSAL, EIGHT("schedule=1,overlap=0,stages_v=1"), true, 0, 0, 200, 250, 0, 0 },
+    { "eight_cap_sink", CAP_SINK, "e4m3,d=64,features=lengths" CAUSAL, EIGHT("schedule=0,overlap=1,stages_v=1"), true, 0, 0, 150, 250, 0,
+      0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -41,8 +41,11 @@ static inline bool score_is_scaled(const score_kernel *k)
 
 #define SCORE_OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
+/* Of O, which is bf16 beside 8 bits. */
 static inline int score_bytes(const score_launch *l)
 {
+    if (fa_problem_eight(&l->problem))
+        return 2;
     return l->problem.dtype == FA_F16 || l->problem.dtype == FA_BF16 ? 2 : 4;
 }
 
@@ -61,6 +64,14 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
 {
     if (score_bytes(l) == 4)
         return score_to_device(ctx, x, n * 4);
+    if (fa_problem_eight(&l->problem)) {
+        unsigned char *code = malloc(n + 1);
+        for (size_t i = 0; i < n; i++)
+            fa_number_store(code + i, x[i], l->problem.dtype);
+        void *codes = score_to_device(ctx, code, n);
+        free(code);
+        return codes;
+    }
     uint16_t *half = malloc(n * 2 + 1);
     for (size_t i = 0; i < n; i++)
         half[i] = l->problem.dtype == FA_BF16 ? fa_number_to_bf16(x[i]) : fa_number_to_f16(x[i]);
@@ -282,7 +293,7 @@ static inline fa_status score_run(fa_context *ctx, fa_gen *gen, void *workspace,
     uint16_t *half = malloc(q * 2 + 1);
     SCORE_OK(fa_copy(ctx, bytes == 2 ? (void *)half : l->o, l->args.o.ptr, q * (size_t)bytes, FA_FROM_DEVICE));
     for (size_t i = 0; bytes == 2 && i < q; i++)
-        l->o[i] = l->problem.dtype == FA_BF16 ? fa_number_from_bf16(half[i]) : fa_number_from_f16(half[i]);
+        l->o[i] = l->problem.dtype != FA_F16 ? fa_number_from_bf16(half[i]) : fa_number_from_f16(half[i]);
     free(half);
     return FA_OK;
 }
@@ -302,12 +313,14 @@ static inline double score_off(double is, double wanted, double accepted)
 static inline double score_worst(score_launch *l, char *where, size_t n)
 {
     static double value[FA_SCORE_ROOM];
-    static const double of_type[] = { [FA_F16] = 2e-3, [FA_BF16] = 1.6e-2, [FA_TF32] = 3e-3, [FA_F32] = 3e-5 };
+    static const double of_type
+        [] = { [FA_F16] = 2e-3, [FA_BF16] = 1.6e-2, [FA_TF32] = 3e-3, [FA_F32] = 3e-5, [FA_E4M3] = 0.15 /* P's three bits of fraction */ };
     const fa_score_ir *ir = &l->program->ir;
     int score = ir->root[FA_SCORE_ROOT_SCORE], sink = ir->root[FA_SCORE_ROOT_SINK], mask = ir->root[FA_SCORE_ROOT_MASK];
     bool *hidden = calloc((size_t)l->sk + 1, 1);
     double worst = 0, *s = malloc((size_t)l->sk * sizeof *s + 8), *o = malloc((size_t)l->d * sizeof *o);
     double tolerance = of_type[l->problem.dtype] + l->kernel->tolerance, lse_tolerance = 2e-4 + l->kernel->tolerance;
+    lse_tolerance += fa_problem_eight(&l->problem) ? 2e-3 : 0;                            /* sums of products with 13 bits of fraction */
     lse_tolerance += 4e-7 * fmax(score_is_scaled(l->kernel) ? 1 : l->kernel->q_scale, 1); /* sums of products so large */
     where[0] = 0;
     for (int b = 0; b < l->b; b++) {

@@ -47,6 +47,16 @@ Test(cli_decode, parts_of_heads_side_by_side)
          "stages=3,ctas=1,kv_lanes=1,combine=last_block,sm_shares=1,min_turns=1,head_warps=8");
 }
 
+/* Unpacking bounds rows of 4 bits: where many tiles are walked the model takes 12 warps of an SM, each with a head of its own. */
+Test(cli_decode, four_bits_take_twelve_warps)
+{
+    cli_result r = cli_run("show -d 128 -b 64 -H 32 --kv-heads 8 --sq 1 --sk 8192 --kv q4_0 --arch h200");
+    cr_assert_eq(r.code, 0, "%d, %s", r.code, r.err);
+    cr_expect(strstr(r.out, "config     decode_mma:br=8,bk=32,row_warps=1,key_warps=1,stages=2,ctas=3,"), "%s", r.out);
+    cr_expect(strstr(r.out, ",head_warps=4\n"), "%s", r.out);
+    cli_result_free(&r);
+}
+
 /* What sample writes is what attend takes, and it is right. */
 Test(cli_decode, sampled_and_attended)
 {

@@ -279,6 +279,7 @@ Test(family, order)
                                         "mixed_mma",
                                         "split_mma",
                                         "toy",
+                                        "wide_bwd_mma",
                                         "wide_mma",
                                         "aaa",
                                         "append",

@@ -11,6 +11,7 @@
 #define R "ranges.cu"
 #define H "hide.cu"
 #define M "mask_stage.cu"
+#define L "mask_lines.cu"
 #define W "hopper_masks.cu"
 #define C "hopper_consumer.cu"
 
@@ -95,17 +96,23 @@ static const score_fault faults[] = {
     { "what a warpgroup does not see at all", "wgmma_skips", C, "s[i] = code & nothing ? -infinity() : s[i];", "s[i] = s[i];" },
     { "edges of the launch's mask beside the program's", "wgmma_seen", C,
       "//|   else\n      if (code_has(code, CODE_EDGE))", "//|   else\n      if (code_has(code, 0))" },
-    { "the class of the tile's first rows for that of a warpgroup's", "wgmma_runs", M, "const int row = where.row + row_in_tile(wg), end",
-      "const int row = where.row, end" },
-    { "edges of the last warpgroup alone", "wgmma_seen", M, "__ballot_sync(~0u, edge(block, wg));",
-      "__ballot_sync(~0u, edge(block, WGS - 1));" },
-    { "the first blocks of those that were looked at alone", "wgmma_runs", M, "some |= seen >> i * LOOK & (u32)((1ull << LOOK) - 1);",
-      "some |= seen >> i * LOOK & (u32)((1ull << LOOK) - 1) >> LOOK / 2;" },
-    { "what the last warpgroup alone sees", "wgmma_runs", M, "for (int i = 0; i < WGS; i++) some |=",
-      "for (int i = 0; i < WGS - 1; i++) some |=" },
-    { "groups of blocks after the first", "wgmma_runs", S, "if (found != 0) ends.lo = max(end - each * (32 - __clz(found)), lo);", "" },
-    { "the last of groups of blocks", "wgmma_runs", S, "end - each * (32 - __clz(found))", "end - each * (31 - __clz(found))" },
-    { "the first block of a group", "wgmma_runs", S, "first(end - each * n - 1, ends.lo)", "first(end - each * n - 2, ends.lo - 1)" },
+    { "the line of the tile's first rows for that of a warpgroup's", "wgmma_runs", M, "where.row + 64 * ((int)threadIdx.x % 32);",
+      "where.row;" },
+    { "edges of no warpgroup but the last", "wgmma_seen", M, "__any_sync(~0u, edges >> n & 1)",
+      "__any_sync(~0u, (int)threadIdx.x % 32 == WGS - 1 && edges >> n & 1)" },
+    { "the first block of a word alone", "wgmma_runs", M, "some ^= 1u << n;", "some = 0;" },
+    { "the first word of a line for all", "wgmma_words", M, "line != nullptr ? line[word]", "line != nullptr ? line[0]" },
+    { "what the last warpgroup alone sees", "wgmma_runs", M, "for (int i = 0; i < WGS; i++) some |= __shfl",
+      "for (int i = 0; i < WGS - 1; i++) some |= __shfl" },
+    { "the scheduler sees the first warpgroup's blocks alone", "wgmma_runs", M, "for (int i = 0; i < WGS; i++)\n      if (i < lines",
+      "for (int i = 0; i < 1; i++)\n      if (i < lines" },
+    { "a tile of which nothing is seen waits for some", "wgmma_skips", M, "BlockEnds ends = {0, -1};", "BlockEnds ends = {0, 0};" },
+    { "blocks with some hidden pair are whole", "wgmma", L, "sees && is == 1);", "sees && is == 2);" },
+    { "what is solved is no edge", "wgmma", L, "sees && (solved == 1 ||", "sees && (solved == 0 ||" },
+    { "the launch's mask cuts no block", "wgmma_seen", L, " || block <= range.full_lo || block >= range.full_hi", "" },
+    { "the line of the first head", "wgmma_runs", L, "program.marks_by_h and \"head\" or \"0\"", "\"0\"" },
+    { "the line of the first sequence", "wgmma_runs", L, "program.marks_by_b and \"(int)sequence.batch\" or \"0\"", "\"0\"" },
+    { "lines are found before the tables", "wgmma", L, "  grid_wait();\n", "" },
     { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
     { "ends of the rows of another warp", "wgmma_pages", C, "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
       "wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
@@ -122,7 +129,6 @@ static const score_fault faults[] = {
     { "Q is given back before the tile's last block", "wgmma_skips", "hopper_epilogue.cu", "pr.skips and \"if (!hides) \" or \"\"",
       "\"\"" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
-    { "what is solved is no edge", "wgmma", M, "sees && solved == 1 || edge(block, wg)", "edge(block, wg)" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -389,9 +389,25 @@ Test(runtime_choose, the_first_choice_loads_what_it_needs)
     cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
     cr_expect_lt(fa_gen_worked(g).steps, 1000000, "%lld steps", (long long)fa_gen_worked(g).steps);
     config_of(g, &p, &a, text);
-    cr_expect_eq(fa_gen_families(g), 1 + 23, "names are known");
+    cr_expect_eq(fa_gen_families(g), 1 + 24, "names are known");
     cr_expect_lt(fa_gen_worked(g).steps, 1500000, "%lld steps", (long long)fa_gen_worked(g).steps);
     cr_expect_leq(fa_gen_worked(g).priced, 2);
+    fa_gen_close(g);
+}
+
+/* A family whose operation another text says is found, too. */
+Test(runtime_choose, gradients_of_wide_heads_have_families)
+{
+    fa_gen *g;
+    fa_arch a = h200();
+    char text[400];
+    fa_problem p = problem("bf16,d=320,mask=causal,op=backward,b=1,hq=8,hkv=8,sq=2048,sk=2048");
+    cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
+    config_of(g, &p, &a, text);
+    cr_expect(!strncmp(text, "wide_bwd_mma:", 13), "%s", text);
+    p = problem("fp32,d=320,mask=causal,op=backward,b=1,hq=8,hkv=8,sq=512,sk=512");
+    config_of(g, &p, &a, text);
+    cr_expect(!strncmp(text, "wide_bwd:", 9), "%s", text);
     fa_gen_close(g);
 }
 

@@ -348,3 +348,39 @@ Test(sim_classes, missing_formalities_are_warnings)
         }
     }
 }
+
+/* A wait for the phase after the next has the parity of one that is over: only who knows that the next one is over, too, may wait so. */
+Test(sim_classes, a_parity_that_passes_over_a_phase)
+{
+#define WAITS(to, parity) #to ": mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], " #parity ";\n@!%p2 bra " #to ";\n"
+#define KERNEL_OF(between, knows)                                                                                                        \
+    HEAD90A ".shared .align 8 .b8 bar[8];\n.shared .align 8 .b8 go[8];\n" KERNEL(                                                        \
+        "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;\n@%p1 mbarrier.init.shared::cta.b64 [go], 1;\nbar.sync " \
+        "0;\n"                                                                                                                           \
+        "setp.lt.u32 %p1, %r0, 32;\n@%p1 bra TAKES;\n"                                                                                   \
+        "setp.ne.u32 %p1, %r0, 32;\n@%p1 bra OVER;\n"                                                                                    \
+        "mbarrier.arrive.shared::cta.b64 _, [bar];\n"                                                                                    \
+        "G: mbarrier.try_wait.parity.shared::cta.b64 %p2, [go], 0;\n@!%p2 bra G;\n"                                                      \
+        "mbarrier.arrive.shared::cta.b64 _, [bar];\n" between "mbarrier.arrive.shared::cta.b64 _, [bar];\nbra OVER;\nTAKES:\n" WAITS(    \
+            A, 0) "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.arrive.shared::cta.b64 _, [go];\nmov.u32 %r1, 0;\n"                           \
+                  "S: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 300;\n@%p2 bra S;\n" knows WAITS(B,                                    \
+                                                                                                   0) "OVER:\nst.global.u32 [%rd2], 1;")
+    static const char *const texts[] = {
+        KERNEL_OF("", ""),
+        KERNEL_OF("D: mbarrier.try_wait.parity.shared::cta.b64 %p2, [go], 1;\n@!%p2 bra D;\n",
+                  WAITS(C, 1) "@%p1 mbarrier.arrive.shared::cta.b64 _, [go];\n"),
+    };
+    CUdeviceptr a = buffer(NULL, 64), b = buffer(NULL, 64);
+    for (size_t r = 0; r < 2; r++) {
+        CUfunction f = load(texts[r]);
+        int faults = 0;
+        for (int way = 0; way < 6; way++) {
+            sim_set_options(&(sim_options){ .async = (sim_async)(way & 1), .schedule = (sim_schedule)(way / 2), .seed = 3 });
+            checks("collision=off,race-global=off");
+            CUresult got = launch(f, 1, 64, 0, a, b);
+            cr_assert(got == CUDA_SUCCESS || strstr(sim_report(), "check: mbarrier-parity"), "text %zu: %s", r, sim_report());
+            faults += got != CUDA_SUCCESS;
+        }
+        cr_assert(r ? !faults : faults, "text %zu: %d", r, faults);
+    }
+}

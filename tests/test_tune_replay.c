@@ -1,5 +1,5 @@
 /* Strategies on recordings: on a world whose best is known, and through the command on files whose right answers are known. */
-#include "bench/replay.h"
+#include "bench/dev/replay.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,5 +1,5 @@
 /* Trials on a driver whose kernels write what the test says: what is told of values that were not written or differ between devices. */
-#include "bench/compare_devices.h"
+#include "bench/dev/compare_devices.h"
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"

@@ -113,6 +113,42 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
     fa_destroy(ctx);
 }
 
+/* ---- heads above 256 ---- */
+
+static const char *const wide[] = {
+    "bf16,d=320,dv=264,mask=window,op=backward",
+    "fp16,d=300,dv=333,mask=causal,op=backward,features=lengths",
+    "bf16,d=64,dv=328,mask=causal,op=backward,features=lengths+dropout",
+    "fp16,d=512,mask=none,op=backward,grad=fp32",
+    "bf16,d=264,dv=72,mask=window,op=backward,features=lengths+lse-strides",
+    "bf16,d=448,dv=512,mask=causal,op=backward,features=deterministic",
+};
+#define WIDE_CASES (full() ? 72 : 2)
+
+Test(verify_backward, gradients_of_wide_heads_are_right, .timeout = 1800)
+{
+    fa_gen *g;
+    fa_context *ctx = test_context(NULL, NULL);
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    for (int i = 0; i < WIDE_CASES; i++) {
+        fa_problem p;
+        fa_case c;
+        fa_config config;
+        const fa_plan *plan;
+        char line[1200];
+        uint64_t seed = (uint64_t)i + 11;
+        cr_assert_eq(fa_problem_parse(&p, wide[seed % (sizeof wide / sizeof *wide)]), FA_OK, "%s", fa_last_error());
+        fa_case_make_class(&c, &p, seed / 6 % 2 ? FA_CASE_FEW : FA_CASE_MANY, seed);
+        fa_case_print(line, sizeof line, &c);
+        cr_assert_eq(fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), "wide_bwd_mma", &config), FA_OK, "%s: %s", line,
+                     fa_last_error());
+        cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s: %s", line, fa_last_error());
+        run_case(ctx, plan, &c, "wide_bwd_mma", true, seed);
+    }
+    fa_gen_close(g);
+    fa_destroy(ctx);
+}
+
 /* ---- flash_bwd_wgmma ---- */
 
 #define KERNELS (full() ? 250 : 5)

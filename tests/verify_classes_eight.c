@@ -11,6 +11,8 @@ static const char *const classes[] = {
     "e4m3,d=64,mask=window,features=v-columns,v_scale=1",
     "e4m3,d=128,mask=causal,o=e4m3,v_scale=1,o_scale=1",
     "e5m2,d=64,mask=none,o=e4m3,features=lengths,o_scale=1",
+    "e4m3,d=128,mask=causal,v=bf16,q_scale=1,k_scale=1,v_scale=1",
+    "e5m2,d=80,dv=208,mask=window,v=fp16",
     NULL,
 };
 

@@ -20,6 +20,12 @@ const cli_word cli_formats[] = {
 #undef FORMAT
     { NULL, 0 }
 };
+const cli_word cli_v_formats[] = {
+#define FORMAT(number, word, ...) { word, number },
+#include "gen/formats.def"
+#undef FORMAT
+    { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { NULL, 0 }
+};
 const cli_word cli_wide[] = { { "fp32", FA_F32 }, { NULL, 0 } };
 const cli_word cli_scales[] = { { "folded", FA_SCALE_FOLDED }, { "token", FA_SCALE_TOKEN }, { "channel", FA_SCALE_CHANNEL }, { NULL, 0 } };
 const cli_word cli_masks[] = {
@@ -74,7 +80,8 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
     if (!low->kv && !low->v && !low->scale && !low->q)
         return FA_OK;
     bool eight = fa_problem_eight(p);
-    if (!low->kv && !p->kv_dtype && (low->v || low->q || !eight))
+    bool wide = eight && (low->v == FA_F16 || low->v == FA_BF16); /* V of 16 bits beside Q and K of 8 */
+    if (!low->kv && !p->kv_dtype && ((low->v && !wide) || low->q || !eight))
         return fa_fail(FA_INVALID, "%s is given without --kv; accepted: both, or neither",
                        low->v       ? "--v-format"
                        : low->scale ? "--kv-scale"

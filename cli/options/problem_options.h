@@ -11,7 +11,7 @@ typedef struct cli_low {
     int32_t kv, v, scale; /* fa_dtype; fa_scale_by. 0 = not given */
     int32_t q;            /* fa_dtype */
 } cli_low;
-extern const cli_word cli_formats[], cli_scales[], cli_wide[];
+extern const cli_word cli_formats[], cli_v_formats[], cli_scales[], cli_wide[];
 #define CLI_LOW_ROWS(low_at)                                                                                                          \
     { .name = "kv",                                                                                                                   \
       .type = &cli_choice,                                                                                                            \
@@ -23,8 +23,8 @@ extern const cli_word cli_formats[], cli_scales[], cli_wide[];
           .type = &cli_choice,                                                                                                        \
           .at = low_at + offsetof(cli_low, v),                                                                                        \
           .value = "FORMAT",                                                                                                          \
-          .help = "of V, beside --kv (default: as K)",                                                                                \
-          .words = cli_formats },                                                                                                     \
+          .help = "of V, beside --kv, or 16 bits beside --dtype e4m3 or e5m2 (default: as K)",                                        \
+          .words = cli_v_formats },                                                                                                   \
         { .name = "q-dtype",                                                                                                          \
           .type = &cli_choice,                                                                                                        \
           .at = low_at + offsetof(cli_low, q),                                                                                        \
@@ -35,7 +35,8 @@ extern const cli_word cli_formats[], cli_scales[], cli_wide[];
         .name = "kv-scale", .type = &cli_choice, .at = low_at + offsetof(cli_low, scale), .value = "HOW",                             \
         .help = "scales of K and V beside --kv: one of a head, of each token, or of each column (default: none)", .words = cli_scales \
     }
-/* Sets what is given; the rows' alignment is then what the types allow. FA_INVALID: --v-format or --kv-scale without --kv. */
+/* Sets what is given; the rows' alignment is then what the types allow. FA_INVALID: --v-format or --kv-scale without
+ * --kv, but for V of 16 bits and scales beside products of 8. */
 fa_status cli_low_set(fa_problem *p, const cli_low *low);
 
 typedef struct cli_problem_options {

@@ -20,6 +20,7 @@ TYPES = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8"}  # whose 
 Q_SCALE, K_SCALE, V_SCALE, O_SCALE = (getattr(_abi.Args, name).offset // 8 for name in ("q_scale", "k_scale", "v_scale", "o_scale"))
 E4M3 = "float8_e4m3fn"
 CODES = {short: name for name, short in TYPES.items() if name in shapes.EIGHT}  # of Q, K and V of 8 bits
+WIDE = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16}  # of V beside Q and K of 8 bits
 NOT_BESIDE = "not computed over k and v of few bits"
 _plans = Plans()
 
@@ -77,11 +78,11 @@ def refuse(q: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, 
 
 
 def check_eight(q: View, k: str, v: str, word: Optional[str], v_word: Optional[str]) -> None:
-    """Q of 8 bits: K and V have its type."""
+    """Q of 8 bits: K has its type, and so has V, where it is not of 16 bits."""
     shapes.unused({"cache_format": word, "v_format": v_word}, [None], f"q is of {q.dtype}, and so are k and v")
     for name, of in (("k", k), ("v", v)):
-        if of != TYPES[q.dtype]:
-            raise invalid(f"{name}.dtype", of, f"{TYPES[q.dtype]}, that of q")
+        if of != TYPES[q.dtype] and not (name == "v" and of in WIDE):
+            raise invalid(f"{name}.dtype", of, f"{TYPES[q.dtype]}, that of q" + (f", or {', '.join(WIDE)}" if name == "v" else ""))
 
 
 def columns_of(v: View) -> Optional[View]:
@@ -102,11 +103,14 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     if bytes_alone:  # of libraries that have no such type
         views = {name: x._replace(dtype=CODES[cache_format]) if x.dtype == "uint8" else x for name, x in views.items()}
         cache_format = None
-    turned = columns_of(views["v"]) if views["q"].dtype in shapes.EIGHT and arrays is None else None
+    wide = views["q"].dtype in shapes.EIGHT and views["v"].dtype in WIDE
+    turned = columns_of(views["v"]) if views["q"].dtype in shapes.EIGHT and arrays is None and not wide else None
     if turned is not None:  # checked as if it lay by rows
         views["v"] = views["v"]._replace(strides=packed(views["v"].shape))
     of_k, low_k = format_of("k", views["k"], cache_format, "cache_format")
-    of_v, low_v = format_of("v", views["v"], v_format or (cache_format if views["v"].dtype == "uint8" else None), "v_format")
+    of_v, low_v = views["v"].dtype, views["v"]
+    if not wide:
+        of_v, low_v = format_of("v", views["v"], v_format or (cache_format if views["v"].dtype == "uint8" else None), "v_format")
     q_view = views["q"]
     eight = q_view.dtype in shapes.EIGHT
     if eight:
@@ -151,6 +155,7 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
             args = _varlen.arguments(ctx, batch, result, lse_view, mask, factor, False, True, p)
         if turned is not None:
             args.v, args.layout_flags = shapes.tensor("v", turned, turned.shape, turned.strides, True)[0], _abi.FA_V_COLUMNS
+        args.v_dtype = WIDE[of_v] if wide else args.v_dtype
         found = _plans.keep(key, plan(ctx, args, None if eight else (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
     _stage.put(found, q, [Staged(w, x, w in (O, LSE)) for w, x in tensors], stream, at)
     return (out, sums) if return_lse else out
@@ -161,6 +166,8 @@ def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scal
     """The plan of arguments as they are without formats. Raises InvalidArgument, Unsupported."""
     if formats is not None:
         args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
+        if args.dtype == _abi.FA_F32:  # Q alone has that type: products are of fp16
+            args.dtype, args.q_dtype, args.o_dtype = _abi.FA_F16, _abi.FA_F32, args.o_dtype or _abi.FA_F32
     args.flags |= _abi.FA_BATCH_INVARIANT if invariant else 0
     words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
     for name, word, cache, heads in (("q_scale", Q_SCALE, q, args.hq), ("k_scale", K_SCALE, caches[0], args.hkv),

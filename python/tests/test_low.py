@@ -43,6 +43,19 @@ def test_pages_of_what_was_appended(name, block, size):
     assert np.allclose(mixed, 0.5, atol=1e-3)
 
 
+def test_queries_in_fp32():
+    q, x, y = rows(2, 2, 4, 32, dtype=np.float32), rows(2, 40, 2, 32, seed=1), rows(2, 40, 2, 32, seed=2)
+    scale, lengths = np.full(2, 0.02, np.float32), np.array([40, 31], np.int32)
+    k, v = codes(x, 0.02), codes(y, 0.02)
+    numbers = [z.astype(np.float32) * np.float32(0.02) for z in (k, v)]
+    for form, given in ((fagen.attention, {}), (fagen.varlen_attention, {"seqlens_k": lengths})):
+        got, lse = form(q, k, v, k_scale=scale, v_scale=scale, causal=True, return_lse=True, device=SIM, **given)
+        want, sums = form(q, *numbers, causal=True, return_lse=True, device=SIM, **given)
+        assert got.dtype == np.float32 and np.allclose(got, want, atol=4e-3) and np.allclose(lse, sums, atol=4e-3)
+        small = form(q / 2**40, k, v, k_scale=scale, v_scale=scale, causal=True, scale=float(2**40 / 32**0.5), device=SIM, **given)
+        assert np.array_equal(got, small), "rows have powers of their own"
+
+
 def test_types_of_pytorch():
     torch = pytest.importorskip("torch")
     q, x = torch.randn(1, 1, 2, 32).half(), torch.randn(1, 20, 2, 32)
@@ -115,6 +128,9 @@ def test_q_k_and_v_of_8_bits():
     size, e = (narrow & 7) / 8 + (narrow & 0x78 != 0), np.maximum((narrow >> 3 & 15).astype(int), 1) - 7
     numbers = np.where(narrow & 128, -1, 1) * size * 2.0 ** e
     assert narrow.dtype == np.uint8 and (np.abs(numbers - codes) <= np.maximum(np.abs(codes), 2.0 ** -6) / 14).all()
+    half = fagen.attention(q, k, of_v, causal=True, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], cache_format="e4m3",
+                           out_dtype="float32", device=SIM)  # V and P of 16 bits
+    assert np.abs(half - want).max() < 0.004 * np.abs(want).max() < np.abs(got - want).max()
     lengths = np.array([40, 13], np.int32)
     ragged = fagen.varlen_attention(q, k, v, seqlens_k=lengths, cache_format="e4m3", out_dtype="float16", device=SIM)
     assert np.abs(ragged - fagen.varlen_attention(of_q, of_k, of_v, seqlens_k=lengths, device=SIM)).max() < 0.2

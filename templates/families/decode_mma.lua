@@ -49,9 +49,11 @@ return decode.family {
     for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
       local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
-        local shares = { { 2, 1, 1 }, { 3, 1, 1 } }
-        if heads == 4 and decode.row_bytes(p) <= 176 then shares[3] = { 2, 3, 1 } end -- rows of 4 bits: 12 warps find room
-        for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
+        if heads == 4 and a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and decode.row_bytes(p) <= 176 then -- 12 warps find room
+          tile.key_warps = 1
+          for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 3, 1 } })) do list[#list + 1] = to end
+        end
       end
     end
     if br >= 32 then -- the last block would add up many rows

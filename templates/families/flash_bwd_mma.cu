@@ -30,6 +30,10 @@ constexpr int NB_KEYS = BC / 8;  // blocks of 8 keys of an iteration of dQ
 //| end
 constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V and dO
+//| if l.pass then
+// Gradients find no room in registers: a tile walks its queries, or keys, once for every PASS chunks of their columns.
+constexpr int PASS = $(l.pass), PASSES = $(l.passes), PASSES_Q = (CHUNKS + PASS - 1) / PASS;
+//| end
 constexpr float LOG2E = 1.44269504088896341f;
 // Offsets in shared memory of the kernel of dK and dV. A stage is Q, dO, and pairs of LSE in base 2 and D.
 constexpr int SMEM_V = $(l.v), SMEM_STAGES = $(l.q), STAGE = $(l.stage);
@@ -242,6 +246,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int heads = $(end_of_heads("(kv_head + 1) * p.group"));  // the end of them
 //| end
   const int seen_first = $(pr.first_own_query), seen_last = $(pr.last_own_query("sk"));  // rows that see a key: no others are read
+//| if l.pass then
+#pragma unroll 1
+  for (int pass = 0; pass < PASSES; pass++) {
+  const int first_k = min(pass * PASS, CHUNKS - PASS), first_v = min(pass * PASS, CHUNKS_V - PASS);  // of its chunks
+//| end
 //| if pr.marked then
   // On to the next block with a pair that both masks leave.
   auto seek = [&](int &head, int &row) {
@@ -305,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     }
     cp_async_commit();
   };
-  if (head < heads) {
+  if ($(l.pass and "pass == 0 && " or "")head < heads) {
     const int first = $(pr.first_own_key), last = $(pr.last_own_key("sq"));
     load_rows<KEYS, CHUNKS, D>(smem, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, key0, first, last);
     load_rows<KEYS, CHUNKS_V, DV>(smem + SMEM_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, key0, first, last);
@@ -385,11 +394,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
   const long long to_v = sequence.grad_v() + (key0 + warp_key) * p.grad_v_ss + kv_head * p.grad_v_sh;
+//| -- What of a pass is other than of all columns at once.
+//| local of_k, of_v, from_k, from_v = "CHUNKS", "CHUNKS_V", "", ""
+//| local q, grad_o, staging_k, staging_v = "q", "grad_o", "k_rows.base", "v_rows.base + v_rows.on"
+//| if l.pass then
+//|   of_k, of_v, from_k, from_v = "PASS", "PASS", ", first_k", ", first_v"
+//|   q, grad_o = "(Place{q.base, q.on + first_k * 16})", "(Place{grad_o.base, grad_o.on + first_v * 16})"
+//|   staging_k, staging_v = "smem + SMEM_STAGES + warp_key * PASS * 16", "smem + SMEM_STAGES + (KEYS + warp_key) * PASS * 16"
+//| end
 //| local scores = (pr.bends and "s, bends" or "s") .. ", p, pairs" .. (pr.of_pairs and ", scored, key0 + warp_key, from" or "")
 //| if c.twins == 1 then
   const u32 p_from = smem + SMEM_P + pair * (KB * NB_ROWS * 512) + threadIdx.x % 32 * 16;
   if (threadIdx.x < THREADS / 2) {
-    float dv[KB][CHUNKS_V][4];
+    float dv[KB][$(of_v)][4];
     $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dv, sums_v)" or "clear(dv)");
     walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float s[KB][NB_ROWS][4];
@@ -422,14 +439,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
                                                                     __float_as_uint($(w)[m][n][2]), __float_as_uint($(w)[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the other warp
 //|   indented(6, pr.dropping, "drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);")
-      add_rows(dv, s, grad_o, at_v);
+      add_rows(dv, s, $(grad_o), at_v);
     });
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);
 //|   end
-    store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, $(of_v), DV>(p, dv, $(pr.keep_scale), $(staging_v), p.grad_v, to_v, p.grad_v_ss, rows$(from_v));
   } else {
-    float dk[KB][CHUNKS][4];
+    float dk[KB][$(of_k)][4];
     $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dk, sums_k)" or "clear(dk)");
     walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float ds[KB][NB_ROWS][4];
@@ -449,16 +466,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
       add_packed(dk, weights, q, at);
 //|   else
-      add_rows(dk, ds, q, at);
+      add_rows(dk, ds, $(q), at);
 //|   end
     });
 //|   if c.dq == 1 then
     if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);
 //|   end
-    store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+    store_rows<KB, $(of_k), D>(p, dk, $(pr.grad_scale), $(staging_k), p.grad_k, to_k, p.grad_k_ss, rows$(from_k));
   }
 //| else
-  float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
+  float dk[KB][$(of_k)][4], dv[KB][$(of_v)][4];
 //|   if c.dq == 1 then
   begin_sums<THREADS>(p, dk, sums_k);
   begin_sums<THREADS>(p, dv, sums_v);
@@ -492,11 +509,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if constexpr (cut.value) hide(ds, sequence, key0 + warp_key, from);
     pack_scores(weights, ds);
     spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
-    add_rows(dv, s, grad_o, at_v);
+    add_rows(dv, s, $(grad_o), at_v);
     add_packed(dk, weights, q, at);
 //|   else
-    add_rows(dv, s, grad_o, at_v);
-    add_rows(dk, ds, q, at);
+    add_rows(dv, s, $(grad_o), at_v);
+    add_rows(dk, ds, $(q), at);
 //|   end
   });
 //|   if c.dq == 1 then
@@ -506,8 +523,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     return;
   }
 //|   end
-  store_rows<KB, CHUNKS, D>(p, dk, $(pr.grad_scale), k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, $(pr.keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, $(of_k), D>(p, dk, $(pr.grad_scale), $(staging_k), p.grad_k, to_k, p.grad_k_ss, rows$(from_k));
+  store_rows<KB, $(of_v), DV>(p, dv, $(pr.keep_scale), $(staging_v), p.grad_v, to_v, p.grad_v_ss, rows$(from_v));
+//| end
+//| if l.pass then
+  __syncthreads();  // what was stored has been read
+  }
 //| end
 }
 

@@ -96,7 +96,10 @@ return backward.family({
   layout = function(p, c, a)
     local l = { threads = c.warps * 32, pairs = true, spill = c.dq == 1 }
     l.mma = { k = 16, type = p.dtype == "fp16" and "f16" or "bf16" }
-    l.chunks, l.chunks_v = round_up(p.d, 8) // 8, round_up(p.dv, 8) // 8
+    -- Of passes whole boxes of eight chunks, whose places are alike.
+    local eights = c.pass and 64 or 8
+    l.chunks, l.chunks_v = round_up(p.d, eights) // 8, round_up(p.dv, eights) // 8
+    if c.pass then l.pass, l.passes = c.pass, (math.max(l.chunks, l.chunks_v) + c.pass - 1) // c.pass end
     l.kb, l.qb = key_blocks(c), query_blocks(c)
     -- dK and dV: K, V, stages of Q, dO and their rows' LSE and D, P from a warp to the other one of its keys.
     local both = (l.chunks + l.chunks_v) * 16
@@ -119,8 +122,9 @@ return backward.family({
     l.bytes = math.max(l.bytes_kv, l.bytes_q)
     -- Registers: gradients, S and dP, fragments in flight, addresses.
     local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
+    if c.pass then sums = c.pass * (2 - c.twins) end
     l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + (c.twins == 1 and 52 or c.br_part >= 64 and 84 or 60)
-    l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
+    l.regs_q = l.qb * (4 * (c.pass or l.chunks) + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     if p.has_dropout then l.regs_kv = l.regs_kv + l.kb * ((c.br_part + 63) // 64) + 8 end
     if p.score and p.score.has_score then
       local bends = p.score.bends and 4 or 0
@@ -149,7 +153,7 @@ return backward.family({
   end,
 
   work = function(p, c, a, l)
-    local chunks, chunks_v = l.chunks, l.chunks_v
+    local chunks, chunks_v, passes = l.chunks, l.chunks_v, l.passes or 1
     local fit = a.has_wgmma and fitted.beside_wgmma or fitted.elsewhere
     local visible = p.b * p.hq * seen_share(p)
     local row, program = 2 * (p.d + p.dv), program_cost(p)
@@ -160,15 +164,15 @@ return backward.family({
       -- product.
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
-        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1 + program.exps_back, efficiency = fit.efficiency,
-        issue = pairs * widths + math.floor(rows * cols // 32 * ((p.has_dropout and 23 or fit.issue) + program.issue_back))
+        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = passes * (1 + program.exps_back), efficiency = fit.efficiency,
+        issue = pairs * widths + math.floor(passes * rows * cols // 32 * ((p.has_dropout and 23 or fit.issue) + program.issue_back))
           + fragments // 512 + copies // 512 + c.warps * 60,
         smem_bytes = (fragments + copies) * fit.smem, latency = fit.copy // c.stages + fit.part * parts, tile_latency = fit.tile,
         bytes = math.max(1, bytes),
       }
     end
     local owners = c.warps // (1 + c.twins)
-    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, c.br // c.br_part, 2 * (chunks + chunks_v), l.stage,
+    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, c.br // c.br_part, (passes + 1) * (chunks + chunks_v), passes * l.stage,
       visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row)
     if c.twins == 1 then
       kv.smem_bytes = kv.smem_bytes + c.br * c.bc * 8
@@ -190,7 +194,7 @@ return backward.family({
       }
       return { backward.delta_work(p), kv, q }
     end
-    local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 1, 2 * chunks + chunks_v, l.q_stage,
+    local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 1, passes * (chunks + chunks_v) + chunks, passes * l.q_stage,
       visible * p.sk * row * ((p.sq + c.q_br - 1) // c.q_br) + 2 * p.b * p.hq * p.sq * row)
     q.regs = l.regs_q
     return { backward.delta_work(p), kv, q }

@@ -303,7 +303,13 @@ __device__ __forceinline__ void attend_in_passes(const Params &p, const Tile &wh
     at.v = (element *)p.v + column;
     at.o = (output *)p.o + column;
     if (pass > 0) __syncthreads();  // everyone is through with the pass before
+//| if l.parts then
+    Tile own = where;
+    own.number = where.number * PASSES + pass;  // columns of a pass are a tile of their own, where parts lie
+    attend(at, own, smem);
+//| else
     attend(at, where, smem);
+//| end
   }
 }
 //| end

@@ -18,8 +18,12 @@ typedef unsigned short output;  // $(p.o)
 //| end
 
 // ---- the config ----
-//| if c.cluster == 1 then
+//| local sharing = c.cluster > 1 and not l.near  -- blocks of a cluster share K and V, or are parts of one tile
+//| if not sharing then
 constexpr int BR = $(c.br);   // rows of Q per block
+//|   if l.near then
+constexpr int CLUSTER = $(c.cluster);  // blocks that are the parts of a tile
+//|   end
 constexpr int BC = $(c.bc);   // keys per iteration
 //|   if l.shared then
 constexpr int WGS = 1, CONSUMERS = 2;  // 64 rows, and the consumer warpgroups that share them
@@ -30,7 +34,11 @@ constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
 constexpr int CLUSTER = $(c.cluster);           // blocks that share K and V: each loads a part and sends it to all
 constexpr int BR = $(c.br) * CLUSTER;     // rows of Q per cluster
 constexpr int BC = $(c.bc);               // keys per iteration
+//|   if l.shared then
+constexpr int WGS = 1, CONSUMERS = 2;  // 64 rows of a block, and the consumer warpgroups that share them
+//|   else
 constexpr int WGS = BR / 64 / CLUSTER;  // consumer warpgroups of a block, 64 rows each
+//|   end
 //| end
 constexpr int THREADS = 128 * ($(l.shared and "CONSUMERS" or "WGS") + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
@@ -105,11 +113,19 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "pairs/mask.cu"
 
+//| if pr.masks then
+//|   include "pairs/mask_lines.cu"
+
+//| end
 //| include "work/tile_order.cu"
 
 //| include "tiles/softmax.cu"
 
 //| include "wgmma/hopper_barriers.cu"
+//| if l.near then
+
+//|   include "work/near_parts.cu"
+//| end
 //| pr.codes()
 //| include "work/hopper_scheduler.cu"
 
@@ -140,7 +156,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "pairs/exact_rows.cu"
 
 //| include "wgmma/hopper_store.cu"
-//| if l.parts then
+//| if l.parts and not l.near then
 
 //|   include "work/part_rows.cu"
 //| end
@@ -158,23 +174,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-//| local all = c.cluster > 1 and " * CLUSTER" or ""
+//| local all = sharing and " * CLUSTER" or ""
   if (threadIdx.x == 0) {
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
+//| local of_rest = sharing and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
 #pragma unroll
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
 #pragma unroll
 //| if l.v_in_k then
     for (int i = 0; i < STAGES_K; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
 //| else
 //|   local of_v = l.shared and "4" or "4 * " .. consumers
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(of_v)$(all));
 //|   if l.shared then
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), LEFT * CONSUMERS == BOXES_V ? 4 : 8);
+      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
 //|   end
 //| end
 #pragma unroll
@@ -192,6 +209,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
 //|     end
 //|   end
+//| end
+//| if l.near then
+    mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end
 //| if pr.staged then
 #pragma unroll

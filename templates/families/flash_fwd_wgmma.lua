@@ -56,8 +56,10 @@ end
 -- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks. Without tables of pairs it
 -- gets them where the others leave them: a search that spills is still done before its tile begins, and larger tiles begin less often. On
 -- an H100 documents took 0.84 to 0.90 of the time of tiles with fewer rows, and 1.03 at d = 128 and 16k; of matrices some took more.
+-- Where a kernel before has asked, nobody does; elements of an array by pairs are brought with more.
 local function feeder_of(a, c, p)
   if not p.score or not edges.scans(p) or not c.bc then return c.feeder end
+  if not c.parts and mask_places.wanted(p, c) then return c.feeder + (mask_places.plane(p, c) and 24 or 0) end
   if (edges.tables(p) or ""):find("mask_pairs") then return c.feeder + 48 end
   local wide = c.feeder + 32
   local _launch, consumer = after_launch(a, c, wide)
@@ -142,7 +144,7 @@ local function places(p, c, stages)
     l.counts = l.parts
   end
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
-  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then -- the first and the last key of each row
     l.row_ends = l.bytes
@@ -201,6 +203,14 @@ local function rested(p, c, l, fit)
   return l.split and tiles > 1 and rows - (tiles - 1) * c.br <= c.br - 64 and fit.rested / tiles or 0
 end
 
+-- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
+-- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: as in work().
+local function in_step(p, c, a, l, fit, pieces)
+  if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
+  pieces = pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b
+  return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
+end
+
 -- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
@@ -213,19 +223,19 @@ local fitted = {
   dense = {
     issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
     shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    rested = 0.2, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
+    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
     issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
     shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    rested = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
+    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 -- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
 -- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
 fitted.scanned = {}
 for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
-fitted.scanned.latency, fitted.scanned.turns = fitted.dense.latency + 300, 0.25
+fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 300, 0.25, 0
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
@@ -281,6 +291,9 @@ local function ways_of_scores(p, c, l)
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most
+  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
+  -- where these are read once (docs/experiments.md).
+  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
@@ -501,7 +514,7 @@ return masked {
   end,
 
   steps = function(p, c, a, l)
-    local rows = p.has_pages and l.run or c.bc // c.cluster
+    local rows = p.has_pages and l.run or c.bc // (l.near and 1 or c.cluster)
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
       { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
@@ -509,27 +522,35 @@ return masked {
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
-    return { {
+    local steps = { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
+    -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
+    if l.masks then
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.tables(p) and 1 or 0 })
+    end
+    return steps
   end,
 
-  workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
+  workspace = function(p, c, a, l)
+    if l.masks then return mask_places.lines(p, c) end
+    return split.workspace(p, l.o_regs * 2)
+  end,
 
   params = function(p, c, a, l)
     local values = values_of(p)
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
   -- than their spread, what is usual comes first.
-  -- prompts: no sequence has few query rows.
-  work = function(p, c, a, l, prompts)
+  -- prompts: no sequence has few query rows. pieces: tiles and parts of tiles, where tiles are cut.
+  work = function(p, c, a, l, prompts, pieces)
     local scans = p.score and edges.scans(p)
     local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
     local elements = c.br * c.bc // 32
@@ -565,11 +586,11 @@ return masked {
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- A search whose registers spill, see feeder_of().
-    if scans and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
+    if scans and not l.masks and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
-    return {
+    local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
@@ -582,12 +603,14 @@ return masked {
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
         + (c.schedule == 1 and fit.turns + rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns or l.wgs > 2 and fit.plain_many or fit.plain)
-        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000),
+        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
+        + in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
       l2_speed = l2_speed(p, c, fit.l2_speed),
       hbm_speed = hbm_speed(p, c),
       share = share,
       regs = l.regs,
     }
+    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
   end,
 }

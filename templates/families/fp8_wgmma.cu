@@ -1,6 +1,6 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
-// fagen $(version), attention of Q, K and V of 8 bits on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
+// fagen $(version), attention of Q, K$(l.wide and " of 8 bits and V of 16" or " and V of 8 bits") on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
@@ -9,6 +9,9 @@
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
 typedef unsigned char element;  // $(p.dtype)
+//| if l.wide then
+typedef unsigned short value;  // $(p.wide_values), of V
+//| end
 //| if p.o == "e4m3" then
 typedef unsigned char output;
 //| elseif p.o == "fp32" then
@@ -35,12 +38,16 @@ constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consume
 
 // ---- what follows from them ----
 constexpr int BOX = $(c.box), ROW = BOX;                // columns of a box in shared memory, bytes of its rows
+//| if l.wide then
+constexpr int VALUE_BOX = $(l.value_box), VALUE_ROW = 2 * VALUE_BOX;  // of V
+//| else
 constexpr int KEY_BOX = $(l.key_box);                   // keys of a box of V transposed, bytes of its rows
+//| end
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of Q and K, of V
 constexpr int COLUMNS = $(l.columns);                   // of O, rounded up
 constexpr int SUM = $(l.sum_columns);                   // of O, that are summed up at a time
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
-constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.turned and "BC * BOXES_V * ROW" or "COLUMNS * BC");
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.wide and "BC * BOXES_V * VALUE_ROW" or l.turned and "BC * BOXES_V * ROW" or "COLUMNS * BC");
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
 //| if l.turned then

@@ -12,7 +12,11 @@ local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
-local function columns_of(p) return round_up(p.dv, 16) end
+-- V and P in 16 bits beside Q and K in 8.
+local function wide(p) return p.wide_values ~= "" end
+
+-- Of many columns a sum takes a part, which is to have whole sixteens where V has 16 bits.
+local function columns_of(p) return round_up(p.dv, wide(p) and p.dv > 192 and 32 or 16) end
 
 -- Registers per thread: at the launch, and of consumers when the producer has given its own back.
 local function registers(a, c)
@@ -23,17 +27,24 @@ end
 
 local function sum_of(p, c) return columns_of(p) // c.sums end
 
+-- Columns of a box of V in 16 bits: a sum begins with a box.
+local function value_box(p, c) return c.sums == 1 and 64 or gcd(sum_of(p, c), 64) end
+
+-- Registers of P.
+local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
+
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
 
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
-  local turned = not p.has_v_columns
+  local turned = not p.has_v_columns and not wide(p)
   local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned }
-  l.boxes_v = turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
+  l.value_box = wide(p) and value_box(p, c)
+  l.boxes_v = wide(p) and (l.columns + l.value_box - 1) // l.value_box or turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
   l.k = c.q_bufs * c.br * l.boxes * c.box
   l.v = l.k + c.stages_k * c.bc * l.boxes * c.box
-  l.t = l.v + c.stages_v * c.bc * (turned and l.boxes_v * c.box or l.columns)
+  l.t = l.v + c.stages_v * c.bc * (wide(p) and 2 * l.boxes_v * l.value_box or turned and l.boxes_v * c.box or l.columns)
   l.barriers = l.t + (turned and c.stages_t * c.bc * l.columns or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
@@ -86,6 +97,7 @@ return masked {
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
     if p.score and edges.walks(p) then return false, "masks of score programs" end
     if #program_cost(p).arrays > 0 or p.score and p.score.of_distance then return false, "arrays of score programs" end
+    if wide(p) and p.has_lengths then return false, "V in 16 bits of sequences of lengths" end
     if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
     return true
   end,
@@ -105,20 +117,23 @@ return masked {
       return false, "two blocks of " .. c.br .. " rows have too few registers"
     end, upto = "ctas" },
     { "box", function(p, c)
-      local function columns(box) return round_up(p.d, box) + (p.has_v_columns and 0 or round_up(p.dv, box)) end
+      local function columns(box) return round_up(p.d, box) + ((p.has_v_columns or wide(p)) and 0 or round_up(p.dv, box)) end
       for _, wider in ipairs({ 128, 64 }) do
         if wider > c.box and columns(wider) <= columns(c.box) then return false, "boxes of " .. wider .. " columns hold no more" end
       end
       return true
     end, upto = "box" },
     { "columns", function(p, c)
-      if sum_of(p, c) * c.sums == columns_of(p) and sum_of(p, c) % 8 == 0 then return true end
-      return false, "wgmma multiplies columns by eights: " .. columns_of(p) .. " are no " .. c.sums .. " sums of them"
+      local unit = wide(p) and 16 or 8
+      if sum_of(p, c) * c.sums == columns_of(p) and sum_of(p, c) % unit == 0 then return true end
+      return false, ("%s: %d are no %d sums of them"):format(wide(p) and "boxes of V have columns by sixteens" or
+        "wgmma multiplies columns by eights", columns_of(p), c.sums)
     end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local need = columns_of(p) // 2 + 26 + program_cost(p).regs
-        + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + c.bc // 8 or math.max(c.bc // 2, sum_of(p, c) // 2 + c.bc // 8))
+        + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + weights_of(p, c)
+          or math.max(c.bc // 2, sum_of(p, c) // 2 + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -129,6 +144,7 @@ return masked {
     end, upto = "sums", about = "registers" },
     { "stages", function(p, c)
       if p.has_v_columns then return c.stages_t == 1, "V lies by columns: nothing is transposed" end
+      if wide(p) then return c.stages_t == 1, "V in 16 bits is an operand as it lies: nothing is transposed" end
       return c.stages_t == 2, "one buffer of V transposed would be waited for"
     end, upto = "stages_t" },
     { "buffers", function(p, c, a)
@@ -147,6 +163,8 @@ return masked {
     l.eight, l.raised = true, RAISED
     l.scaled = p.q_scale == 1 or p.k_scale == 1
     l.sum_columns = sum_of(p, c)
+    l.wide = wide(p)
+    l.weights = weights_of(p, c)
     l.tma, l.persistent = true, true
     l.masked = edges.cuts_right(p)
     l.published = edges.cuts_right(p) or p.has_lengths
@@ -163,7 +181,8 @@ return masked {
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = c.box },
       { tensor = "k", cols = c.box, rows = l.run, swizzle = c.box },
-      l.turned and { tensor = "v", cols = c.box, rows = l.run, swizzle = c.box }
+      l.wide and { tensor = "v", cols = l.value_box, rows = l.run, swizzle = 2 * l.value_box }
+        or l.turned and { tensor = "v", cols = c.box, rows = l.run, swizzle = c.box }
         or { tensor = "v", cols = l.key_box, rows = l.columns, swizzle = l.key_box },
     }
     return { {
@@ -182,15 +201,16 @@ return masked {
   end,
 
   start = function(p, a)
-    local list = {}
-    for _, br in ipairs({ 128, 192 }) do
+    local list, parts = {}, wide(p) and columns_of(p) > 128 and { 1, 4 } or { 1, 2 }
+    for _, br in ipairs(wide(p) and { 128, 64 } or { 128, 192 }) do
       for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
-        for sums = 1, 2 do
+        for _, sums in ipairs(parts) do
           for _, how in ipairs({ { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
-              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = p.has_v_columns and 2 or 1,
-              stages_t = p.has_v_columns and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
+              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, 
+              stages_v = (p.has_v_columns or wide(p) and columns_of(p) <= 128) and 2 or 1,
+              stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }
           end
         end
@@ -205,11 +225,12 @@ return masked {
     local issue = elements * 7 + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
     return {
       rows = c.br, cols = c.bc, group = 64,
-      matrix_flops = round_up(p.d, 32) + l.columns, -- as of 16 bits: products of 8 take half as long
+      matrix_flops = round_up(p.d, 32) + l.columns * (l.wide and 2 or 1), -- as of 16 bits: products of 8 take half as long
       unit = "wgmma16",
       exps = 1 + program_cost(p).exps,
       issue = issue,
-      smem_bytes = c.bc * (round_up(p.d, 32) + l.columns) * l.wgs + c.br * round_up(p.d, 32) + c.bc * (p.d + p.dv * (l.turned and 3 or 1)),
+      smem_bytes = c.bc * (round_up(p.d, 32) + l.columns * (l.wide and 2 or 1)) * l.wgs + c.br * round_up(p.d, 32)
+        + c.bc * (p.d + p.dv * (l.wide and 2 or l.turned and 3 or 1)),
       latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
       tile_latency = 4000,
       shows = c.schedule == 1 and 0.3 or 0.35,

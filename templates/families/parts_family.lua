@@ -95,7 +95,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   end
 
   whole = whole.bare or whole
-  for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and { t[1], fixed[t[1]], t[3] } or t end
+  local function kept(name) return name == "cluster" and whole.clusters end -- blocks of a cluster have neighbouring rows
+  for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and not kept(t[1]) and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16 },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; in_rounds = in up to eight; " ..
     "N = so many, as far as there are keys" }
@@ -104,7 +105,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   for _, t in ipairs(whole.constraints) do
     local packed = whole.packed and whole.packed[t[1]]
     if packed then t = { t[1], packed, upto = t.upto, about = t.about, search = t.search } end
-    if not dropped[t[1]] then constraints[#constraints + 1] = t end
+    if not dropped[t[1]] or kept(t[1]) then constraints[#constraints + 1] = t end
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
     -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
@@ -261,7 +262,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
 
     steps = function(p, c, a, l)
       local first = whole.steps(p, c, a, l)[1]
-      first.grid = ("rows/%d hkv b keys/%d"):format(c.br, 2 * c.bc)
+      first.grid = l.near and ("rows/%d hkv b"):format(c.br) or ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
       first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
       if first.maps then table.remove(first.maps, 1) end
       if not l.merges then return { first } end
@@ -293,19 +294,22 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     end,
 
     work = function(p, c, a, l)
-      local first = whole.work(p, c, a, l, not l.walks) -- batch invariance: one config for single tokens, too
-      -- Fitted as those numbers were: rows are copied, not boxes.
-      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       local rows, keys = p.sq * (p.hq // p.hkv), p.sk
       if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+      local together = c.cluster or 1 -- blocks that share a tile, by its rows or by its keys
+      local span = l.near and c.br or c.br * together
+      local each = (rows + span - 1) // span
+      local tiles = each * p.hkv * p.b
+      local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
+      local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas // together)
+      local parts = l.near and 1 or parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
+      local first = whole.work(p, c, a, l, not l.walks, tiles * parts) -- batch invariance: one config for single tokens, too
+      -- Fitted as those numbers were: rows are copied, not boxes.
+      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
         first.latency = math.max(0, first.latency - 630)
       end
-      local tiles = (rows + c.br - 1) // c.br * p.hkv * p.b
-      local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
-      local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas)
-      local parts = parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
       if l.walks and parts > 1 then
         -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
         local room = thread_blocks * (l.part_tiles - 1) // parts
@@ -316,15 +320,14 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
       if c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
-      if c.ctas > 1 and l.pdl and tiles * parts <= a.sm_count then first.gathers = 1 end
+      if c.ctas > 1 and l.pdl and tiles * parts * together <= a.sm_count then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
-      local each = (rows + c.br - 1) // c.br
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
       if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 + (c.feeder and 0 or 900) end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       -- The second kernel waits beside the first where an SM has registers for both, or thread blocks to spare.
-      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (tiles * parts * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
+      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (tiles * parts * together * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
       return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
                         latency = parts > 1 and 1900 + 1500 * ((parts + 7) // 8) + held or 2750 } }
     end,

@@ -2,5 +2,7 @@
 
 local family = include "families/wide_family.lua"
 
-return family(include "families/naive_bwd.lua", "gradients of attention of wide heads in passes through memory, P and dS in fp32",
+local made = family(include "families/naive_bwd.lua", "gradients of attention of wide heads in passes through memory, P and dS in fp32",
   function(p) return true end)
+made.operation = "backward" -- said here: who looks for gradients reads no family that does not say so
+return made

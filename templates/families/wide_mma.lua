@@ -3,6 +3,7 @@
 
 local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
+local split = include "families/split_family.lua"
 local whole = include "families/flash_fwd_mma.lua"
 whole = whole.bare or whole
 
@@ -71,9 +72,13 @@ return masked {
     local n, width = passes_of(p, c.pass_cols)
     local l = of_pass(p, width, whole.layout, c, a)
     l.passes, l.width = n, n > 1 and width or p.dv
-    l.parts, l.counts = false, false
+    l.part_tiles = split.rows_sm // (c.br * c.ctas * n)
+    l.parts = p.has_lengths and l.part_tiles > 1 and not p.has_batch_invariant and not p.has_no_workspace
+    l.counts = l.parts
     return l
   end,
+
+  workspace = function(p, c, a, l) return l.parts and split.workspace(p, l.vb * 8) or "" end,
 
   steps = whole.steps,
   params = whole.params,

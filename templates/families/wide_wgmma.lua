@@ -10,12 +10,12 @@ local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
 
-local BOX, ROW, CONSUMERS = 64, 128, 2 -- columns and bytes of a box's rows; warpgroups that share rows
+local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 -- Columns of O of each warpgroup, whole boxes: of an odd number of boxes both sum up the middle one.
-local function columns_of(p) return ((p.dv + BOX - 1) // BOX + 1) // CONSUMERS * BOX end
+local function columns_of(p, c) return ((p.dv + c.box - 1) // c.box + 1) // CONSUMERS * c.box end
 
 -- Registers per thread: at the launch, and of consumers when the producer has given its own back.
 local function registers(a, c)
@@ -23,16 +23,21 @@ local function registers(a, c)
   return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
 end
 
+-- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
+local NEAR = 2
+local function near(c) return c.combine == NEAR end
+
 -- Where what lies in shared memory.
 local function places(p, c)
-  local l = { row = ROW, boxes = (p.d + BOX - 1) // BOX, boxes_v = (p.dv + BOX - 1) // BOX, wgs = 1 }
-  l.k = c.br * l.boxes * ROW
-  l.v = l.k + c.stages_k * c.bc * l.boxes * ROW
-  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * ROW)
+  local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
+  l.k = c.br * l.boxes * l.row
+  l.v = l.k + c.stages_k * c.bc * l.boxes * l.row
+  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * l.row)
   -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
   l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
+  if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -48,6 +53,7 @@ local rows = {
   doc = "wide heads",
   rank = whole.rank,
   tile = whole.tile,
+  clusters = true,
 
   tunables = {
     { "br", { 64 }, "B_r: rows of Q per block, which its consumer warpgroups share" },
@@ -55,7 +61,7 @@ local rows = {
     { "feeder", { 40 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
-    { "box", { BOX }, "columns of a TMA box" },
+    { "box", { BOX, 32 }, "columns of a TMA box: of an odd number of 64 both warpgroups sum up the middle one" },
     -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
     -- is that of the next. It would read K too early and give back more than it took, which ends the launch.
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
@@ -64,7 +70,7 @@ local rows = {
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
-    { "cluster", { 1 }, "blocks of a cluster" },
+    { "cluster", { 1, 2, 4 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both; or the parts of a tile" },
     { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
     { "exp", { 0 }, "exponentials on the special-function unit" },
     { "convert", { { 0, "late" } }, "P becomes 16-bit after all its exponentials" },
@@ -77,16 +83,25 @@ local rows = {
       if c.stages_v == c.stages_k then return true end
       return false, "V lies in K's rows: " .. c.stages_v .. " buffers of V are not " .. c.stages_k
     end, upto = "stages_v" },
+    { "box", function(p, c)
+      if c.box == BOX or columns_of(p, c) < columns_of(p, { box = BOX }) then return true end
+      return false, "narrow boxes: halves of " .. p.dv .. " columns are whole boxes of " .. BOX
+    end, upto = "box" },
     { "page", function(p, c)
       if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
       return false, "bc = " .. c.bc .. " keys lie in more runs than a warp has lanes"
     end, upto = "bc" },
+    { "cluster", function(p, c)
+      if c.cluster == 1 then return true end
+      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      return true
+    end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p) // 2 + 36 + program_cost(p).regs_ahead
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
       return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "bc", about = "registers" },
+    end, upto = "box", about = "registers" },
     { "buffers", function(p, c, a)
       local need = places(p, c).bytes
       if need <= a.smem_block then return true end
@@ -110,15 +125,16 @@ local rows = {
     l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
+    l.near = near(c)
     l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * BOX, false
+      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * c.box, false
       l.joined = l.joined_k
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
-    l.o_regs = columns_of(p) // 2
-    l.all_columns = l.boxes_v * BOX
+    l.o_regs = columns_of(p, c) // 2
+    l.all_columns = l.boxes_v * c.box
     l.regs, l.consumer = registers(a, c)
     l.feeder = c.feeder
     return l
@@ -135,10 +151,12 @@ local rows = {
     local keys = c.bc * math.min(c.stages_k, c.stages_v)
     local wait = keys < 64 and 900 or c.stages_k + c.stages_v < 4 and 400 or 0
     if l.v_in_k then wait = c.bc >= 64 and 300 or ({ [2] = 1500, [3] = 600 })[c.stages_k] or 200 end
-    local columns = columns_of(p) * CONSUMERS
+    local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
+    -- Parts in a cluster: each of its blocks has one of so many blocks of keys, and a share of the columns to add up.
+    local near_tile = near(c) and 3500 or 0
     return {
-      rows = c.br, cols = c.bc, group = c.br,
+      rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
       unit = "wgmma16",
       exps = 1 + program_cost(p).exps,
@@ -146,7 +164,7 @@ local rows = {
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + wait,
-      tile_latency = 4000 + c.br * p.d // 16,
+      tile_latency = 4000 + c.br * p.d // 16 + near_tile,
       l2_speed = 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
       regs = l.regs,
@@ -162,15 +180,41 @@ local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
+  l.counts = false
   l.parts_batch = 2 -- mostly there are two to four parts
   return l
 end
 made.splits = nil
 made.head_dim = 576
+for _, t in ipairs(made.tunables) do
+  if t[1] == "combine" then
+    t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
+    t[3] = "what adds up the parts of a tile: a second kernel, or the blocks of a cluster, each of which has a part"
+  end
+end
 made.constraints[#made.constraints + 1] = { "second", function(p, c)
-  if c.combine == c.named.combine.second_kernel then return true end
-  return false, "two warpgroups have columns of a row: a second kernel adds up its parts"
+  if c.combine ~= 0 then return true end
+  return false, "two warpgroups have columns of a row: a second kernel adds up its parts, or the blocks of a cluster"
 end, upto = "combine" }
+made.constraints[#made.constraints + 1] = { "shared", function(p, c)
+  if c.cluster == 1 or near(c) then return true end
+  if c.cluster > 2 then return false, "two blocks at most share K and V" end
+  if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
+  if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
+  return false, "half of " .. c.bc .. " keys is no multiple of 8"
+end, upto = "combine" }
+made.constraints[#made.constraints + 1] = { "near", function(p, c)
+  if not near(c) then return true end
+  if c.cluster == 1 then return false, "parts are added up in a cluster of two blocks or four" end
+  if c.parts ~= 0 then return false, "a tile has as many parts as a cluster has blocks" end
+  local columns = columns_of(p, c)
+  if columns * CONSUMERS > round_up(p.dv, c.box) then return false, "both warpgroups have the middle of " .. p.dv .. " columns" end
+  if columns // 8 % c.cluster > 0 then return false, columns .. " columns of a warpgroup are no " .. c.cluster .. " shares" end
+  local l = places(p, c)
+  if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
+  return false, "O in fp32 finds no room where K and V were"
+end, upto = "combine" }
+-- Clusters and boxes of 32 columns have not been raced on a GPU: a tuner finds them, and a config can name them.
 made.start = function(p, a)
   local list = {}
   for _, bc in ipairs({ 64, 48, 32 }) do

@@ -1,4 +1,4 @@
-//| needs "c.bc c.schedule l.beside l.sum_columns"
+//| needs "c.bc c.schedule l.beside l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -9,6 +9,19 @@ __device__ __forceinline__ u64 descriptor(u32 address) {
   constexpr u64 SWIZZLE = BYTES == 128 ? 1 : BYTES == 64 ? 2 : 3;
   return SWIZZLE << 62 | (u64)(8 * BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
 }
+//| if l.wide then
+// V of 16 bits: the reduction runs across its rows, `next` bytes are between boxes.
+__device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
+  constexpr u64 SWIZZLE = VALUE_ROW == 128 ? 1 : VALUE_ROW == 64 ? 2 : 3;
+  return SWIZZLE << 62 | (u64)(8 * VALUE_ROW / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
+}
+// Two weights, the first in the lower half.
+__device__ __forceinline__ u32 to_values(float x, float y) {
+  u32 r;
+  asm("cvt.rn.$(p.wide_values == "fp16" and "f16" or "bf16")x2.f32 %0, %1, %2;" : "=r"(r) : "f"(y), "f"(x));
+  return r;
+}
+//| end
 // Which chunk of 16 bytes of a row holds the first.
 template <int BYTES>
 __device__ __forceinline__ u32 swizzle_of(u32 row) {
@@ -37,12 +50,12 @@ __device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
 //| local asm = include("machine/asm_operands.lua")
 //| local operands, registers = asm.operands, asm.registers
 //| local T = p.dtype
-//| local NS, NT = c.bc // 2, l.sum_columns // 2
+//| local NS, NT, NP = c.bc // 2, l.sum_columns // 2, l.weights
 // Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NS // 4)]) {
+__device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
   asm volatile("wgmma.fence.sync.aligned;"
-      : $(operands(NS // 4, '"+r"(a[#])'))
+      : $(operands(NP, '"+r"(a[#])'))
       :
       : "memory");
 }
@@ -76,11 +89,12 @@ __device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, 
 //| -- would give it others, and spill.
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
 //|   local text = way[1] == "" and "t += P V" or way[1] == "_next" and "t = P V, in t's registers," or "t = P V"
-// $(text) for 32 keys, $(NT * 2) columns; P from registers.
+//|   local keys, PT = l.wide and 16 or 32, l.wide and (p.wide_values == "fp16" and "f16" or "bf16")
+// $(text) for $(keys) keys, $(NT * 2) columns; P from registers.
 __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k32.f32.e4m3.$(T) {$(registers(NT))}, "
-      "{%$(NT), %$(NT + 1), %$(NT + 2), %$(NT + 3)}, %$(NT + 4), more, 1, 1;\n}"
+      "wgmma.mma_async.sync.aligned.m64n$(NT * 2)k$(keys).f32.$(PT and PT .. "." .. PT or "e4m3." .. T) {$(registers(NT))}, "
+      "{%$(NT), %$(NT + 1), %$(NT + 2), %$(NT + 3)}, %$(NT + 4), more, 1, 1$(PT and ", 1" or "");\n}"
       : $(operands(NT, '"' .. way[3] .. 'f"(t[#])'))
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
 }

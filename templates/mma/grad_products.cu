@@ -1,4 +1,5 @@
-//| needs "c.dq"
+//| needs "c.dq l.pass?"
+//| local cols, more = l.pass and "COLS" or "CHUNKS", l.pass and ", int COLS" or ""  -- a pass adds up some columns of a tile
 // ---- products of 16-bit tiles in shared memory on mma.sync ----
 
 // A tile, `on` bytes after `base`. Tiles with a base in common have addresses in common, where `on` is a constant.
@@ -65,11 +66,11 @@ __device__ __forceinline__ void dot_rows(float (&s)[M][N][4], Place rows, Place 
 }
 
 // sum += 16 columns of weights times the 16 rows of a tile from `row` on.
-template <int M, int CHUNKS>
-__device__ __forceinline__ void add_block(float (&sum)[M][CHUNKS][4], const u32 (&a)[M][4], Place tile, int row,
+template <int M$(more), int CHUNKS>
+__device__ __forceinline__ void add_block(float (&sum)[M][$(cols)][4], const u32 (&a)[M][4], Place tile, int row,
                                           const Fragments<CHUNKS> &at) {
 #pragma unroll
-  for (int v = 0; v + 1 < CHUNKS; v += 2) {
+  for (int v = 0; v + 1 < $(cols); v += 2) {
     u32 b[4];
     ldmatrix_x4_trans(b, tile.on + further<CHUNKS>(tile.base + at.rows, row, v));
 #pragma unroll
@@ -78,12 +79,14 @@ __device__ __forceinline__ void add_block(float (&sum)[M][CHUNKS][4], const u32 
       mma_full(sum[m][v + 1], a[m], b[2], b[3]);
     }
   }
+//| if not l.pass then
   if constexpr (CHUNKS % 2 == 1) {
     u32 b0, b1;
     ldmatrix_x2_trans(b0, b1, tile.base + tile.on + at.last + row * CHUNKS * 16);
 #pragma unroll
     for (int m = 0; m < M; m++) mma_full(sum[m][CHUNKS - 1], a[m], b0, b1);
   }
+//| end
 }
 
 // Two blocks of 8 columns as an operand: four matrices, rows 0..7 and 8..15 of the first, then of the second.
@@ -95,8 +98,8 @@ __device__ __forceinline__ void pack_block(u32 (&a)[4], const float (&x)[4], con
 }
 
 // sum += w times the 8 N rows of a tile; w as dot_rows() left it.
-template <int M, int N, int CHUNKS>
-__device__ __forceinline__ void add_rows(float (&sum)[M][CHUNKS][4], const float (&w)[M][N][4], Place tile, const Fragments<CHUNKS> &at) {
+template <int M, int N$(more), int CHUNKS>
+__device__ __forceinline__ void add_rows(float (&sum)[M][$(cols)][4], const float (&w)[M][N][4], Place tile, const Fragments<CHUNKS> &at) {
 #pragma unroll
   for (int n = 0; n < N; n += 2) {
     u32 a[M][4];

@@ -1,4 +1,5 @@
-//| needs "c.stages"
+//| needs "c.stages l.pass?"
+//| local of = l.pass and "PASS" or "CHUNKS"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: over the keys that they see ----
@@ -15,11 +16,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
   const Range range = key_range(p, sequence, row0, min(row0 + QUERIES, sq) - 1);
-  float dq[QB][CHUNKS][4], lse[QB][2], delta[QB][2];
+//| if l.pass then
+#pragma unroll 1
+  for (int pass = 0; pass < PASSES_Q; pass++) {
+  const int first_q = min(pass * PASS, CHUNKS - PASS);
+//| end
+  float dq[QB][$(of)][4], lse[QB][2], delta[QB][2];
 #pragma unroll
   for (int m = 0; m < QB; m++) {
 #pragma unroll
-    for (int n = 0; n < CHUNKS; n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
+    for (int n = 0; n < $(of); n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       const int i = row0 + warp_row + m * 16 + h * 8 + g;
@@ -49,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     }
     cp_async_commit();
   };
-  if ($(pr.marked and more or "range.block_lo <= range.block_hi")) {
+  if ($(l.pass and "pass == 0 && " or "")$(pr.marked and more or "range.block_lo <= range.block_hi")) {
     load_rows<QUERIES, CHUNKS, D>(smem, p.q, sequence.q() + head * p.q_sh, p.q_ss, row0, 0, sq - 1);
     load_rows<QUERIES, CHUNKS_V, DV>(smem + SMEM_Q_GRAD_O, p.grad_o, sequence.grad_o() + head * p.grad_o_sh, p.grad_o_ss, row0, 0, sq - 1);
   }
@@ -94,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     if (masked) {
 //|   indented(6, pr.hide, "mma_queries", "ds", "0.f")
     }
-    add_rows(dq, ds, {tile, 0}, at);
+    add_rows(dq, ds, {tile, $(l.pass and "(u32)first_q * 16" or "0")}, at);
 //| if c.stages == 2 then
     stage ^= 1;
 //| else
@@ -102,8 +108,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     load_next();
 //| end
   }
+//| if l.pass then
+  __syncthreads();  // the stages are free for what is stored
+//| else
   __syncwarp();  // the warp's rows of Q are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), q_rows, p.grad_q,
+//| end
+  store_rows<QB, $(of), D>(p, dq, $(pr.grad_scale), $(l.pass and "smem + SMEM_Q_STAGES + warp_row * PASS * 16" or "q_rows"), p.grad_q,
                             sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
-                            p.grad_q_ss, sq - row0 - warp_row);
+                            p.grad_q_ss, sq - row0 - warp_row$(l.pass and ", first_q" or ""));
+//| if l.pass then
+  __syncthreads();
+  }
+//| end
 }

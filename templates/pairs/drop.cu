@@ -9,6 +9,12 @@
 //|
 //| -- A layout's quads, and the words of each. element(kept, at) prints what becomes of one of its elements.
 //| local function each_quad(quad, element)
+//|   if quad.calls then
+int place[$(quad.calls)];
+uint4 words[$(quad.calls)];
+//|     loops(quad.loops, false, ("place[%s] = %s;"):format(quad.call, quad.query))
+dropout.words_of_all(words, $(quad.number), place, $(quad.key));
+//|   end
 //|   loops(quad.loops, true, function()
 //|     if quad.pair then
 const int $(quad.pair);
@@ -21,7 +27,7 @@ const int $(quad.pair);
 const Row own = $(quad.row);
 const int query = (int)own.query;
 //|       end
-const uint4 w = $(words_of(quad, ""));
+const uint4 w = $(quad.calls and ("words[%s]"):format(quad.call) or words_of(quad, ""));
 //|       if quad.after then
 const $(quad.after);
 //|       end
@@ -66,11 +72,11 @@ $(statement)
 //|     local kept = layouts[layout].kept
 //|     if kept then
 //|       local element = x .. kept.at
-//|       return loops(kept.loops, false, ("%s = %s & 1 ? %s * %s : 0.f;"):format(element, kept.bit, element, scale))
+//|       return loops(kept.loops, false, ("%s = (%s & 1 ? %s : 0.f) * %s;"):format(element, kept.bit, element, scale))
 //|     end
 //|     each_quad(layouts[layout].quad, function(kept, at)
 //|       if scale then
-$(x)$(at) = $(kept) ? $(x)$(at) * $(scale) : 0.f;
+$(x)$(at) = ($(kept) ? $(x)$(at) : 0.f) * $(scale);
 //|       else
 if (!$(kept)) $(x)$(at) = 0.f;
 //|       end
@@ -81,9 +87,8 @@ if (!$(kept)) $(x)$(at) = 0.f;
 //|   function pr.drop_operand(layout, a)
 //|     local kept, quad = layouts[layout].kept, layouts[layout].quad
 //|     if kept then
-//|       loops(kept.operand, true, function()
-const u32 two = $(kept.two);
-$(a)[x] &= $(halves("two & 1", "two & 2"));
+//|       loops(kept.operand, false, function()
+$(a)[x] &= ($(kept.two) & 0x00010001u) * 0xffffu;
 //|       end)
 //|       return
 //|     end

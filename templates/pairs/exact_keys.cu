@@ -1,6 +1,6 @@
-//| needs "l.low?"
+//| needs "l.low? l.wide?"
 //| -- Rows of keys of few bits have types of their own, one for K and one for V; an element is a number of the row, scales apart.
-//| local ke, ve = l.low and "k_element" or "element", l.low and "v_element" or "element"
+//| local ke, ve = l.low and "k_element" or "element", l.low and "v_element" or l.wide and "value" or "element"
 //| function k_element_of(row, i) return (l.low and "element_of_k(%s, %s)" or "element_of(%s, %s)"):format(row, i) end
 //| function v_element_of(row, i) return (l.low and "element_of_v(%s, %s)" or "element_of(%s, %s)"):format(row, i) end
 //| k_row_type, v_row_type = ke, ve
@@ -64,6 +64,17 @@ __device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &se
 }
 //|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return widened(row[col]); }
+//|   end
+//|   if l.wide then
+__device__ __forceinline__ float element_of(const value *row, int col) {
+//|     if p.wide_values == "bf16" then
+  return __uint_as_float((u32)row[col] << 16);
+//|     else
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(row[col]));
+  return y;
+//|     end
+}
 //|   end
 //| end
 //| for _, x in ipairs(l.low and { "k", "v" } or {}) do

@@ -1,4 +1,4 @@
-//| needs "l.eight? l.scaled? l.shared?"
+//| needs "l.eight? l.scaled? l.shared? l.wide?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_v = p.has_v_columns and " * (int)p.v_ss" or ""
 // ---- rows that are computed again, key by key ----
@@ -31,7 +31,12 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 #pragma unroll 1
   for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
 //| indented(4, pr.pass_hidden, "head", "query", "key", "uniform")
+//| if l.wide then
+    const element *const k = k_of(p, sequence, kv_head, key);
+    const value *const v = v_of(p, sequence, kv_head, key);
+//| else
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
+//| end
     float s = 0.f;
 #pragma unroll
     for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
@@ -69,7 +74,7 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
   for (int key = beside_lo; key <= beside_hi; key++) {
     if (key == lo) key = hi + 1;
     if (key > beside_hi) break;
-    const element *const v = v_of(p, sequence, kv_head, key);
+    const $(l.wide and "value" or "element") *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
     for (int n = 0; n < (DV + 31) / 32; n++) found = found | !(fabsf(element_of(v, min(lane + 32 * n, DV - 1)$(of_v))) < infinity());
   }

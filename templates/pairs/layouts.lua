@@ -14,6 +14,7 @@
 --   after, words        what is declared after the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
 --                       (i + 8, j + 8)
 --   at                  the elements; or their bits in `bits`, a word that says what is kept
+--   calls, call         how many quads there are, all of one key, and the number of each: their words are asked for together
 --
 -- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all
 -- rows.
@@ -28,7 +29,7 @@
 --   along          another row and column with the same distance, the row the same for a thread, for scores that tell no more
 --
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
--- same of 16-bit elements by twos.
+-- same of 16-bit elements by twos, the bit of the second 16 above that of the first.
 
 local layouts = {}
 
@@ -148,13 +149,14 @@ layouts.wgmma_keys = {
   quad = {
     loops = { "int n = 0; n < 8; n += 2", "int e = 0; e < 2; e++" },
     number = "number", query = "i + word * 64 + n * 8 + e", key = "j",
+    calls = 8, call = "n + e",
     bits = "bits",
-    at = { "(4 * n + e)", "(4 * n + 2 + e)", "(4 * n + 4 + e)", "(4 * n + 6 + e)" },
+    at = { "(2 * n + 16 * e)", "(2 * n + 1 + 16 * e)", "(2 * n + 2 + 16 * e)", "(2 * n + 3 + 16 * e)" },
   },
   kept = {
     loops = { "int x = 0; x < NS; x++" },
-    at = "[x]", bit = "kept.bits[x / 32] >> x % 32",
-    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16 * 2",
+    at = "[x]", bit = "kept.bits[x / 32] >> (x % 32 / 2 + x % 2 * 16)",
+    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16",
   },
   score = {
     loops = { "int n = 0; n < BR / 8; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },

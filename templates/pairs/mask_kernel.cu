@@ -5,6 +5,8 @@
 //| for _, line in ipairs(p.score.mask_fill_tables()) do
 $(line)
 //| end
-extern "C" __global__ void __launch_bounds__(256) fa_mask_tables(const __grid_constant__ Params p) {
-  score_fill_tables(p, (int)$(wk.block) * 8 + (int)threadIdx.x / 32, (int)$(wk.blocks) * 8, (int)threadIdx.x % 32);
+//| -- Matrices are read at the rate of memory: four blocks of an SM are there at once.
+//| local blocks = include("pairs/edges.lua").tables(p):find("mask_pairs") and ", 4" or ""
+extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const __grid_constant__ Params p) {
+  score_fill_tables(p, (int)($(wk.block) * 8 + threadIdx.x / 32), (int)$(wk.blocks) * 8, (int)(threadIdx.x % 32));
 }

@@ -14,9 +14,12 @@ local function grained(p, c) return p.score.grained and p.score.grain % c.bc == 
 
 -- Whether a kernel that can does so, of rows of one head.
 function places.wanted(p, c)
-  if not edges.scans(p) or p.score.has_score or p.has_lengths then return false end
+  if not edges.scans(p) or p.score.has_score or p.has_lengths or p.has_no_workspace then return false end
   return p.score.staged_mask and true or grained(p, c)
 end
+
+-- Whether elements of an array by query and key are brought.
+function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.plane or nil end
 
 -- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits:
 -- at is in a stage. bytes: of a stage. brings: whether anything is.
@@ -38,6 +41,11 @@ function places.of(p, c)
   end
   l.bytes = (l.bytes + 511) // 512 * 512 -- what follows both stages lies in patterns of 1024 bytes
   return l
+end
+
+-- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys, pairs/mask_lines.cu.
+function places.lines(p, c)
+  return ("mask_lines int32 %s%ssq/64 sk/%d 4"):format(p.score.marks_by_b and "b " or "", p.score.marks_by_h and "hq " or "", 32 * c.bc)
 end
 
 return places

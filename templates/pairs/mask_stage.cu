@@ -23,23 +23,6 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
-//|   -- The function of scan.cu that look() asks for the class of a warpgroup's rows.
-//|   pr.class_of_group = pr.ends_in_part and "classes_of_rows" or "class_of_rows"
-//|   -- What scan.cu has of kernels whose consumers look operands up: look(block, wg), the class for a warpgroup's rows; edge(block, wg): whether
-//|   -- the launch's mask may hide pairs of them.
-//|   function pr.begin_staged()
-auto look = [&](int block, int wg) {
-  const Tile where = tiles.again(p, smem);
-  const Sequence sequence = sequence_of(p, where.batch);
-  const int row = where.row + row_in_tile(wg), end = min(row + 64, row_count(p, sequence)) - 1;
-  return row > end ? 0 : $(pr.class_of_group)(p, sequence, where.head, row, end, block);
-};
-auto edge = [&](int block, int wg) {
-  const KeyRange keys = tiles.keys(p, smem, wg);
-  return block <= keys.full_lo || block >= keys.full_hi;
-};
-//|   end
-//|
 //|   -- The number beside each K has bits of the program's mask alone: below CODE_LAST for warpgroups that may not see all of the block, from
 //|   -- CODE_HIDDEN on for those that see nothing. CODE_EDGE: the launch's mask may hide pairs of some, or what is solved of the program's,
 //|   -- which the bits below CODE_LAST leave out.
@@ -50,44 +33,58 @@ __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM
 // By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
 __device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
 
-// A tile's blocks from right to left, as the rows of each warpgroup see them: lanes ask for LOOK blocks and each warpgroup. -1 ends them.
+// A tile's blocks from right to left, as the rows of each warpgroup see them: a lane for each has its line. -1 ends them. To be used by
+// a whole warp.
 struct TileBlocks {
-  static constexpr int LOOK = 32 / WGS;
-  int lo, top;              // the last; blocks from `top` on have been looked at
-  u32 some;                 // of those: block top + LOOK - 1 - n, bit n
-  u32 maybe, seen, edges;  // of warpgroup wg and that block: bit wg * LOOK + n
-  __device__ __forceinline__ TileBlocks(int hi, int lo) : lo(lo), top(hi + 1), some(0), maybe(0), seen(0), edges(0) {}
-  // To be used by a whole warp.
-  template <class Look, class Edge>
-  __device__ __forceinline__ int next(const Look &look, const Edge &edge) {
-    while (some == 0) {
-      if (top <= lo) return -1;
-      top -= LOOK;
-      const int lane = threadIdx.x % 32, wg = min(lane / LOOK, WGS - 1), block = top + LOOK - 1 - lane % LOOK;
-//|     if pr.ends_in_part then
-      const int both = lane >= LOOK * WGS || block < lo ? 0 : look(block, wg), is = both & 3, solved = both >> 2;
-      const bool sees = is != 0 && solved != 0;
-      maybe = __ballot_sync(~0u, sees && is == 1), seen = __ballot_sync(~0u, sees);
-      edges = __ballot_sync(~0u, sees && solved == 1 || edge(block, wg));
-//|     else
-      const int is = lane >= LOOK * WGS || block < lo ? 0 : look(block, wg);
-      maybe = __ballot_sync(~0u, is == 1), seen = __ballot_sync(~0u, is != 0), edges = __ballot_sync(~0u, edge(block, wg));
-//|     end
-#pragma unroll
-      for (int i = 0; i < WGS; i++) some |= seen >> i * LOOK & (u32)((1ull << LOOK) - 1);
-    }
-    const int n = __ffs(some) - 1;
-    some &= some - 1;
-    int code = (top + LOOK - 1 - n) << CODE_BLOCK;
-#pragma unroll
-    for (int i = 0; i < WGS; i++) {
-      const int at = i * LOOK + n;
-      code |= (int)(maybe >> at & 1) << i | (int)(~seen >> at & 1) << (CODE_HIDDEN + i) | (edges >> at & 1 ? CODE_EDGE : 0);
-    }
-    return code;
+  const uint4 *line;
+  int lo, word;             // of the words that hold blocks: the first, and the one at hand
+  u32 some;                 // blocks of it that are left
+  u32 seen, maybe, edges;  // of this lane's warpgroup
+  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where, int loaded_hi, int loaded_lo)
+      : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
+    const int row = where.row + 64 * ((int)threadIdx.x % 32);
+    line = (int)threadIdx.x % 32 < WGS && row < row_count(p, sequence) ? mask_line(p, sequence, where.head, row) : nullptr;
   }
-//|     pr.are_few()
+  __device__ __forceinline__ int next() {
+    while (some == 0) {
+      if (word <= lo) return -1;
+      word--;
+      const uint4 of = line != nullptr ? line[word] : make_uint4(0, 0, 0, 0);
+      maybe = of.y, edges = of.z, seen = (int)threadIdx.x % 32 < WGS ? of.x : ~0u;
+#pragma unroll
+      for (int i = 0; i < WGS; i++) some |= __shfl_sync(~0u, of.x, i);
+    }
+    const int n = 31 - __clz((int)some);
+    some ^= 1u << n;
+    const u32 cut = __ballot_sync(~0u, maybe >> n & 1), hidden = __ballot_sync(~0u, !(seen >> n & 1));
+    return (word * 32 + n) << CODE_BLOCK | (int)cut | (int)hidden << CODE_HIDDEN | (__any_sync(~0u, edges >> n & 1) ? CODE_EDGE : 0);
+  }
+  // Whether few are left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return word <= lo && __popc(some) <= 3; }
 };
+
+// Of a scheduler: the last block of keys that some row of a tile sees, and one before which none is; hi < lo where none is.
+struct BlockEnds {
+  int lo, hi;
+};
+__device__ __forceinline__ BlockEnds ends_of_lines(const Params &p, const Sequence &sequence, const Tile &where) {
+  const int lane = threadIdx.x % 32, words = line_words(p), lines = min(line_count(p) - where.row / 64, WGS);
+  const uint4 *const from = mask_line(p, sequence, where.head, where.row);
+  BlockEnds ends = {0, -1};
+#pragma unroll 1
+  for (int first = 0; first < words; first += 32) {
+    u32 some = 0;
+#pragma unroll
+    for (int i = 0; i < WGS; i++)
+      if (i < lines && first + lane < words) some |= from[i * words + first + lane].x;
+    const u32 found = __ballot_sync(~0u, some != 0);
+    if (found == 0) continue;
+    if (ends.hi < ends.lo) ends.lo = (first + __ffs((int)found) - 1) * 32;
+    const int last = 31 - __clz((int)found);
+    ends.hi = (first + last) * 32 + 31 - __clz((int)__shfl_sync(~0u, some, last));
+  }
+  return ends;
+}
 //|   end
 //|
 //|   -- The parts, and of a pair what they tell.

@@ -94,27 +94,29 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
   using From = typename ScoreElement<BITS>::type;
   constexpr int WIDE = BITS ? 4096 : 512, OUTER = RANK > 1 ? RANK - 2 : 0;
   const int rows = RANK > 1 ? (int)extent[OUTER] : 1, columns = (int)extent[RANK - 1];
-  const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (columns + WIDE - 1) / WIDE;
+  const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (int)((unsigned)(columns + WIDE - 1) / WIDE);
   const long long row_stride = RANK > 1 ? (long long)stride[OUTER] : 0;
-  long long jobs = (long long)row_steps * chunks, apart = (long long)(size_t)array | row_stride * (int)sizeof(From);
+  long long jobs = (long long)row_steps * chunks;
+  long long apart = (long long)(size_t)array | row_stride * (int)sizeof(From);
 #pragma unroll
-  for (int k = 0; k < OUTER; k++) jobs *= extent[k], apart |= (long long)stride[k] * (int)sizeof(From);
+  for (int k = 0; k < OUTER; k++) jobs *= stride[k] != 0 ? extent[k] : 1;  // others read what their first does
+  if (warp >= jobs) return;
+#pragma unroll
+  for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
   for (long long job = warp; job < jobs; job += warps) {
     const int column = (int)(job % chunks) * WIDE + lane * (WIDE / 32);
     const long long block = job / chunks;
-    const int first = (int)(block % row_steps) * 64, n = min(64, rows - first);
-    long long lead = block / row_steps;
+    const int step = (int)(block % row_steps), first = step * 64, n = min(64, rows - first);
+    long long lead = block / row_steps, at = 0, apiece = 1;  // the matrix of all
     const From *row = (const From *)array + first * row_stride;
-    bool again = false;  // a leading index that reads what its first does
 #pragma unroll
     for (int k = OUTER - 1; k >= 0; k--) {
-      const int x = (int)(lead % extent[k]);
-      lead /= extent[k];
+      const int n = stride[k] != 0 ? (int)extent[k] : 1, x = (int)(lead % n);
+      lead /= n;
       row += x * (long long)stride[k];
-      again = again || (x > 0 && stride[k] == 0);
+      at += x * apiece, apiece *= extent[k];
     }
-    if (again) continue;
     ScorePiece<BITS> piece;
     piece.begin();
     if (aligned && column + WIDE / 32 <= columns) {
@@ -123,6 +125,6 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
       for (int r = 0; r < n; r++) piece.join(*(const uint4 *)(from + r * row_stride));
     } else
       for (int r = 0; r < n; r++) score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
-    score_store_piece<BITS>(piece, to + block * steps, column, steps, lane);
+    score_store_piece<BITS>(piece, to + (at * row_steps + step) * steps, column, steps, lane);
   }
 }

@@ -7,17 +7,29 @@ struct Dropout {
   static __device__ __forceinline__ u32 block(u32 place) { return place / 16 * 8 + place % 8; }  // that of place + 8, too
   u32 key0, key1, offset;
   u32 below;  // a pair is dropped where its word is below
-  // number: of the head among those of all sequences. The words of (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8).
-  __device__ __forceinline__ uint4 words(int number, int i, int j) const {
-    u32 c0 = offset, c1 = (u32)number, c2 = block((u32)i), c3 = block((u32)j), k0 = key0, k1 = key1;
+  // number: of the head among those of all sequences. The words of (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8) for N places, all of them
+  // round by round: each round's keys are computed once.
+  template <int N>
+  __device__ __forceinline__ void words_of_all(uint4 (&w)[N], int number, const int (&i)[N], int j) const {
+    u32 k0 = key0, k1 = key1;
+#pragma unroll
+    for (int n = 0; n < N; n++) w[n] = make_uint4(offset, (u32)number, block((u32)i[n]), block((u32)j));
 #pragma unroll
     for (int round = 0; round < 10; round++) {
-      const u64 a = (u64)0xd2511f53 * c0, b = (u64)0xcd9e8d57 * c2;
-      c0 = (u32)(b >> 32) ^ c1 ^ k0, c1 = (u32)b;
-      c2 = (u32)(a >> 32) ^ c3 ^ k1, c3 = (u32)a;
+#pragma unroll
+      for (int n = 0; n < N; n++) {
+        const u64 a = (u64)0xd2511f53 * w[n].x, b = (u64)0xcd9e8d57 * w[n].z;
+        w[n] = make_uint4((u32)(b >> 32) ^ w[n].y ^ k0, (u32)b, (u32)(a >> 32) ^ w[n].w ^ k1, (u32)a);
+      }
       k0 += 0x9e3779b9, k1 += 0xbb67ae85;
     }
-    return make_uint4(c0, c1, c2, c3);
+  }
+  // Of one place.
+  __device__ __forceinline__ uint4 words(int number, int i, int j) const {
+    uint4 w[1];
+    const int at[1] = {i};
+    words_of_all(w, number, at, j);
+    return w[0];
   }
   __device__ __forceinline__ bool keeps(u32 word) const { return word >= below; }
   // One pair at any place.

@@ -11,6 +11,7 @@
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
 //|     local keys = 1024
+//|     if not (pr.masks and pr.ends_in_part) then
 
 // What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
 // some.
@@ -20,14 +21,18 @@ __device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &se
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + blocks * BC, t.sk) - 1;
   return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
-//|     if pr.ends_in_part then
-// The same of one block and the conditions that are not solved, and 4 times that of those that are.
+//|     end
+//|     if pr.ends_in_part and pr.masks then
+
+// What conditions of the program's mask that are not solved are on a block of keys and rows `from` to `end`: 0 hides all pairs, 2 none, 1 maybe
+// some; and 4 times that of those that are solved.
 __device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
   const ScoreTile t = score_tile(p, sequence, head);
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
   return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
 //|     end
+//|     if pr.masks then return end  -- what a kernel before finds is read, pairs/mask_lines.cu
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
 __device__ __forceinline__ int block_class(const Params &p, const Sequence &sequence, int head, int from, int end, int full_lo, int full_hi,
                                            int block) {

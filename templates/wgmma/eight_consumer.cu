@@ -1,8 +1,9 @@
-//| needs "c.schedule l.beside l.raised l.scaled l.turned"
+//| needs "c.schedule l.beside l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
+//| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
@@ -19,11 +20,19 @@ __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
   }
 }
 // Issues T = P V of the `part`th SUM columns.
-__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[NS / 4], u32 v, int part) {
+__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part) {
+//| if l.wide then
+  const u64 b = descriptor_across_rows(v + part * SUM * 2 * BC, BC * VALUE_ROW);
+//| else
   const u64 b = descriptor<KEY_BOX>(v + part * SUM * KEY_BOX);
+//| end
 #pragma unroll
-  for (int i = 0; i < BC / 32; i++) {
+  for (int i = 0; i < BC / $(l.wide and 16 or 32); i++) {
+//| if l.wide then
+    const u64 vb = b + i * 16 * VALUE_ROW / 16;
+//| else
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
+//| end
     if (i == 0 && part == 0)
       wgmma_sums_first(t, a, vb);
     else if (i == 0)
@@ -67,13 +76,23 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift
     }
 }
 // P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
+//| if l.wide then
+// A thread has its own elements, of 16 bits.
+__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]) {
+#pragma unroll
+  for (int n = 0; n < NS / 2; n++) {
+    state[n % 2].l += s[2 * n] + s[2 * n + 1];
+    a[n] = to_values(s[2 * n], s[2 * n + 1]);
+  }
+}
+//| else
 //| if l.turned then
 // A thread has its own elements, of the keys that V transposed has there.
 //| else
 // Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
 // others.
 //| end
-__device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS], RowState (&state)[2]) {
+__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]) {
 //| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
@@ -91,6 +110,7 @@ __device__ __forceinline__ void to_operand(u32 (&a)[NS / 4], const float (&s)[NS
 //| end
   }
 }
+//| end
 
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys, from right to left ----
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -168,7 +188,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         wgmma_commit();
       };
       // What the P at hand brings to O. begun: the first sum is under way.
-      auto add_values = [&](u32 (&a)[NS / 4], const float (&keep)[2], float (&sums)[NT], bool begun) {
+      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
           if (part > 0 || !begun) {
@@ -211,7 +231,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if not l.beside then
 #pragma unroll 1
       for (; block >= last; block--) {
-        u32 a[NS / 4];  // P
+        u32 a[$(np)];  // P
         float keep[2];
         {
           float s[NS];
@@ -230,7 +250,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       }
 //| else
       if (block >= last) {
-        u32 a[NS / 4];   // P
+        u32 a[$(np)];   // P
         float weight[2];  // and what O is multiplied by before P V is added
         {
           float s[NS];

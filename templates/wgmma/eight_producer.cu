@@ -1,4 +1,4 @@
-//| needs "c.feeder l.turned"
+//| needs "c.feeder l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence = "sequence_of(p, where.batch)"
@@ -45,7 +45,10 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         mbarrier_expect(v_full(smem, v.at), V_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
-//| if l.turned then
+//| if l.wide then
+          tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * VALUE_ROW, v_map, v_full(smem, v.at), box * VALUE_BOX, key + BC,
+                   where.kv_head, sequence.$(batch_k)());
+//| elseif l.turned then
           tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head,
                    sequence.$(batch_k)());
 //| else

@@ -1,4 +1,4 @@
-//| needs "l.turned"
+//| needs "l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| include "wgmma/hopper_rows.cu"
 
@@ -51,7 +51,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) {
       const float x = o[4 * n + 2 * h] * $(inverse), y = o[4 * n + 2 * h + 1] * $(inverse);
-      if (DV % 8 != 0 && n * 8 + 2 * t >= DV) continue;
+      if ($(l.wide and "COLUMNS > DV" or "DV % 8 != 0") && n * 8 + 2 * t >= DV) continue;
 //|   if p.o_bytes == 1 then
       *(u16 *)(to + n * 8 + 2 * t) = (u16)to_e4m3(x, y, 0.f, 0.f);
 //|   elseif p.o_bytes == 4 then

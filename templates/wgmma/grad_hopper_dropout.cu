@@ -1,6 +1,6 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dropout in the backward pass: of dP, whose kept elements are scaled, and of P as an operand of dV, which is scaled at its end ----
-// Which pairs of S^T are kept: a bit for each of a thread's elements, in order.
+// Which pairs of S^T are kept: a bit for each of a thread's elements, those of even number in the lower half of a word.
 struct Kept {
   u32 bits[NS / 32];
 };

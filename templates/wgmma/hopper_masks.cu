@@ -90,11 +90,10 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
-//| indented(4, pr.begin_published, true)
-    TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
 #pragma unroll 1
     while (true) {
-      const int code = blocks.next(look, edge);
+      const int code = blocks.next();
       if (code < 0) break;
       if ((code & CODE_CUT) == 0) continue;
       const ScoreTile scored = score_tile(p, sequence, where.head);

@@ -1,4 +1,4 @@
-//| needs "l.eight? l.joined l.joined_k l.joined_v l.run l.shared? l.v_in_k?"
+//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -62,7 +62,12 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
   if (lane == 0$(l.shared and " && bytes > 0" or "")) mbarrier_expect(full, bytes);
   if (lane < RUNS)
 #pragma unroll
+//| if c.cluster > 1 and not l.near then
+    for (int box = FROM; box < N; box++)  // the blocks of a cluster take boxes in turns, and send them to all
+      if (box % CLUSTER == cluster_rank()) tma_load_for_all(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+//| else
     for (int box = $(l.shared and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
+//| end
 }
 //| end
 
@@ -101,7 +106,11 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
   const int entries = BC / p.page_size, tokens = BC - entries * p.page_size;
+//| if l.near then
+  for (int number = 0; tiles.next(p, smem, where); number++) {
+//| else
   while (tiles.next(p, smem, where)) {
+//| end
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = tiles.sequence(p, smem);
 //| if pr.scans then
@@ -139,6 +148,10 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     tiles.done(smem, true);
 //| else
     tiles.done(smem, true);
+//| if l.near then
+    if (lane == 0) producer_at_tile(smem, number);
+    __syncwarp();
+//| end
     if (keys.loaded_hi < keys.loaded_lo) {
       if (lane == 0) mbarrier_arrive(tile_loaded(smem));
       continue;

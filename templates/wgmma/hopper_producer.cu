@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.near? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -18,7 +18,7 @@
 //| else
 // One box of K or V; key and batch are the map's.
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
-//| if c.cluster > 1 then
+//| if c.cluster > 1 and not l.near then
   const int part = cluster_rank() * (BC / CLUSTER);
   tma_load_for_all(to + part * ROW, map, full, column, key + part, head, batch);
 //| else
@@ -26,7 +26,9 @@ __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full
 //| end
 }
 //| if pr.scans then
+//|   if not pr.masks then
 constexpr int SHORT = 32;  // blocks of a tile: beside fewer all of the search for the next one finds its time
+//|   end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
@@ -37,15 +39,23 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
+//|   if pr.masks then
+    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
+//|   else
 //| indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//|   end
     // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
     int before = -1, code = -1, after;
+//|   if pr.masks then
+    bool first = true, told = false;  // told: the search for the next tile has begun
+//|   else
     bool first = true, told = keys.loaded_hi - keys.loaded_lo < SHORT;  // told: the search for the next tile has begun
     if (told && lane == 0) mbarrier_arrive(tile_loaded(smem));
+//|   end
 #pragma unroll 1
     do {
-      after = first || code >= 0 ? blocks.next(look, $(pr.masks and "edge" or "look_of")) : -1;
+      after = first || code >= 0 ? blocks.next($(pr.masks and "" or "look, look_of")) : -1;
       if (first && after < 0 && !told && lane == 0) mbarrier_arrive(tile_loaded(smem));
       first = false;
       if (code >= 0) {
@@ -118,10 +128,17 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
+//| if l.near then
+  for (int number = 0; tiles.next(p, smem, where); number++) {
+//| else
   while (tiles.next(p, smem, where)) {
+//| end
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
+//| if l.near then
+    producer_at_tile(smem, number);
+//| end
 //| if l.persistent then
     if ($(l.apart and "!VALUES && " or "")keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end

@@ -1,4 +1,5 @@
-//| needs "c.rescale l.even_rows? l.most? l.pack?"
+//| needs "c.rescale l.even_rows? l.most? l.near? l.pack? l.sums?"
+//| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type = pr.has_sink and ", float z" or ""
@@ -30,23 +31,23 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 
 // Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is NaN. row:
 // the first of them.
-__device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[NO], int row,
+__device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[$(no)], int row,
                                           float scale_log2) {
   u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
-//| if l.most then
+//| if l.most or l.sums then
     int top = 0;  // sums that are infinite, or no number, may be so for P far above 1
 #pragma unroll
-    for (int n = 0; n < NO / 4; n++)
+    for (int n = 0; n < $(no) / 4; n++)
       top = max(max(top, __float_as_int(o[4 * n + 2 * h]) & 0x7fffffff), __float_as_int(o[4 * n + 2 * h + 1]) & 0x7fffffff);
     if ((top >= 0x7f800000 || !(state[h].l < infinity())) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
 //| elseif pr.cuts_right then
     int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
-    for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
+    for (int n = 0; n < $(no) / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
     if (top > 0x7f800000) again |= 4u << h;
 //| end
     if (query >= sequence.sq()) again &= ~(5u << h);

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.most? l.pingpong_softmax l.relative"
+//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.most? l.pingpong_softmax l.relative l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -8,7 +8,12 @@
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
 //| end
-//| local may_move = l.most and "!stays[h] && " or ""
+//| if l.sums then
+// A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger: where
+// a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
+constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
+//| end
+//| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
@@ -45,6 +50,17 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
   if (__all_sync(~0u, stays[0] & stays[1])) {
 #pragma unroll
     for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
+    return false;
+  }
+//|   end
+//|   if l.sums then
+  // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
+  const bool stays[2] = {fabsf(state[0].m) <= STEADY, fabsf(state[1].m) <= STEADY};
+  if (__all_sync(~0u, stays[0] & stays[1])) {
+//|     if not pr.slopes then
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", l.besides and "less[i / 2 % 2]" or "shift[i / 2 % 2]"));
+//|     end
     return false;
   }
 //|   end
@@ -171,6 +187,26 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
       }
   }
 }
+//|   if l.sums then
+// After the exponentials of a block: m of a row whose sum is large is raised by the sum's power of 2, and P, O and the sum are made less. Of
+// each row by its own sum alone.
+__device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2]) {
+  if (__builtin_expect(!__any_sync(~0u, fmaxf(state[0].l, state[1].l) > HIGHEST_SUM), 1)) return;
+  float keep[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const float sum = quad_max(state[h].l), m = state[h].m;
+    if (sum > HIGHEST_SUM && sum < infinity()) state[h].m = m + (float)min((__float_as_int(sum) >> 23) - 127, 120);  // 2^-127 would be 0
+    keep[h] = state[h].m == m ? 1.f : exp2_approx(m - state[h].m);
+    state[h].l *= keep[h];
+  }
+#pragma unroll
+  for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++)
+    a[i] = pack2(__uint_as_float(a[i] << 16) * keep[i % 2], __uint_as_float(a[i] & 0xffff0000u) * keep[i % 2]);
+}
+//|   end
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
@@ -197,6 +233,9 @@ __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS /
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
     exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   if l.sums then
+  lower_sums(a, o, state);
+//|   end
 //|   if l.pingpong_softmax then
   pingpong_pass(wg);
 //|   end

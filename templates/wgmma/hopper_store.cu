@@ -1,4 +1,5 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.pack? l.shared?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.pack? l.shared? l.sums?"
+//| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_of = pr.has_sink and ", z" or ""
@@ -22,10 +23,10 @@
 //|   end
 template <bool KEYS>
 //|   if p.has_lengths then
-__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[$(no)],
                                            const RowState (&state)[2], int row, int t$(shared)) {
 //|   else
-__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row,
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[$(no)], const RowState (&state)[2], int row,
                                            int t$(shared)) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
@@ -66,25 +67,25 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   end
 //|   if p.o_bytes == 4 then
 #pragma unroll
-    for (int n = 0; n < NO / 4; n++)
+    for (int n = 0; n < $(no) / 4; n++)
       if (real$(mine)$(inside)) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
 //|   else
-    u32 x[NO / 4];
+    u32 x[$(no) / 4];
 #pragma unroll
-    for (int n = 0; n < NO / 4; n++) x[n] = pack2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+    for (int n = 0; n < $(no) / 4; n++) x[n] = pack2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
 #pragma unroll
-    for (int n = 0; n + 4 <= NO / 4; n += 4) {
+    for (int n = 0; n + 4 <= $(no) / 4; n += 4) {
       const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
       if (real$(mine)$(inside_t)) *(uint4 *)(to + (n + t) * 8) = block;
     }
 #pragma unroll
-    for (int n = NO / 16 * 4; n < NO / 4; n++)
+    for (int n = $(no) / 16 * 4; n < $(no) / 4; n++)
       if (real$(mine)$(inside)) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
   if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
 //|   if l.pack == 1 then
-    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far$(l.shared and ", column + from, column + 2 * NO" or ""));
+    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far$(l.shared and ", column + from, column + 2 * " .. no or ""));
 //|   else
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
     store_again(p, sequence, {query, where.head}, far);
@@ -133,10 +134,10 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if not late then
   const u32 again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
 //|   end
-//|   if late and (l.most or pr.cuts_right) then
+//|   if late and (l.most or l.sums or pr.cuts_right) then
   float taint[4] = {};  // infinite or NaN where O is; four sums, since each addition waits for the one before
 #pragma unroll
-//|     if l.most then
+//|     if l.most or l.sums then
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
 //|     else
   // One of the two rows shows it: what V holds beside the rows' own keys, products take to all rows.
@@ -161,8 +162,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   }
 //|   if late then
 //|     local maybe = { ("is_far(state[0].m, %s) || is_far(state[1].m, %s)"):format(log2_scale, log2_scale) }
-//|     if l.most then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
-//|     if l.most or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
+//|     if l.most or l.sums then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
+//|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(table.concat(maybe, " || "));
   fence_async();

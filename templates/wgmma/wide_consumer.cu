@@ -1,4 +1,4 @@
-//| needs "l.v_in_k? l.joined?"
+//| needs "c.cluster l.near? l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -24,14 +24,22 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
     __syncwarp();
+//| if c.cluster > 1 and not l.near then
+    if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);  // copies of every block of the cluster write it
+//| else
     if (lane == 0) mbarrier_arrive(empty);
+//| end
   };
   TileQueue tiles;
   Tile where;
+//| if l.near then
+  for (int number = 0; tiles.next(p, smem, where); number++) {
+//| else
   while (tiles.next(p, smem, where)) {
+//| end
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
-    const int first_row = where.row;  // of the tile
+    const int first_row = where.row + row_in_tile(0);  // of the block
 //| indented(4, pr.begin_score, "where.head")
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float others[2] = {0.f, 0.f};  // l of the other warpgroup's blocks
@@ -102,6 +110,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       const u32 q_tile = smem;
       int block = keys.loaded_hi;
       // The Q before is read: each warpgroup has had a P of the other's last block, which follows its last S.
+//| if c.cluster > 1 and not l.near then
+      where.row = first_row;
+//| end
       copy_queries(p, sequence, where, q_tile, (wg * 4 + warp) * 8, lane);
       cp_async_commit();
       cp_async_wait<0>();
@@ -215,9 +226,16 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if not p.has_lengths then
     const Sequence stored = sequence_of(p, where.batch);
 //| end
+//| if l.near then
+    float sum[NO_OWN];
+    RowState all[2];
+    add_near_parts(smem, number, wg, o, state, sum, all, $(pr.unit_log2));
+    store_rows<true>(p, where,$(sequence) sum, all, where.row + warp_row + g, t, column + (int)cluster_rank() * 2 * NO_OWN, 0);
+//| else
     if (where.parts > 1)
-      store_part(p, where, $(p.has_lengths and "sequence" or "stored"), o, state, where.row, column, wg * OVERLAP);
+      store_part(p, where, $(p.has_lengths and "sequence" or "stored"), o, state, where.row + row_in_tile(0), column, wg * OVERLAP);
     else
-      store_rows<true>(p, where,$(sequence) o, state, where.row + warp_row + g, t, column, wg * OVERLAP);
+      store_rows<true>(p, where,$(sequence) o, state, where.row + row_in_tile(0) + warp_row + g, t, column, wg * OVERLAP);
+//| end
   }
 }

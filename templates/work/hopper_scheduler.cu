@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.merges? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -10,7 +10,7 @@ constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLO
 //|   blocks, block = wk.blocks .. " / CLUSTER", wk.block .. " / CLUSTER"
 //| end
 // First row of a warpgroup's 64 in the tile.
-__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and not l.near and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
 
 //| include "tiles/ring.cu"
 
@@ -91,8 +91,13 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|     if l.published then
   __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
+//|       if pr.masks then
+    const uint4 loaded = load_shared_x4(slot + $(l.ranges));
+    return {(int)loaded.x, (int)loaded.y, 0, 0, 0, 0};  // what each warpgroup sees is told beside each block
+//|       else
     const uint4 loaded = load_shared_x4(slot + $(l.ranges)), own = load_shared_x4(slot + $(l.ranges + 16) + wg * 16);
     return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
+//|       end
   }
 //|     else
   __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
@@ -123,19 +128,9 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
           keys.loaded_lo, keys.loaded_hi,
           [&](int block, int blocks) { return class_of_rows(p, sequence, where.head, where.row, end, block, blocks); },
           [&](int hi, int lo) {
-//|     if pr.masks then
-            const int code = TileBlocks(hi, lo).next(
-                [&](int block, int wg) {
-                  const int row = where.row + row_in_tile(wg);
-                  return row > end ? 0 : $(pr.class_of_group)(p, sequence, where.head, row, min(row + 63, end), block);
-                },
-                [](int, int) { return false; });
-            return code < 0 ? -1 : code >> CODE_BLOCK;
-//|     else
             const int code = MaskBlocks(hi, lo).next(
                 [&](int block) { return class_of_rows(p, sequence, where.head, where.row, end, block); });
             return code < 0 ? -1 : code >> 1;
-//|     end
           });
 //|     if waits then
       $(waits)
@@ -147,7 +142,12 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   -- With a scan all lanes are needed.
 //|   local some, own, wg = " && lane < WGS", "", "lane"
 //|   if pr.scans then some, own, wg = "", "if (lane < WGS) ", "min(lane, WGS - 1)" end
+//|   if l.near then
+  auto publish = [&](Tile where) {
+    where.part = (int)cluster_rank(), where.parts = CLUSTER;
+//|   else
   auto publish = [&](const Tile &where) {
+//|   end
     const u32 to = tile_slot(smem, slot.at);
 //|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
 //|   local late = pr.scans and not early  -- blocks are looked at before the wait
@@ -181,6 +181,12 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
+//|   elseif pr.masks then
+    if (where.row >= 0) {
+      const BlockEnds ends = ends_of_lines(p, sequence_of(p, where.batch), where);
+      $(wait)
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(ends.hi, ends.lo, 0, 0));
+    }
 //|   elseif l.published then
     if (where.row >= 0$(some)) {
       const KeyRange keys = key_range_of(p, where, $(wg));
@@ -219,7 +225,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
-//|     wk.each(way, { cast = "(int)" }, function(number)
+//|     wk.each(way, { cast = "(int)", block = c.cluster > 1 and "(" .. block .. ")", blocks = c.cluster > 1 and "(" .. blocks .. ")" }, function(number)
     const Tile where = order.tile($(number));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;

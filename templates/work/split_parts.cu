@@ -1,10 +1,13 @@
-//| needs "l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.parts"
+//| needs "l.near? l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.cluster? c.parts"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
+//| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
 //| local by_mean = l.shared and p.has_lengths  -- sequences are few, and as long as they are
 // ---- into how many parts the keys of every tile are cut ----
 
-//| if c.parts > 1 then
+//| if l.near then
+// A cluster has one tile, and each of its blocks a part.
+//| elseif c.parts > 1 then
 constexpr int PARTS = $(c.parts);  // of each tile, as far as there are keys and room
 //| else
 // Clocks of an SM: of a block of keys, of what a part begins and ends with, of adding up, and of each part more in a sum.
@@ -42,10 +45,11 @@ struct Parts {
 //|   pr.most_keys()
 
 //| end
-//| if c.parts <= 1 then
+//| if c.parts <= 1 and not l.near then
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or $(l.more_rounds and "more" or "two"), or one for each tile.
 //| end
-//| if l.walks then
+//| if l.near then
+//| elseif l.walks then
 // A part of the longest tile has two blocks of keys at least$(c.parts <= 1 and ", and it takes twice what it begins and ends with" or "").
 __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //|   if c.parts <= 1 then
@@ -63,6 +67,7 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
 //| local function found(n) return l.walks and n or ("{tiles, %s}"):format(n) end
+//| if not l.near then
 //| if c.parts > 1 then
   return $(found("max(min(PARTS, most), 1)"));
 //| else
@@ -90,13 +95,18 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   return $(found("each"));
 //| end
 }
+//| end
 //| local function blocks_of(keys) return ("(%s + BC - 1) / BC"):format(keys) end
 //| if p.has_lengths and l.walks then
 //|   pr.part_of(true)
 //| elseif p.has_lengths then
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
 __device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
-  const int parts = parts_of(tiles, $(blocks_of("keys")), (int)$(wk.blocks)$(by_mean and ", " .. blocks_of("mean") or "")).each;
+//|   if l.near then
+  const int parts = 1;
+//|   else
+  const int parts = parts_of(tiles, $(blocks_of("keys")), $(tiles_at_once)$(by_mean and ", " .. blocks_of("mean") or "")).each;
+//|   end
 //|   if l.merges then
   if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
 //|   end
@@ -115,7 +125,11 @@ __device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(
 //|   if not l.walks then
 // The same for this launch.
 __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
-  const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), (int)$(wk.blocks));
+//|   if l.near then
+  const Parts parts = {p.tiles * p.hkv * p.b, 1};
+//|   else
+  const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), $(tiles_at_once));
+//|   end
 //| if l.merges then
   if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
 //| end

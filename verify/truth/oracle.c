@@ -435,7 +435,8 @@ static void naive_row(job *j, const operands *at, float *s)
         if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
             continue;
         const float *v = taken_row(a, at, key, true, room);
-        float p = eight ? fa_number_round(s[key] * 256, FA_E4M3) / 256 / l : fa_number_round(s[key] / l, j->dtype),
+        float p = eight && !a->p_dtype ? fa_number_round(s[key] * 256, FA_E4M3) / 256 / l
+                                       : fa_number_round(s[key] / l, a->p_dtype ? a->p_dtype : j->dtype),
               kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);

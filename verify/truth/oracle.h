@@ -39,7 +39,8 @@ struct fa_attention {
     /* fa_dtype of 8 bits of products whose sums exact scores are of, as wgmma computes them: O and LSE are then of these scores. 0: exact
      */
     int32_t eight;
-    int32_t v_row; /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
+    int32_t p_dtype; /* what P of products of 8 bits is rounded to, of 16 bits; 0: e4m3, times 2^8 */
+    int32_t v_row;   /* elements of a row of V in memory, where V is the first dv of longer rows; 0 = dv */
 };
 
 /* An input by its name, for `score`. NULL: the call does not have it. */

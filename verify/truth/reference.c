@@ -1,5 +1,6 @@
 /* reference: the table, and what each row calls. */
 #include "reference.h"
+#include "gen/problem.h"
 #include "oracle.h"
 #include "oracle_backward.h"
 #include "verify/operands/number.h"
@@ -42,6 +43,7 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .q_scale = in(c, FA_ID_q_scale),
                            .o_scale = in(c, FA_ID_o_scale),
                            .eight = c->eight,
+                           .p_dtype = fa_problem_wide_values(p),
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
                            .wide_q = p->q_dtype == FA_F32,

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The kernels that masks of score programs run before attention: their times by PyTorch's profiler, and the rate at which they read.
+
+    python3 bench/prepass.py [--masks documents,matrix_u8,matrix] [--length 16384] [--head-dim 128] [--launches 20]
+
+Masks are those of bench/masks.py, and `matrix`: the documents' matrix as bits. The rate is that of the operands' own bytes, each once,
+beside a copy of 1 GiB on the same chip, which reads as much as it writes.
+"""
+import argparse
+import collections
+import statistics
+
+import masks
+import scores
+
+
+def bits(n):
+    """The matrix of masks.matrix() as words, and what the library is told of it."""
+    import torch
+    seen = masks.matrix(n).view(n, n // 32, 32).long()
+    words = (seen << torch.arange(32, device="cuda")).sum(-1)
+    return torch.where(words >= 2 ** 31, words - 2 ** 32, words).int()
+
+
+def copy_rate():
+    """Bytes a second that a copy reads."""
+    import torch
+    a, b = (torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in "ab")
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    times = []
+    for _ in range(5):
+        begin.record()
+        b.copy_(a)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e-3)
+    return 2 * a.numel() / min(times)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--masks", default="documents,matrix_u8,matrix")
+    p.add_argument("--length", type=int, default=16384)
+    p.add_argument("--head-dim", type=int, default=128)
+    p.add_argument("--launches", type=int, default=20)
+    o = p.parse_args()
+    from common import fagen
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    fa, rate = fagen.Fagen(), copy_rate()
+    print(f"{torch.cuda.get_device_name()}, a copy moves {rate * 1e-12:.2f} TB/s")
+    d, n = o.head_dim, o.length
+    h, b = scores.WIDTH // d, max(1, scores.TOKENS // n)
+    q, k, v = (torch.randn(b, n, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv")
+    for name in o.masks.split(","):
+        values = [bits(n)[None, None].expand(b, h, n, n // 32)] if name == "matrix" else masks.MASKS[name][0](b, h, n)
+        size = sum(x.numel() // (b * h if x.dim() == 4 and x.stride(0) == x.stride(1) == 0 else 1) * x.element_size() for x in values)
+        out = torch.empty_like(q)
+        args = fa.args(q, k, v, out, fagen.MASKS["none"], score=fa.score(masks.text_of(name)), values=values)
+        if name == "matrix":
+            args.kept[0].extent[3] = n  # in bits
+        space = fa.give_workspace(args)
+        for _ in range(5):
+            fa.launch(args)
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA]) as kept:
+            for _ in range(o.launches):
+                fa.launch(args)
+            torch.cuda.synchronize()
+        found = collections.defaultdict(list)
+        for event in kept.events():
+            if event.name.startswith("fa_"):
+                found[event.name].append(event.device_time if hasattr(event, "device_time") else event.cuda_time)
+        for kernel, times in found.items():
+            took = statistics.median(times)
+            read = f", {size / took * 1e-6:.2f} TB/s of {size / 1e6:.2f} MB, {size / took * 1e6 / rate:.2f} of the copy" if kernel == "fa_mask_tables" else ""
+            print(f"{name:10} {kernel:16} {took:8.1f} us{read}", flush=True)
+        del space
+
+
+if __name__ == "__main__":
+    main()

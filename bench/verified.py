@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Runs many `fagen verify` side by side, each line of its input one's arguments, and counts the problems that were right.
+
+    python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          the problems of products of 8 bits
+    python3 bench/verified.py bin/fagen --file lines.txt -- --device sim:sm_90a   lines of a file, and what each gets
+Lines are begun in their order; what has not ended in time is interrupted, and tells how many were right until then. Ends with 0 where
+none was wrong and some were right.
+"""
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TOLD = re.compile(r"(\d+) of (\d+) cases are right")
+
+
+def fp8():
+    """Head_dims by sixteens, masks, groups, unequal lengths, sequences of lengths, pages, V by columns, scales, O of 8 bits."""
+    for turn in range(3):
+        for i, d in enumerate((128, 64, 256, 192, 96, 80, 112, 144, 160, 176, 208, 224, 240, 48, 32, 16)):
+            i += 16 * turn
+            kind, kv = "e5m2" if i % 4 == 3 else "e4m3", 1 << i % 3
+            head = f"-d {d} -t {kind}"
+            yield f"{head} --mask none,causal -n {33 + 7 * i},{128 + i},{300 + 11 * i} -H 4 --kv-heads {kv}"
+            yield f"{head} --window {64 + 8 * i},{i % 3} -n {60 + i},{250 + 13 * i} -H 4 --kv-heads {kv}"
+            yield f"{head} --mask none,causal --sq {1 + 9 * i} --sk {500 + 23 * i} -H 2 -b 2"
+            yield f"{head} --mask none,causal -n {200 + 11 * i} -b 3 --features lengths -H 4 --kv-heads 2"
+            yield f"{head} --window {100 + i},0 -n {333 - 5 * i} -b 3 --features lengths -H 4 --kv-heads 2"
+            yield f"{head} --mask none,causal -n {150 + 13 * i} -b 2 --page {16 << i % 4} -H 2 --kv-heads 1"
+            yield f"{head} --mask none,causal -n {96 + 16 * i} --features v-columns -H 2"
+            scales = (",q_scale=1,k_scale=1,v_scale=1", ",v_scale=1", ",q_scale=1,k_scale=1")[i % 3]
+            for mask, o in (("causal", "bf16"), ("none", "fp16"), ("causal", "e4m3")):
+                yield (f"--problem {kind},d={d},dv={d},mask={mask},o={o},align=16{scales}{',o_scale=1' if o == 'e4m3' else ''},"
+                       f"b=2,hq=4,hkv={kv},sq={77 + 9 * i},sk={177 + 9 * i}")
+
+
+OF = {"fp8": fp8}
+
+
+def parse(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
+    more = argv[argv.index("--") + 1:] if "--" in argv else []
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("fagen", help="the program")
+    p.add_argument("--file", help="lines of arguments; text from a # on is a comment")
+    p.add_argument("--of", choices=OF, help="a list that is kept here, in place of a file")
+    p.add_argument("--jobs", type=int, default=8, help="side by side (default 8)")
+    p.add_argument("--seconds", type=float, default=200, help="after which what runs is interrupted (default 200)")
+    o = p.parse_args(argv[:len(argv) - len(more) - ("--" in argv)])
+    if bool(o.file) == bool(o.of):
+        p.error("one of --file and --of is needed")
+    o.more = more
+    return o
+
+
+def main(argv=None):
+    o = parse(argv)
+    if o.file:
+        with open(o.file) as f:
+            lines = [x.split("#")[0].strip() for x in f]
+    else:
+        lines = list(OF[o.of]())
+    lines, end, lock = [x for x in lines if x][::-1], time.monotonic() + o.seconds, threading.Lock()
+    right = ran = begun = 0
+    bad = []
+
+    def work():
+        nonlocal right, ran, begun
+        while True:
+            with lock:
+                if not lines or time.monotonic() > end:
+                    return
+                line = lines.pop()
+                begun += 1
+            child = subprocess.Popen([o.fagen, "verify", *line.split(), *o.more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     text=True)
+            try:
+                text, _ = child.communicate(timeout=max(1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGINT)
+                try:
+                    text, _ = child.communicate(timeout=10)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    text, _ = child.communicate()
+            found = TOLD.findall(text)
+            with lock:
+                good, all_ = map(int, found[-1]) if found else (0, 0)
+                right, ran = right + good, ran + all_
+                if good != all_ or child.returncode not in (0, 130):
+                    bad.append(line)
+                told = text.strip().splitlines()[-1][:200] if text.strip() else f"ended with {child.returncode}"
+                print(f"{good:4}/{all_:<4} {line}   {told if good != all_ or not all_ else ''}", flush=True)
+                if good != all_:
+                    print("\n".join("     " + x[:300] for x in text.splitlines()[-8:]), flush=True)
+    workers = [threading.Thread(target=work) for _ in range(o.jobs)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    print(f"{right} of {ran} problems are right, of {begun} lines; {len(lines)} lines were not begun; {len(bad)} lines failed or told "
+          "nothing")
+    return 0 if right and right == ran else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
