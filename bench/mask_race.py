@@ -4,10 +4,11 @@
     python3 bench/mask_race.py documents,128,4096 blocks,64,16384 --top 12 [--file configs.txt] [--templates order=../other/templates]
                                [--rounds 4] [--seconds 60] [-o race.json]
 
-A cell is a mask of bench/masks.py, head_dim and length, in bf16 with heads that are 2048 wide together and 16,384 tokens. Of each: what is
-chosen, configs of a file, a line each, and as many as the model ranks first; with each --templates NAME=FOLDER also kernels of those. Calls
-are CUDA graphs, sampled in turns, forward and back, the kernel that makes tables included; what is 1.3 times the best after the first round
-leaves. The plain call is in the race, and the bound is that of bench/masks.py, by each config's own tiles. Each result is held against fp64.
+A cell is a mask of bench/masks.py, head_dim and length, in bf16 with heads that are 2048 wide together and 16,384 tokens. Of each: what
+is chosen, configs of a file, a line each, and as many as the model ranks first; with each --templates NAME=FOLDER also kernels of those.
+Calls are CUDA graphs, sampled in turns, forward and back, the kernel that makes tables included; what is 1.3 times the best after the
+first round leaves. The plain call is in the race, and the bound is that of bench/masks.py, by each config's own tiles. Each result is
+held against fp64.
 """
 import argparse
 import json
@@ -97,7 +98,8 @@ def contenders(o, at, cell, libraries, fagen):
                 print(f"   {side}@{label}: {str(e)[:160]}", flush=True)
                 continue
             if text not in seen:
-                out.append({"side": side, "label": label, "config": text, "fa": fa, "args": args, "out": o_tensor, "kept": kept, "problem": problem})
+                out.append({"side": side, "label": label, "config": text, "fa": fa, "args": args, "out": o_tensor, "kept": kept,
+                            "problem": problem})
             seen.add(text)
     return out
 
@@ -159,15 +161,15 @@ def run_cell(o, at, libraries, fagen):
         seconds = samples.get(n, [first[n]])
         bound = plain * shares[tile] / 0.90 + 8e-6
         rows.append({"mask": cell.name, "d": cell.d, "s": cell.s, "templates": job["side"], "label": job["label"], "config": job["config"],
-                     "told": job["plan"].told, "apart": job["apart"], "seconds": seconds, "tiles": shares[tile], "plain": plain, "bound": bound,
-                     "of bound": statistics.median(seconds) / bound})
+                     "told": job["plan"].told, "apart": job["apart"], "seconds": seconds, "tiles": shares[tile], "plain": plain,
+                     "bound": bound, "of bound": statistics.median(seconds) / bound})
     rows.sort(key=lambda r: statistics.median(r["seconds"]))
     print(f"--- {cell.name} d={cell.d} s={cell.s}: plain {plain * 1e6:.1f} us, {len(jobs)} compiled in {took:.0f} s", flush=True)
     for n, r in enumerate(rows):
         if n < o.rows or r["label"] == "chosen":
             wrong = "" if r["apart"] < scores.APART else "  WRONG"
-            print(f"{statistics.median(r['seconds']) * 1e6:8.1f} us {r['of bound']:5.2f} of {r['bound'] * 1e6:7.1f}  {r['told']}  {r['templates']}@{r['label']} "
-                  f"{short(r['config'])}{wrong}", flush=True)
+            print(f"{statistics.median(r['seconds']) * 1e6:8.1f} us {r['of bound']:5.2f} of {r['bound'] * 1e6:7.1f}  {r['told']} ",
+                  f"{r['templates']}@{r['label']} {short(r['config'])}{wrong}", flush=True)
     return rows
 
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The choice held against a full tuning of the very shapes: what fagen-dev search asks for, and random configs, raced as bench/choice.py does.
+"""The choice held against a full tuning of the same shapes: what fagen-dev search asks for and random configs, raced.
 
-    for kind in few-queries unequal-lengths; do fagen-dev judge --draw $kind --shapes 12 --seed 113 --random 24 --arch h100 --json > $kind.json; done
+    for kind in few-queries unequal-lengths; do
+      fagen-dev judge --draw $kind --shapes 12 --seed 113 --random 24 --arch h100 --json > $kind.json; done
     python3 bench/tuned.py few-queries.json unequal-lengths.json --arch h100 --seconds 190 -o tuned.json               on the GPU
     fagen-dev judge --arch h100 tuned.json; python3 bench/choice_report.py tuned.json                                anywhere
 
-Of each shape: the choice and its next candidates, the 48 best by the model, then neighbours of the fastest until none promises more, as fagen
-tune goes (docs/tuning.md), and the random configs. Each batch is raced beside the choice and the best so far; the fastest, the choice and
-the peers meet in a last race, whose times count. Times of what was slower are its ratio to the choice times that of the last race. While one
-shape is raced, kernels of others are compiled: shapes whose time was up before their neighbours were asked for are left out and named.
+Of each shape: the choice and its next candidates, the 48 best by the model, then neighbours of the fastest until none promises more, as
+fagen tune goes (docs/tuning.md), and the random configs. Each batch is raced beside the choice and the best so far; the fastest, the
+choice and the peers meet in a last race, whose times count. Times of what was slower are its ratio to the choice times that of the last
+race. While one shape is raced, kernels of others are compiled: shapes whose time was up before their neighbours were asked for are left
+out and named.
 """
 import argparse
 import json
@@ -44,7 +46,8 @@ class Search:
     """fagen-dev search, asked and told."""
 
     def __init__(self, dev, arch, problem):
-        self.process = subprocess.Popen([dev, "search", "--arch", arch, "--problem", problem], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([dev, "search", "--arch", arch, "--problem", problem],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1)
 
     def batch(self):
@@ -83,7 +86,8 @@ def mind(shape, o, fagen, pool, ready, over):
     search, new, last = Search(o.dev, o.arch, shape.text), [], False
     try:
         while not over() and (asked := search.batch()):
-            new = list(dict.fromkeys(c for c in [shape.chosen] + asked + (shape.random if not shape.batches else []) if c not in shape.plans))
+            wanted = [shape.chosen] + asked + (shape.random if not shape.batches else [])
+            new = list(dict.fromkeys(c for c in wanted if c not in shape.plans))
             shape.plans.update(zip(new, pool.map(lambda c: choice.compiled(shape.fa, fagen, (shape.text, c)), new)))
             shape.raced.clear()
             ready.put((shape, new))
@@ -139,7 +143,8 @@ def main():
             elif shape.batches > 1 and shape.chosen in shape.relative:
                 rows = race_last(shape, fagen, o)
                 out.append({"problem": shape.text, "device": torch.cuda.get_device_name(), "chosen": shape.chosen, "variants": rows})
-                print(f"{time.monotonic() - begun:4.0f} s, {len(shape.relative)} configs:", choice.told(shape.text, rows, shape.chosen), flush=True)
+                print(f"{time.monotonic() - begun:4.0f} s, {len(shape.relative)} configs:",
+                      choice.told(shape.text, rows, shape.chosen), flush=True)
                 with open(o.json, "w") as f:
                     json.dump(out, f, indent=1)
                 left.discard(shape.text)

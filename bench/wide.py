@@ -41,7 +41,8 @@ class Case:
         return f"d={self.d} b={self.b},hq={self.hq},sq={self.sq},sk={self.sk},{'causal' if self.causal else 'none'}"
 
     def flops(self):
-        pairs = self.b * self.hq * (self.sq * self.sk if not self.causal else sum(max(0, self.sk - self.sq + 1 + i) for i in range(self.sq)))
+        seen = self.sq * self.sk if not self.causal else sum(max(0, self.sk - self.sq + 1 + i) for i in range(self.sq))
+        pairs = self.b * self.hq * seen
         return 2 * pairs * (self.d + self.dv) if self.section != "gradients" else 2 * pairs * (3 * self.d + 2 * self.dv)
 
     def bytes(self):
@@ -57,7 +58,8 @@ MLA = [mla(*x) for x in (
     (128, 1, 16, 4096), (128, 1, 66, 4096), (128, 1, 64, 16384), (128, 1, 32, 4096), (128, 2, 16, 4096), (16, 1, 128, 8192),
     (32, 1, 32, 8192), (64, 1, 32, 4096), (128, 1, 16, 16384), (128, 2, 64, 4096), (64, 1, 128, 8192), (16, 1, 32, 4096),
     (32, 1, 128, 4096), (128, 1, 16, 1024), (128, 1, 2, 65536), (16, 1, 4, 65536), (64, 1, 16, 16384), (128, 1, 132, 4096))]
-PROMPTS = [Case("prompts", b, 8, 8, s, s, d, d, causal) for b, s in ((1, 8192), (4, 2048)) for causal in (False, True) for d in (256, 320, 512)]
+PROMPTS = [Case("prompts", b, 8, 8, s, s, d, d, causal)
+           for b, s in ((1, 8192), (4, 2048)) for causal in (False, True) for d in (256, 320, 512)]
 GRADIENTS = [Case("gradients", 1, 8, 8, s, s, d, d, causal) for s in (2048,) for causal in (False, True) for d in (256, 320, 512)]
 CASES = {"mla": MLA, "prompts": PROMPTS, "gradients": GRADIENTS}
 
@@ -66,7 +68,8 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("section", nargs="*", help="mla, prompts, gradients")
     p.add_argument("--only", help="cases whose name this regular expression finds")
-    p.add_argument("--config", action="append", default=[], help="values that go in the place of the chosen config's, as parts=4,bc=32|64; repeat")
+    p.add_argument("--config", action="append", default=[],
+                   help="values that go in the place of the chosen config's, as parts=4,bc=32|64; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
     p.add_argument("--top", type=int, default=0, help="also so many configs that the model ranks first")
     p.add_argument("--peers", action="store_true", help="FlashAttention-3, FlashMLA and FlashInfer, where they are there")
@@ -169,8 +172,8 @@ class Side:
 
     def call(self, data, plan):
         c, f = data.case, self.fagen
-        a = self.fa.args(data.q, data.k, data.k[..., :c.dv] if c.section == "mla" else data.v, data.o, f.MASKS["causal" if c.causal else "none"],
-                         lengths=data.lengths, table=data.table, sk=c.sk)
+        v, mask = data.k[..., :c.dv] if c.section == "mla" else data.v, f.MASKS["causal" if c.causal else "none"]
+        a = self.fa.args(data.q, data.k, v, data.o, mask, lengths=data.lengths, table=data.table, sk=c.sk)
         if c.section == "mla":
             a.layout_flags = f.abi.FA_V_IN_K
         keep = [self.fa.give_workspace(a, plan), data]
@@ -334,7 +337,7 @@ def main(argv=None):
             continue
         want = asked(case, chip)
         print(f"{case.section} {case.name()}" + (f"   asked {want[0]:.2f} {want[1]}" if want else ""), flush=True)
-        base = next(iter(variants))[1]
+        base = next((name[1] for name in variants if name[2] == "chosen"), "")
         for name, v in sorted(variants.items(), key=lambda x: statistics.median(x[1].get("seconds", [9]))):
             if "seconds" not in v:
                 print(f"    {v['why'][:130]}  {name[0]} {differing(name[1], base)}")
@@ -347,8 +350,8 @@ def main(argv=None):
                 rates[key, case.d] = rate
                 if case.d != 256 and (key, 256) in rates:
                     more = f"{rate / rates[key, 256]:6.3f} of d = 256"
-            print(f"    {t * 1e6:9.1f} us {rate:7.1f} TFLOP/s {more}  error {v['error']:.1e}  {name[0]} {name[2]} {differing(name[1], base)}",
-                  flush=True)
+            print(f"    {t * 1e6:9.1f} us {rate:7.1f} TFLOP/s {more}  error {v['error']:.1e}  {name[0]} {name[2]}",
+                  differing(name[1], base), flush=True)
         documents.append({"problem": problems[case], "flops": case.flops(), "case": case.name(),
                           "variants": [{**v, "side": n[0]} for n, v in variants.items()]})
     if left_out:

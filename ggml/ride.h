@@ -55,9 +55,10 @@ extern fa_ggml_riding fa_ggml_ride;
 /* Whether claims run on a simulator that is no device of ggml's: tensors are copied there and back. */
 bool fa_ggml_staged(void);
 
-/* A device's engine, opened by the first question about a node. NULL: it cannot be opened, and a line has told why. Thread-safe. */
+/* A device's engine, opened by the first question about a node. NULL: it cannot be opened; the log has a line with the reason. Thread-safe.
+ */
 fa_ggml_engine *fa_ggml_engine_of(fa_ggml_hooked *h);
 
-/* Whether fagen computes a node on a device; *c: the node as fields of a launch. A line tells why one is left. */
+/* Whether fagen computes a node on a device; *c: the node as fields of a launch. The log has the reason why a node is left, once. */
 bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c);
 #endif

@@ -20,7 +20,8 @@ static const score_fault faults[] = {
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"
       "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n",
-      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n//| indented(4, pr.begin_score, \"tile.head\")\n"
+      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n"
+      "//| indented(4, pr.begin_score, \"tile.head\")\n"
       "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n" },
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
@@ -94,7 +95,8 @@ static const score_fault faults[] = {
     { "a scale that is beyond all numbers", "wgmma_begins_vast", "hopper_staged.cu", "p.scale < 0x1p125f ? ", "true ? " },
     { "what all of a block have left out", "wgmma_staged_far", "hopper_softmax.cu", "less[2] = {shift[0] - beside, shift[1] - beside}",
       "less[2] = {shift[0], shift[1]}" },
-    { "a far block in units of scores", "wgmma_staged_far", "hopper_consumer.cu", "        unit_log2 = p.scale_log2;\n", "        unit_log2 = 1.f;\n" },
+    { "a far block in units of scores", "wgmma_staged_far", "hopper_consumer.cu", "        unit_log2 = p.scale_log2;\n",
+      "        unit_log2 = 1.f;\n" },
     { "a tile of the row eight above", "wgmma_staged_tile", P, "(%s + lane %% 16) * %d", "(%s + lane %% 8) * %d" },
     { "a tile of the column beside", "wgmma_staged_wide", P, "load_shared_float2(from$(n) + m * 64 + 32),\n",
       "load_shared_float2(from$(n) + m * 64),\n" },
@@ -102,15 +104,18 @@ static const score_fault faults[] = {
       "      mbarrier_wait(score_full(smem, stages.at), stages.parity);\n//| end\n//| indented(6, pr.scoring_by",
       "//| end\n//| indented(6, pr.scoring_by" },
     { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "where.row, block * BC,\n", "where.row, block * BC + BC,\n" },
-    { "exponents of rows that stay relative to the other row", "wgmma_high", "hopper_softmax.cu", "\"shift[i / 2 % 2]\"))", "\"shift[0]\"))" },
+    { "exponents of rows that stay relative to the other row", "wgmma_high", "hopper_softmax.cu", "\"shift[i / 2 % 2]\"))",
+      "\"shift[0]\"))" },
     { "a sum as it was beside a lowered O", "wgmma_sums_rise", "hopper_softmax.cu",
       "    state[h].l *= keep[h];\n  }\n#pragma unroll\n  for (int i = 0; i < NO",
       "  }\n#pragma unroll\n  for (int i = 0; i < NO" },
     { "a lowered sum beside O as it was", "wgmma_sums_rise", "hopper_softmax.cu",
       "o[i] *= keep[i / 2 % 2];\n#pragma unroll\n  for (int i = 0; i < NS / 2",
       "o[i] *= 1.f;\n#pragma unroll\n  for (int i = 0; i < NS / 2" },
-    { "P lowered by the other row", "wgmma_sums_rise", "hopper_softmax.cu", "(a[i] << 16) * keep[i % 2]", "(a[i] << 16) * keep[1 - i % 2]" },
-    { "infinite sums that are no row to compute again", "wgmma_sums_beyond", "hopper_rows.cu", "if l.most or l.sums then", "if l.most then" },
+    { "P lowered by the other row", "wgmma_sums_rise", "hopper_softmax.cu", "(a[i] << 16) * keep[i % 2]",
+      "(a[i] << 16) * keep[1 - i % 2]" },
+    { "infinite sums that are no row to compute again", "wgmma_sums_beyond", "hopper_rows.cu", "if l.most or l.sums then",
+      "if l.most then" },
     { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes then", "//|   if true then" },
     { "no sink", "mma_pages", P, "$(l) += sink_weight($(z),", "$(l) += 0.f * sink_weight($(z)," },
     { "no sink where warpgroups store boxes", "wgmma_lengths", "hopper_store.cu",
@@ -154,11 +159,13 @@ static const score_fault faults[] = {
     { "elements that are not where a box has them", "wgmma_staged_held", "hopper_staged.cu", " ^ i % 8 * 16)", ")" },
     { "blocks of which something is left", "wgmma_alibi_steep", "hopper_mask.cu", "NOTHING = -127.f", "NOTHING = 400.f" },
     { "what is left at the last key", "wgmma_alibi_steep", "hopper_mask.cu", "last = exponent(h, BC - 7)", "last = exponent(h, 0)" },
-    { "products that outweigh the distance", "wgmma_alibi_steep", "hopper_mask.cu", "fmaf(__int_as_float(top), p.scale_log2, most)", "most" },
+    { "products that outweigh the distance", "wgmma_alibi_steep", "hopper_mask.cu", "fmaf(__int_as_float(top), p.scale_log2, most)",
+      "most" },
     { "probabilities of the block before", "wgmma_alibi", "hopper_main_loop.cu", "          clear_operand(a);\n", "" },
     { "V of a block of which nothing is left", "wgmma_alibi", "hopper_main_loop.cu",
       "          release_v();\n//|   if l.pingpong_softmax then", "//|   if l.pingpong_softmax then" },
-    { "a turn without exponentials", "wgmma_alibi", "hopper_main_loop.cu", "          pingpong_pass(wg);\n//|   end\n          clear", "//|   end\n          clear" },
+    { "a turn without exponentials", "wgmma_alibi", "hopper_main_loop.cu", "          pingpong_pass(wg);\n//|   end\n          clear",
+      "//|   end\n          clear" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

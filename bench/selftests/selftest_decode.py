@@ -201,7 +201,7 @@ class Graph:
 
 @contextlib.contextmanager
 def imported(stand_ins, *names):
-    """Modules that are imported anew over stand-ins, by their full names, and forgotten after. What stands in for a module of a room is an
+    """Modules that are imported again over stand-ins, by their full names, and forgotten after. What stands in for a module of a room is an
     attribute of the room as well."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(unittest.mock.patch.dict(sys.modules, stand_ins))

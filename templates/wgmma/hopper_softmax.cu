@@ -9,8 +9,8 @@
 constexpr float HIGHEST = 96.f;
 //| end
 //| if l.sums then
-// A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger: where
-// a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
+// A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger:
+// where a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
@@ -188,8 +188,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
   }
 }
 //|   if l.sums then
-// After the exponentials of a block: m of a row whose sum is large is raised by the sum's power of 2, and P, O and the sum are made less. Of
-// each row by its own sum alone.
+// After the exponentials of a block: m of a row whose sum is large is raised by the sum's power of 2, and P, O and the sum are made less,
+// of each row by its own sum alone.
 __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2]) {
   if (__builtin_expect(!__any_sync(~0u, fmaxf(state[0].l, state[1].l) > HIGHEST_SUM), 1)) return;
   float keep[2];

@@ -9,8 +9,9 @@ constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLO
 //| if c.cluster > 1 then
 //|   blocks, block = wk.blocks .. " / CLUSTER", wk.block .. " / CLUSTER"
 //| end
+//| local of_tile = c.cluster > 1 and not l.near and "((int)cluster_rank() * WGS + wg)" or "wg"
 // First row of a warpgroup's 64 in the tile.
-__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and not l.near and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+__device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
 
 //| include "tiles/ring.cu"
 
@@ -33,7 +34,8 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and 
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end
 //| if p.has_lengths or pr.walks and not pr.scans then
-// The search takes as long as some blocks of keys$(p.has_lengths and "" or ", and a score program's mask may leave few"): it begins when K of this one is on its way.
+//|   local few = p.has_lengths and "" or ", and a score program's mask may leave few"
+// The search takes as long as some blocks of keys$(few): it begins when K of this one is on its way.
 __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
 //| end
 //| wk.slots(0, l.slot)
@@ -225,7 +227,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
-//|     wk.each(way, { cast = "(int)", block = c.cluster > 1 and "(" .. block .. ")", blocks = c.cluster > 1 and "(" .. blocks .. ")" }, function(number)
+//|     local of_clusters = c.cluster > 1 and { cast = "(int)", block = "(" .. block .. ")", blocks = "(" .. blocks .. ")" }
+//|     wk.each(way, of_clusters or { cast = "(int)" }, function(number)
     const Tile where = order.tile($(number));
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
