@@ -56,8 +56,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(MBARRIER, "mbarrier", ERROR, 1, LAUNCH_FAILED,                                                                                       \
       "more arrivals than a phase expects; an address that was never initialised; counts beyond 2^20 - 1")                                 \
     X(MBARRIER_PARITY, "mbarrier-parity", ERROR, 0, LAUNCH_FAILED,                                                                         \
-      "a wait by parity tells a warp of two phases or more at once: nothing that it knew before orders it after the first of them, and "   \
-      "before that one's end the wait would have ended on the phase in front, whose parity is the same")                                   \
+      "a warp waits by parity for a phase and was not ordered after the end of the phase before it: in another timing the wait ends "      \
+      "on an earlier phase of the same parity")                                                                                            \
     X(MBARRIER_FENCE, "mbarrier-fence", WARNING, 0, LAUNCH_FAILED,                                                                         \
       "a bulk copy completes on an mbarrier, and the thread that initialised it made neither `fence.mbarrier_init` nor "                   \
       "`fence.proxy.async`")                                                                                                               \
