@@ -5,8 +5,8 @@
 #include "test_gen_toy.h"
 #include <errno.h>
 
-#define DENSE 200
-#define SPARSE 13
+#define DENSE 120
+#define SPARSE 29
 
 static const char toy_cu[] = "//| for i = 1, 40 do\nfirst line $(i) of a text that outgrows its room, $(c.br)\n\n//| end\nlast\n";
 

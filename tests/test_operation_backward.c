@@ -401,7 +401,7 @@ Test(operation_backward, gradients_are_added_where_that_is_asked_for)
 {
     for (int i = 0; i < KERNELS; i += HALF)
         expect_sums(i, full() ? "d=40,mask=none,b=1,hq=4,hkv=2,sq=40,sk=70" : "d=40,mask=causal,b=1,hq=4,hkv=2,sq=40,sk=70");
-    for (int i = LENGTHS; i < KERNELS; i += full() ? 1 : 5)
+    for (int i = LENGTHS; i < KERNELS; i += full() ? 1 : 8)
         expect_sums(i, "d=40,mask=causal,features=lengths,b=3,hq=2,hkv=1,sq=40,sk=70");
 }
 
@@ -449,7 +449,7 @@ Test(operation_backward, deterministic_launches_give_equal_bits)
     equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100", NULL, false);
     equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150", NULL, false);
     equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150", NULL, false);
-    for (int i = 0; i < KERNELS; i += full() ? 1 : 5) {
+    for (int i = 0; i < KERNELS; i += full() ? 1 : 8) {
         char text[160];
         snprintf(text, sizeof text, "%s,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=170",
                  kernels[i].types);
@@ -461,7 +461,7 @@ Test(operation_backward, deterministic_launches_give_equal_bits)
 /* Four tiles of keys at least: more than a chip has SMs, whose blocks draw them in an order that is the chip's. */
 Test(operation_backward, tiles_of_keys_have_equal_bits_whoever_draws_them)
 {
-    for (int i = MATRIX; i < KERNELS; i += full() ? 1 : 5) {
+    for (int i = MATRIX; i < KERNELS; i += full() ? 1 : 8) {
         char text[160], config[200];
         const char *grid = strstr(kernels[i].config, "grid=");
         if (!grid)

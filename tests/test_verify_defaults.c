@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define GRADIENTS_EVERY 4 /* runs by default */
-#define FORWARD_EVERY 20
+#define FORWARD_EVERY 22
 #define ALL_WAYS_EVERY 4 /* of these */
 
 static const sim_options how[] = { { .async = SIM_EAGER },

@@ -1,4 +1,4 @@
-/* Problems at the edges, and what must not change a single bit. By default a test takes every fourth kind of kernel, and a kind has one
+/* Problems at the edges, and what must not change a single bit. By default a test takes every eighth kind of kernel, and a kind has one
  * mask: compiling costs most here. */
 #include "forward.h"
 #include "test_full.h"
@@ -33,9 +33,9 @@ static const kind kinds[] = {
     { "bf16", "tiled:tile=16,row=2048", "tiled:tile=64,row=8192", 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
-#define KIND_STEP (full() ? 1 : 6)
+#define KIND_STEP (full() ? 1 : 8)
 
-/* The mask of every fourth kind, by its number, where not all of them take all. */
+/* The mask of every eighth kind, by its number, where not all of them take all. */
 static const char *const masks[] = { "none", "causal", "window" };
 static size_t first_kind(const char *mask)
 {
