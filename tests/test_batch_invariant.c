@@ -370,7 +370,7 @@ ParameterizedTestParameters(batch_invariant, tiles_that_are_cut)
 {
     static int number[CUTS];
     int n = 0;
-    for (int i = 0; i < CUTS; i += full() ? 1 : 2)
+    for (int i = 0; i < CUTS; i += full() ? 1 : 3)
         number[n++] = i;
     return cr_make_param_array(int, number, (size_t)n);
 }
