@@ -8,6 +8,7 @@
 #include <string.h>
 
 typedef int32_t v8 __attribute__((vector_size(32)));
+typedef uint32_t u8 __attribute__((vector_size(32)));
 typedef float f8 __attribute__((vector_size(32)));
 
 enum { NOTHING = -5000, DEEP = 32 }; /* exponent of a zero: loses against every other; products of an output */
@@ -71,7 +72,8 @@ static bool odd_output(const sim_product *p, uint32_t row, uint32_t n, uint32_t 
 static void eight_outputs(sim_product *p, uint32_t row, uint32_t at, int fraction)
 {
     const v8 zero = { 0 };
-    v8 bits, top = zero + NOTHING, sum = zero;
+    v8 bits, top = zero + NOTHING;
+    u8 sum = { 0 }; /* wraps where a term is infinite or none: such outputs are odd_output's */
     memcpy(&bits, &p->c[row][at], sizeof bits);
     for (uint32_t k = 0; k < DEEP; k++) {
         v8 e;
@@ -89,11 +91,11 @@ static void eight_outputs(sim_product *p, uint32_t row, uint32_t at, int fractio
     for (uint32_t k = 0; k < DEEP; k++) {
         f8 v;
         memcpy(&v, &p->db.v[k][at], sizeof v);
-        sum += __builtin_convertvector(v * p->da.v[row][k] * scale, v8);
+        sum += (u8) __builtin_convertvector(v * p->da.v[row][k] * scale, v8);
     }
     f8 c = (f8)(bits & some); /* without a product an accumulator is cut below: it may be too small to be scaled, or too large */
-    sum += __builtin_convertvector(c * scale, v8);
-    v8 exact = (v8) __builtin_convertvector(sum, f8); /* of less than 2^24 */
+    sum += (u8) __builtin_convertvector(c * scale, v8);
+    v8 exact = (v8) __builtin_convertvector((v8)sum, f8); /* of less than 2^24 */
     f8 result = (f8)(exact & ~((1 << (23 - fraction)) - 1)) * back;
     v8 cut = bits & ~((1 << (23 - fraction)) - 1);
     v8 out = ((v8)result & some) | (cut & ~some & ((cut & 0x7FFFFFFF) != 0));

@@ -57,9 +57,8 @@ static inline bool score_notices(const score_fault *f, const score_kernel *k, si
         fa_status st = score_run(ctx, gen, workspace, &l);
         cr_expect(st == FA_OK || st == FA_DEVICE, "%s: the mutated kernel is not launched: %s", f->name, fa_last_error());
         wrong = st != FA_OK || score_worst(&l, where, sizeof where) > 1;
-        if (st == FA_OK)
-            score_close(ctx, &l);
-        else
+        score_close(ctx, &l);
+        if (st != FA_OK)
             i = SCORE_TRIES;
     }
     fa_gen_close(gen);

@@ -33,8 +33,9 @@ static void fixtures(void)
         { "huge.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (400000000000000000, 400000000000000000, 2, 8), }", 256 },
     };
     for (size_t i = 0; i < sizeof npy / sizeof *npy; i++) {
-        char file[2048] = { 0 };
+        char file[4096] = { 0 };
         size_t n = strlen(npy[i].dictionary);
+        cr_assert_leq(10 + n + npy[i].data, sizeof file);
         memcpy(file, head, 8);
         file[8] = (char)n;
         memcpy(file + 10, npy[i].dictionary, n);

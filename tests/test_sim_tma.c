@@ -362,7 +362,9 @@ Test(sim_tma, boxes_before_the_wait)
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         EACH_WAY(way)
         {
-            CUdeviceptr tensor_at = buffer(noise(tensor_bytes(&t)), tensor_bytes(&t)), other = buffer(NULL, 64);
+            uint8_t *data = noise(tensor_bytes(&t));
+            CUdeviceptr tensor_at = buffer(data, tensor_bytes(&t)), other = buffer(NULL, 64);
+            free(data);
             CUtensorMap m = map_of(&t, tensor_at);
             CUfunction front = load(with(TMA_KERNEL(BOX, "$1 st.global.u32 [%rd1], 1;"), rows[k].front, "", ""));
             cr_assert_eq(launch_early(front, rows[k].writes ? tensor_at : other, &m), CUDA_SUCCESS, "%s", sim_report());
