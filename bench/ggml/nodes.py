@@ -57,8 +57,8 @@ def times(path):
         return {m.group(1): float(m.group(2)) for m in found if m}
 
 
-def compare(plain, fagen):
-    a, b = times(plain), times(fagen)
+def compare(plain, fagen, only):
+    a, b = ({n: t for n, t in times(path).items() if re.search(only, n)} for path in (plain, fagen))
     ratios, both = [], [n for n in a if n in b]
     for name in both:
         ratios.append(a[name] / b[name])
@@ -82,9 +82,10 @@ def main():
     c = sub.add_parser("compare")
     c.add_argument("plain")
     c.add_argument("fagen")
+    c.add_argument("--only", default="", help="nodes whose names this expression finds")
     a = p.parse_args()
     if a.what == "compare":
-        return compare(a.plain, a.fagen)
+        return compare(a.plain, a.fagen, a.only)
     with open(a.o, "w") as f:
         f.writelines(node(a.op, *row) + "\n" for row in SETS[a.set])
     print(f"{a.o}: {len(SETS[a.set])} nodes")
