@@ -32,7 +32,10 @@ static verdict judge(fa_ggml_ridden *b, const fa_ggml_tensor *node, fa_ggml_clai
     /* the library is asked last: about a class of shapes it has not seen that takes as long as some tokens */
     if (!slower || by_mask)
         return !fa_ggml_takes(b->on, node, c) ? THEIRS : by_mask ? BY_MASK : OURS;
-    fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    const uint32_t bit = 1u << (rule - fa_ggml_rules);
+    if (!(b->on->told & bit)) /* a line takes longer than all before it */
+        fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    b->on->told |= bit;
     return THEIRS;
 }
 

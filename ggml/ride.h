@@ -19,6 +19,7 @@ typedef struct fa_ggml_hooked {
     fa_ggml_engine *engine;
     _Atomic(bool) failed;   /* no engine, or a launch failed: nothing is claimed any more */
     _Atomic(bool) has_ours; /* a backend of it came through init_backend */
+    _Atomic(uint32_t) told; /* a bit for each rule that the log has a line of */
 } fa_ggml_hooked;
 
 /* A backend whose entries were replaced. */

@@ -557,6 +557,22 @@ Test(ggml_rider, the_seam)
     cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)c.o, NULL, 0), 1);
     c.out->data = c.o->data;
     cr_expect_lt(error_of(&c), 2e-3);
+    /* a kernel that is not there is not compiled while the stream is captured: that node is theirs, the next ones are not */
+    CUstream stream;
+    CUgraph graph;
+    chain other = make_chain(200, false);
+    other.q->data = other.staged->data;
+    cr_assert_eq(table.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    cr_assert_eq(table.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+    cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)other.o, stream, 1), 0);
+    table.cuStreamEndCapture(stream, &graph);
+    cr_expect(was_told("left to ggml: stream: it is being captured"), "%s", lines[0]);
+    cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)other.o, stream, 0), 1);
+    table.cuStreamSynchronize(stream);
+    other.out->data = other.o->data;
+    cr_expect_lt(error_of(&other), 2e-3);
+    table.cuGraphDestroy(graph);
+    table.cuStreamDestroy(stream);
     fagen_ggml_seam_close(s);
     f.size = 8;
     cr_expect_null(fagen_ggml_seam_open(&f, 0, "sim:sm_80"));
