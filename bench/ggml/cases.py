@@ -1,6 +1,6 @@
 """ggml's own attention cases with the library and all of its claims, in parts side by side.
 
-    python3 bench/ggml/cases.py test-backend-ops lib/libfagen_ggml.so -o . [--jobs 40] [--seconds 200] [--share 1/2]
+    python3 bench/ggml/cases.py test-backend-ops lib/libfagen_ggml.so -o . [--jobs 40] [--seconds 200] [--share 1/2] [--again cases.log]
 
 Tells how many cases the program lists, how many ggml's backend supports without the library, how many of them ran, right or not, and how
 many nodes the library computed. OUT/cases.log has each part, what of it was not right, and what was left to ggml.
@@ -54,6 +54,13 @@ def cases(text):
     return [(m.group(1), m.group(2).strip()) for m in map(CASE.search, COLOUR.sub("", text).splitlines()) if m]
 
 
+def unended(log, expressions):
+    """Parts of a log that did not end well."""
+    with open(log) as f:
+        rows = [re.match(r"(.*): (\d+), \d+ cases, ", line) for line in f]
+    return [m.group(1) for m in rows if m and m.group(1) in expressions and m.group(2) not in ("0", "1")]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
@@ -62,6 +69,7 @@ def main():
     p.add_argument("--jobs", type=int, default=8)
     p.add_argument("--seconds", type=float, default=3600)
     p.add_argument("--share", default="1/1", help="I/N: part I, from 1, and each Nth after it")
+    p.add_argument("--again", help="a cases.log of another run, whose parts that did not end come first")
     a = p.parse_args()
     end = time.time() + a.seconds
     library = {"GGML_BACKEND_PATH": os.path.abspath(a.library), "FAGEN_GGML": "all,log"}.items()
@@ -72,7 +80,8 @@ def main():
     expressions = list(parts())
     apart = [c for c in listed if sum(bool(re.search(e, c)) for e in expressions) != 1]
     first, each = map(int, a.share.split("/"))
-    expressions = expressions[first - 1::each]
+    again = unended(a.again, expressions) if a.again else []
+    expressions = again + [e for e in expressions[first - 1::each] if e not in again]
     listed = collections.Counter({c: n for c, n in listed.items() if any(re.search(e, c) for e in expressions)})
     print(f"{listed.total()} cases, {len(expressions)} parts; supported by ggml in all {supported}; in no part or in two: {apart}",
           flush=True)

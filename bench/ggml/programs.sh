@@ -6,21 +6,23 @@
 #
 #     divergence  teacher-forced divergence from ggml-cuda, caches in f16, q8_0, q4_0, prompts and single tokens; needs VOCABULARY, a GGUF
 #     archs       test-llama-archs with all claims: tiers 2 and 3 waiting for kernels, tier 2 with `nearest`; then with kernels on the disk
-#     cases       test-backend-ops' attention cases with all claims; SHARE=1/2: every second part of them
-#     nodes       test-backend-ops perf of 512 queries and of one, the rules that ship, in a second pass; needs the changes below
-#     models      llama-bench after 4k and 32k tokens, tiers 2 and 3, caches in f16, q8_0, q4_0
+#     cases       test-backend-ops' attention cases with all claims; SHARE=1/2: every second part of them, AGAIN: a log whose parts that
+#                 did not end come first
+#     prompts     test-backend-ops perf of 512 queries, the rules that ship, after a pass that compiles; needs the changes below
+#     single      and of one query, of the nodes that the rules claim, or left when they were made; PASSES in turns, 2, the least of all
+#     models      llama-bench after 4k and 32k tokens, tiers 2 and 3, caches in f16, q8_0, q4_0: the middle of three samples
 #     steps       a token's time over 520 tokens, which pass several buckets of keys, beside that of 40
 #     cold        seconds of a whole run, and its tokens a second, where no kernel is on the disk: waiting, `nearest`; and where they are
 #     nothing     what a program pays where no node is claimed: no attention, FAGEN_GGML=off, nodes that a rule leaves; in turns
 #
-# `nodes` needs two changes of llama.cpp's tests/test-backend-ops.cpp: TBO_MS, milliseconds of a node; TBO_WINDOW, which fills masks by a
-# causal window. WRAP is put before llama-bench, such as "taskset -c 8-15".
+# They need two changes of llama.cpp's tests/test-backend-ops.cpp: TBO_MS, milliseconds of a node; TBO_WINDOW, which fills masks by a
+# causal window. WRAP is put before what is timed, such as "nice -n -15". Threads of OpenMP that wait do not spin, as many programs run.
 set -u
-: "${PROGRAMS:?}" "${LIBRARY:?}" "${OUT:?}" "${WORK:=/tmp/ggml}" "${SECONDS_LEFT:=3600}" "${SHARE:=1/1}" "${WRAP:=}"
+: "${PROGRAMS:?}" "${LIBRARY:?}" "${OUT:?}" "${WORK:=/tmp/ggml}" "${SECONDS_LEFT:=3600}" "${SHARE:=1/1}" "${AGAIN:=}" "${WRAP:=}"
 here=$(cd "$(dirname "$0")" && pwd)
 LIBRARY=$(realpath "$LIBRARY")
 end=$(($(date +%s) + SECONDS_LEFT))
-export LD_LIBRARY_PATH=$PROGRAMS:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$PROGRAMS:${LD_LIBRARY_PATH:-} OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0
 mkdir -p "$OUT" "$WORK"
 
 left() { echo $((end - $(date +%s))); }
@@ -46,7 +48,7 @@ divergence() {
             read -ra arguments <<< "$run"
             name=${arguments[0]}
             base=$WORK/base.$k.$name
-            program=(within "$PROGRAMS/llama-perplexity" -m "$WORK/words.gguf" -dev CUDA0 -ngl 99 -f "$WORK/text.txt" -fa on)
+            program=(within "$PROGRAMS/llama-perplexity" -m "$WORK/words.gguf" -dev CUDA0 -ngl 99 -t 8 -f "$WORK/text.txt" -fa on)
             program+=(-ctk "$k" -ctv "$k" "${arguments[@]:1}")
             "${program[@]}" --save-all-logits "$base" > "$OUT/divergence.$k.$name.base.txt" 2>&1
             for words in off log all,log; do
@@ -64,7 +66,7 @@ archs_once() { # NAME WORDS CACHE: backends are linked, so that nothing loads ot
     local begin
     begin=$(date +%s)
     FAGEN_CACHE_DIR=$WORK/cache.$3 GGML_BACKEND_PATH=$LIBRARY FAGEN_GGML=$2 LD_PRELOAD=$WORK/load.so \
-        within nice "$PROGRAMS/test-llama-archs" -s 42 > "$OUT/archs.$1.txt" 2> "$OUT/archs.$1.err"
+        within "$PROGRAMS/test-llama-archs" -s 42 > "$OUT/archs.$1.txt" 2> "$OUT/archs.$1.err"
     echo "$1 ($2): rc $?, $(($(date +%s) - begin)) s, $(tail -1 "$OUT/archs.$1.txt"), largest error" \
         "$(grep -aoE "\([0-9.]+e[-+][0-9]+\)" "$OUT/archs.$1.txt" | tr -d '()' | sort -g | tail -1)"
     grep -a FAIL "$OUT/archs.$1.txt" | head -5
@@ -93,33 +95,40 @@ LOADS
 }
 
 cases() {
-    nice python3 -u "$here/cases.py" "$PROGRAMS/test-backend-ops" "$LIBRARY" -o "$OUT" \
-        --seconds "$(left)" --jobs "${JOBS:-40}" --share "$SHARE"
+    OMP_THREAD_LIMIT=1 nice -n 19 python3 -u "$here/cases.py" "$PROGRAMS/test-backend-ops" "$LIBRARY" -o "$OUT" \
+        --seconds "$(left)" --jobs "${JOBS:-40}" --share "$SHARE" ${AGAIN:+--again "$AGAIN"}
 }
 
-ops() { # NAME SET MS WORDS
-    with "$4" env TBO_WINDOW=100000000 TBO_MS="$3" timeout "$(left)" "$PROGRAMS/test-backend-ops" perf -b CUDA0 --test-file "$WORK/$2.txt" \
-        > "$OUT/$1.txt" 2> "$OUT/$1.err"
+ops() { # NAME SET MS WORDS: added to what is there
+    # shellcheck disable=SC2086
+    with "$4" env TBO_WINDOW=100000000 TBO_MS="$3" timeout "$(left)" $WRAP "$PROGRAMS/test-backend-ops" perf -b CUDA0 \
+        --test-file "$WORK/$2.txt" >> "$OUT/$1.txt" 2>> "$OUT/$1.err"
     echo "$1: rc $?, $(grep -c us/run "$OUT/$1.txt") nodes, $(grep -a 'backend ends' "$OUT/$1.err" | tail -1)"
 }
 compared() { python3 "$here/nodes.py" compare "$OUT/$1.plain.txt" "$OUT/$1.fagen.txt" "${@:2}"; }
-nodes() {
+prompts() {
     local set
-    for set in prompt more one; do python3 "$here/nodes.py" write $set -o "$WORK/$set.txt"; done
-    for set in prompt more one; do ops warm.$set $set 1 log & done
-    wait
-    for set in one prompt more; do
-        now $set
+    for set in prompt more; do
+        python3 "$here/nodes.py" write $set -o "$WORK/$set.txt"
+        ops warm.$set $set 1 log
         ops $set.plain $set 25 plain
         ops $set.fagen $set 25 log
         compared $set
-        case $set in
-            prompt) compared $set --only 'd(64|128),\d+/8,512x\d+,f16$' | grep mean ;;
-            one) # those that the rules claim with tier 2
-                compared $set --only 'd128,(32|64)/8,1x(16384|32768),f16$|/(8|4),1x(8192|16384|32768),q|d128,16/16,1x(16384|32768),q' |
-                    sed 's/^/claimed: /' | grep mean ;;
-        esac
     done
+    compared prompt --only 'd(64|128),\d+/8,512x\d+,f16$' | grep mean
+}
+single() {
+    local claimed='d128,(32|64)/8,1x(16384|32768),f16$|/(8|4),1x(8192|16384|32768),q|d128,16/16,1x(16384|32768),q' turn
+    python3 "$here/nodes.py" write one -o "$WORK/one.txt" --only "$claimed|d128,(16/16|32/8),1x(4096|8192|32768),"
+    ops warm.one one 1 log
+    for ((turn = 1; turn <= ${PASSES:-2}; turn++)); do
+        now turn $turn
+        ops one.plain one 20 plain
+        ops one.fagen one 20 log
+    done
+    compared one
+    compared one --only "$claimed" | sed 's/^/claimed: /' | grep mean
+    grep -ah "left to" "$OUT/one.fagen.err" | sort | uniq -c
 }
 
 declare -A says=([plain]="plain" [off]="off" [fagen]="log" [tier3]="tier=3,log")
@@ -134,10 +143,9 @@ bench() { # NAME WHO ARGUMENTS...
 models() {
     local k who p
     d128
-    for k in f16 q8_0 q4_0; do
+    for k in q4_0 q8_0 f16; do
         now models, $k
         p=(-m "$WORK/d128.gguf" -fa 1 -ctk "$k" -ctv "$k" -p 512 -n 40 -d "${DEPTHS:-4096,32768}")
-        bench warm fagen "${p[@]}" -r 1
         for who in plain fagen tier3; do bench models.$k $who "${p[@]}" -r 3; done
         python3 "$here/turns.py" "$OUT/models.$k.jsonl"
         tail -n 1 "$OUT/models.$k.fagen.err"
