@@ -17,7 +17,7 @@ static struct {
 
 static fa_ggml_engine *engine(void)
 {
-    if (!own.engine && !own.failed && fa_ggml_engine_open(&own.engine, own.simulator, 0, fa_ggml_log) != FA_OK) {
+    if (!own.engine && !own.failed && fa_ggml_engine_open(&own.engine, own.simulator, 0, FA_MISS_COMPILE, fa_ggml_log) != FA_OK) {
         own.failed = true;
         fa_ggml_tell("%s: %s", own.simulator, fa_last_error());
     }

@@ -28,6 +28,11 @@ void fa_ggml_leave(const fa_ggml_engine *e)
 
 /* --- engines --- */
 
+static size_t bytes_of(int32_t memory)
+{
+    return (size_t)(memory > 0 ? memory : FA_GGML_MEMORY) << 20;
+}
+
 static fa_status open_on(fa_ggml_engine **out, fa_context *ctx, int32_t memory, bool owns)
 {
     fa_ggml_engine *e = calloc(1, sizeof *e);
@@ -41,7 +46,7 @@ static fa_status open_on(fa_ggml_engine **out, fa_context *ctx, int32_t memory, 
         return free(e), st;
     pthread_mutex_init(&e->mutex, NULL);
     e->owns = owns;
-    e->memory = (size_t)(memory > 0 ? memory : FA_GGML_MEMORY) << 20;
+    e->memory = bytes_of(memory);
     *out = e;
     return FA_OK;
 }
@@ -51,14 +56,14 @@ fa_status fa_ggml_engine_open_on(fa_ggml_engine **out, fa_context *ctx, int32_t 
     return open_on(out, ctx, memory, false);
 }
 
-fa_status fa_ggml_engine_open(fa_ggml_engine **out, const char *device, int32_t memory, fa_log_fn log)
+fa_status fa_ggml_engine_open(fa_ggml_engine **out, const char *device, int32_t memory, fa_on_miss on_miss, fa_log_fn log)
 {
     fa_options options = FA_OPTIONS_INIT;
     fa_context *ctx;
     *out = NULL;
     options.device = device;
     options.log = log;
-    options.on_miss = !strncmp(device, "sim:", 4) ? FA_MISS_COMPILE : FA_MISS_NEAREST;
+    options.on_miss = on_miss;
     fa_status st = fa_create(&ctx, &options);
     if (st != FA_OK)
         return st;
@@ -243,17 +248,29 @@ static fa_status problem_of(fa_ggml_engine *e, const fa_ggml_claim *c, fa_proble
 }
 
 /* Bytes of a stream that are left for the workspace of a launch. */
-static size_t room_of(const fa_ggml_engine *e)
+static size_t room_in(size_t memory)
 {
     const size_t taken = FA_GGML_MASKS + FA_GGML_CAST;
-    return e->memory > taken ? e->memory - taken : 0;
+    return memory > taken ? memory - taken : 0;
+}
+static size_t room_of(const fa_ggml_engine *e)
+{
+    return room_in(e->memory);
 }
 
-bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads)
+static bool unpacks(size_t room, const fa_ggml_claim *c, int32_t heads)
 {
     const size_t beside = 2 << 20; /* counters, and lists of parts */
     const uint64_t bytes = (uint64_t)c->b * (uint64_t)c->sk * (uint64_t)(c->d + c->dv) * 2 * (uint64_t)heads;
-    return c->kv_dtype && room_of(e) > beside && bytes <= room_of(e) - beside;
+    return c->kv_dtype && room > beside && bytes <= room - beside;
+}
+bool fa_ggml_unpacks(int32_t memory, const fa_ggml_claim *c, int32_t heads)
+{
+    return unpacks(room_in(bytes_of(memory)), c, heads);
+}
+bool fa_ggml_engine_unpacks(const fa_ggml_engine *e, const fa_ggml_claim *c, int32_t heads)
+{
+    return unpacks(room_of(e), c, heads);
 }
 
 /* Candidates of a problem that run, the cheapest first. */

@@ -16,20 +16,26 @@ struct fa_ggml_plans {
 
 /* Whether ggml computes a node faster: that may depend on what its mask is. */
 typedef enum verdict { OURS, BY_MASK, THEIRS } verdict;
-static verdict judge(const fa_ggml_ridden *b, const fa_ggml_tensor *node, const fa_ggml_claim *c)
+static verdict judge(fa_ggml_ridden *b, const fa_ggml_tensor *node, fa_ggml_claim *c)
 {
+    if (!fa_ggml_reads(b->on, node, c))
+        return THEIRS;
     const bool many = c->has_mask && c->sq >= FA_GGML_LOOK && !(c->max_bias > 0);
     const fa_ggml_form form = !c->has_mask      ? FA_GGML_NO_MASK
                               : c->max_bias > 0 ? FA_GGML_DISTANCES
                               : many            ? FA_GGML_NO_BAND
                                                 : FA_GGML_FEW_ROWS;
-    const fa_ggml_way way = { fa_ggml_engine_unpacks(b->on->engine, c, (c->hkv + 1) / 2), fa_ggml_ride.settings.tier < 3 };
+    const fa_ggml_way way = { fa_ggml_unpacks(fa_ggml_ride.settings.memory, c, (c->hkv + 1) / 2), fa_ggml_ride.settings.tier < 3 };
     const fa_ggml_rule *rule = fa_ggml_ride.settings.all || fa_ggml_staged() ? NULL : fa_ggml_slower(c, form, way);
-    if (!rule || !b->on->supports_op(b->on->device, node))
-        return OURS;
-    if (many && !fa_ggml_slower(c, FA_GGML_A_BAND, way))
-        return BY_MASK;
-    fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    const bool slower = rule && b->on->supports_op(b->on->device, node),
+               by_mask = slower && many && !fa_ggml_slower(c, FA_GGML_A_BAND, way);
+    /* the library is asked last: about a class of shapes it has not seen that takes as long as some tokens */
+    if (!slower || by_mask)
+        return !fa_ggml_takes(b->on, node, c) ? THEIRS : by_mask ? BY_MASK : OURS;
+    const uint32_t bit = 1u << (rule - fa_ggml_rules);
+    if (!(b->on->told & bit)) /* a line takes longer than all before it */
+        fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
+    b->on->told |= bit;
     return THEIRS;
 }
 
@@ -60,7 +66,7 @@ static bool find(fa_ggml_ridden *b, const fa_ggml_graph *graph, fa_ggml_plan *p)
         if (node->op != fa_ggml_ride.ggml.attention || (flags && !(node->flags & FA_GGML_FLAG_COMPUTE)))
             continue;
         fa_ggml_item *next = &p->items[p->count];
-        const verdict is = fa_ggml_claims(b->on, node, &next->claim) ? judge(b, node, &next->claim) : THEIRS;
+        const verdict is = judge(b, node, &next->claim);
         next->node = i;
         next->by_mask = is == BY_MASK;
         p->waits = p->waits || (is != THEIRS && next->claim.sq >= FA_GGML_LOOK);

@@ -17,10 +17,11 @@ fa_ggml_engine *fa_ggml_engine_of(fa_ggml_hooked *h)
     char name[64];
     pthread_mutex_lock(&fa_ggml_ride.mutex);
     if (!h->engine && !h->failed) {
+        const fa_ggml_settings *set = &fa_ggml_ride.settings;
         snprintf(name, sizeof name, "cuda:%d", h->number);
-        fa_status st = fa_ggml_ride.ctx ? fa_ggml_engine_open_on(&h->engine, fa_ggml_ride.ctx, fa_ggml_ride.settings.memory)
-                                        : fa_ggml_engine_open(&h->engine, fa_ggml_staged() ? fa_ggml_ride.settings.simulator : name,
-                                                              fa_ggml_ride.settings.memory, fa_ggml_log);
+        fa_status st = fa_ggml_ride.ctx ? fa_ggml_engine_open_on(&h->engine, fa_ggml_ride.ctx, set->memory)
+                                        : fa_ggml_engine_open(&h->engine, fa_ggml_staged() ? set->simulator : name, set->memory,
+                                                              set->nearest ? FA_MISS_NEAREST : FA_MISS_COMPILE, fa_ggml_log);
         if (st == FA_OK && (st = fa_ggml_engine_ready(h->engine)) != FA_OK) {
             fa_ggml_engine_close(h->engine);
             h->engine = NULL;
@@ -35,16 +36,23 @@ fa_ggml_engine *fa_ggml_engine_of(fa_ggml_hooked *h)
     return h->failed ? NULL : h->engine;
 }
 
-bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c)
+bool fa_ggml_reads(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c)
 {
     char why[512];
     if (h->failed)
         return false;
-    bool yes = fa_ggml_claim_node(&fa_ggml_ride.ggml, node, c, why, sizeof why);
-    if (yes && !fa_ggml_engine_of(h))
+    const bool yes = fa_ggml_claim_node(&fa_ggml_ride.ggml, node, c, why, sizeof why);
+    if (!yes)
+        fa_ggml_tell("%s: left to ggml: %s", h->name, why);
+    return yes;
+}
+
+bool fa_ggml_takes(fa_ggml_hooked *h, const fa_ggml_tensor *node, const fa_ggml_claim *c)
+{
+    char why[512];
+    if (!fa_ggml_engine_of(h))
         return false;
-    if (yes)
-        yes = fa_ggml_engine_takes(h->engine, c, why, sizeof why);
+    const bool yes = fa_ggml_engine_takes(h->engine, c, why, sizeof why);
     if (!yes)
         fa_ggml_tell("%s: left to ggml: %s", h->name, why);
     else if (fa_ggml_ride.settings.tells)

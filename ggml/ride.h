@@ -19,6 +19,7 @@ typedef struct fa_ggml_hooked {
     fa_ggml_engine *engine;
     _Atomic(bool) failed;   /* no engine, or a launch failed: nothing is claimed any more */
     _Atomic(bool) has_ours; /* a backend of it came through init_backend */
+    _Atomic(uint32_t) told; /* a bit for each rule that the log has a line of */
 } fa_ggml_hooked;
 
 /* A backend whose entries were replaced. */
@@ -59,6 +60,8 @@ bool fa_ggml_staged(void);
  */
 fa_ggml_engine *fa_ggml_engine_of(fa_ggml_hooked *h);
 
-/* Whether fagen computes a node on a device; *c: the node as fields of a launch. The log has the reason why a node is left, once. */
-bool fa_ggml_claims(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c);
+/* Whether a node is as fagen computes them: *c has it as fields of a launch. Takes no time, and opens no device. */
+bool fa_ggml_reads(fa_ggml_hooked *h, const fa_ggml_tensor *node, fa_ggml_claim *c);
+/* Whether a kernel of the device computes what was read of a node. The log has the reason why one is left, once, of both. */
+bool fa_ggml_takes(fa_ggml_hooked *h, const fa_ggml_tensor *node, const fa_ggml_claim *c);
 #endif

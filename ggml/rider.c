@@ -24,7 +24,7 @@ static bool supports_op(fa_ggml_device *d, const fa_ggml_tensor *node)
         return false;
     bool theirs = h->supports_op(d, node);
     /* what they refuse is claimed where its backends are known to come through the hook, and a kernel is there */
-    return theirs || (node->op == fa_ggml_ride.ggml.attention && h->has_ours && fa_ggml_claims(h, node, &c) &&
+    return theirs || (node->op == fa_ggml_ride.ggml.attention && h->has_ours && fa_ggml_reads(h, node, &c) && fa_ggml_takes(h, node, &c) &&
                       fa_ggml_engine_prepare(h->engine, &c) == FA_OK);
 }
 

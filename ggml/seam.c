@@ -35,7 +35,7 @@ fagen_ggml_seam *fagen_ggml_seam_open(const fagen_ggml_functions *f, int device,
         return free(s), NULL;
     }
     snprintf(name, sizeof name, "cuda:%d", device);
-    fa_status st = fa_ggml_engine_open(&s->engine, simulator ? simulator : name, 0, fa_ggml_log);
+    fa_status st = fa_ggml_engine_open(&s->engine, simulator ? simulator : name, 0, FA_MISS_COMPILE, fa_ggml_log);
     if (st == FA_OK)
         st = fa_ggml_engine_ready(s->engine);
     if (st == FA_OK)
@@ -88,8 +88,10 @@ int fagen_ggml_compute(fagen_ggml_seam *s, const struct ggml_tensor *node, void 
     if (!takes(s, node, &c))
         return 0;
     fa_status st = fa_ggml_stream_run(s->stream, &c, ((const fa_ggml_tensor *)(const void *)node)->src[3], stream, captured != 0);
-    s->failed = st != FA_OK;
-    if (st != FA_OK)
+    s->failed = st != FA_OK && !fa_ggml_refused(st);
+    if (fa_ggml_refused(st))
+        fa_ggml_tell("left to ggml: %s", fa_last_error());
+    else if (st != FA_OK)
         fa_ggml_tell("attention is ggml's from here on: %s: %s", fa_status_name(st), fa_last_error());
     return st == FA_OK;
 }

@@ -19,6 +19,8 @@ bool fa_ggml_settings_read(fa_ggml_settings *s, const char *text, char *why, siz
             s->all = true;
         else if (!strcmp(word, "log"))
             s->tells = true;
+        else if (!strcmp(word, "nearest"))
+            s->nearest = true;
         else if (!strncmp(word, "tier=", 5) && word[5] >= '1' && word[5] <= '3' && !word[6])
             s->tier = word[5] - '0';
         else if (!strncmp(word, "memory=", 7) && word[7] >= '1' && word[7] <= '9' && strlen(word) < 12 &&
@@ -30,8 +32,8 @@ bool fa_ggml_settings_read(fa_ggml_settings *s, const char *text, char *why, siz
             memcpy(s->registry, word + 5, strlen(word + 5) + 1);
         else if (size)
             return snprintf(why, n,
-                            "FAGEN_GGML: %s is none of its words; accepted: off, all, log, tier=1, tier=2, tier=3, memory=MIB, sim:ARCH, "
-                            "hook=NAME",
+                            "FAGEN_GGML: %s is none of its words; accepted: off, all, log, nearest, tier=1, tier=2, tier=3, memory=MIB, "
+                            "sim:ARCH, hook=NAME",
                             word),
                    false;
         at += size + (at[size] == ',');

@@ -8,6 +8,7 @@ typedef struct fa_ggml_settings {
     bool off;           /* "off": nothing is hooked */
     bool all;           /* "all": what is slower than ggml's kernel is computed here, too */
     bool tells;         /* "log": claims are told, too */
+    bool nearest;       /* "nearest": while a node's kernel is compiled the nearest one that is there runs; else the node waits for it */
     int tier;           /* "tier=1", 2, 3: how work is put on ggml's stream at most; 0 = 2 */
     int memory;         /* "memory=N": MiB of device memory of a backend at most; 0 = FA_GGML_MEMORY */
     char simulator[48]; /* "sim:ARCH": a test device "fagen" on the simulator, and host tensors of hooked devices are computed there */

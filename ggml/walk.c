@@ -113,7 +113,7 @@ static fa_status ours(fa_ggml_ridden *b, const fa_ggml_graph *graph, const fa_gg
                  ? fa_ggml_stage_run(b->stream, b->on->engine, &fa_ggml_ride.ggml, graph->nodes[items[i].node], &items[i].claim)
                  : fa_ggml_stream_run(b->stream, &items[i].claim, graph->nodes[items[i].node]->src[3], at, captured);
     fa_status joined = join_stream(b, stream, at); /* after a failure, too: what did run is to be over when ggml goes on */
-    *refused = forked && st == FA_UNSUPPORTED && joined == FA_OK;
+    *refused = forked && fa_ggml_refused(st) && joined == FA_OK;
     return st == FA_OK ? joined : st;
 }
 

@@ -387,6 +387,7 @@ Test(ggml_claim, words_of_the_setting)
     cr_expect(fa_ggml_settings_read(&s, "sim:sm_90a,hook=CPU", why, sizeof why) && !strcmp(s.simulator, "sim:sm_90a") &&
               !strcmp(s.registry, "CPU"));
     cr_expect(fa_ggml_settings_read(&s, "memory=16", why, sizeof why) && s.memory == 16);
+    cr_expect(!s.nearest && fa_ggml_settings_read(&s, "nearest", why, sizeof why) && s.nearest);
     static const char *const wrong[] = { "memory=", "memory=0", "memory=16m", "tier=4", "tier=", "on", "sim:", "hook=CPU", "hook=" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cr_expect_not(fa_ggml_settings_read(&s, wrong[i], why, sizeof why), "%s", wrong[i]);

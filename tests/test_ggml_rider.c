@@ -2,7 +2,7 @@
  * which order what runs, on which stream; what happens where something fails; and the library as a program loads it. */
 #include "ggml/arguments.h"
 #include "ggml/report.h"
-#include "ggml/rider.h"
+#include "ggml/ride.h"
 #include "ggml/seam.h"
 #include "ggml_host.h"
 #include "runtime/runtime.h"
@@ -557,6 +557,22 @@ Test(ggml_rider, the_seam)
     cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)c.o, NULL, 0), 1);
     c.out->data = c.o->data;
     cr_expect_lt(error_of(&c), 2e-3);
+    /* a kernel that is not there is not compiled while the stream is captured: that node is theirs, the next ones are not */
+    CUstream stream;
+    CUgraph graph;
+    chain other = make_chain(200, false);
+    other.q->data = other.staged->data;
+    cr_assert_eq(table.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    cr_assert_eq(table.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+    cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)other.o, stream, 1), 0);
+    table.cuStreamEndCapture(stream, &graph);
+    cr_expect(was_told("left to ggml: stream: it is being captured"), "%s", lines[0]);
+    cr_expect_eq(fagen_ggml_compute(s, (struct ggml_tensor *)other.o, stream, 0), 1);
+    table.cuStreamSynchronize(stream);
+    other.out->data = other.o->data;
+    cr_expect_lt(error_of(&other), 2e-3);
+    table.cuGraphDestroy(graph);
+    table.cuStreamDestroy(stream);
     fagen_ggml_seam_close(s);
     f.size = 8;
     cr_expect_null(fagen_ggml_seam_open(&f, 0, "sim:sm_80"));
@@ -599,6 +615,64 @@ Test(ggml_rider, few_rows_run_what_they_would_without_a_mask)
     cr_expect_str_eq(config[0], config[1]);
     fa_ggml_engine_close(e);
     fa_destroy(h100);
+}
+
+/* A node waits for its own kernel, so that no bit depends on how fast that was compiled; with `nearest` another bucket's runs meanwhile. */
+static fa_ggml_tensor *host_memory(fa_ggml_tensor *t)
+{
+    cr_assert_lt(copied, 256);
+    t->data = kept[copied++] = calloc(1, host_bytes(t));
+    return t;
+}
+Test(ggml_rider, a_node_waits_for_its_kernel)
+{
+    for (int nearest = 0; nearest < 2; nearest++) {
+        fa_ggml_rider_options o = { .find = host_find };
+        fa_score_value values[FA_GGML_PARTS];
+        static char text[1 << 14];
+        fa_ggml_claim c;
+        char why[256];
+        fa_args a;
+        cr_assert(fa_ggml_settings_read(&o.settings, nearest ? "sim:sm_80,all,nearest" : "sim:sm_80,all", why, sizeof why), "%s", why);
+        host_reset(1, NULL, true);
+        cr_assert_not_null(fa_ggml_rider_load(&o));
+        fa_ggml_backend *b = host_backend(0);
+        for (int keys = 64; keys <= 1024; keys += 960) {
+            fa_ggml_tensor *q = host_memory(host_tensor(HOST_F32, D, 3, HEADS, 1)), *k = host_memory(host_tensor(HOST_F16, D, keys, 1, 1));
+            fa_ggml_tensor *node = host_memory(host_attention(q, k, k, NULL, NULL, 0.25f, 0, 0));
+            cr_expect_eq(compute(b, 1, &node, 0), 0);
+            cr_assert(fa_ggml_claim_node(&fa_ggml_ride.ggml, node, &c, why, sizeof why), "%s", why);
+        }
+        fa_ggml_engine *e = fa_ggml_ride.device[0].engine;
+        OK(fa_ggml_arguments(e, &c, NULL, 0, 3, kept[0], NULL, values, &a));
+        OK(fa_explain(fa_ggml_engine_context(e), NULL, &a, text, sizeof text));
+        cr_expect_eq(strstr(text, "nearest") != NULL, nearest != 0, "%s", text);
+        cr_expect(nearest || strstr(text, "table      hit: prepared\n"), "%s", text);
+        host_free(b);
+        fa_ggml_rider_unload();
+    }
+}
+
+/* What a rule leaves is not asked about: no device is opened for it, no kernel looked for. */
+Test(ggml_rider, what_is_left_opens_no_device)
+{
+    fa_ggml_rider_options o = { .find = host_find, .ctx = ctx, .settings = { .tier = 2, .registry = "CUDA" } };
+    host_reset(1, &table, true);
+    fa_ggml_rider_load(&o);
+    fa_ggml_backend *b = host_backend(0);
+    chain c = make_chain(3, false);
+    fa_ggml_tensor *nodes[] = { c.q, c.o, c.out };
+    for (int n = 0; n < 2; n++)
+        cr_expect_eq(compute(b, 3, nodes, 9), 0);
+    cr_expect_str_eq(host_trace, "cAc|cAc|", "%s", host_trace);
+    cr_expect_null(fa_ggml_ride.device[0].engine);
+    cr_expect(was_told("CUDA0: left to ggml, which is faster: few rows of at most 96 columns"), "%s", lines[0]);
+    host_attends = false; /* they cannot */
+    host_trace[0] = 0;
+    cr_expect_eq(compute(b, 3, nodes, 10), 0);
+    cr_expect_str_eq(host_trace, "c|c|", "%s", host_trace);
+    cr_expect_lt(error_of(&c), 2e-3);
+    host_free(b);
 }
 
 /* --- the library --- */

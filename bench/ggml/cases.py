@@ -1,6 +1,6 @@
 """ggml's own attention cases with the library and all of its claims, in parts side by side.
 
-    python3 bench/ggml/cases.py test-backend-ops lib/libfagen_ggml.so -o . [--jobs 40] [--seconds 200]
+    python3 bench/ggml/cases.py test-backend-ops lib/libfagen_ggml.so -o . [--jobs 40] [--seconds 200] [--share 1/2] [--again cases.log]
 
 Tells how many cases the program lists, how many ggml's backend supports without the library, how many of them ran, right or not, and how
 many nodes the library computed. OUT/cases.log has each part, what of it was not right, and what was left to ggml.
@@ -26,15 +26,16 @@ def unlike(words):
 
 def parts():
     """Expressions for the option -p: each case matches one of them."""
-    yield from (f"^hsk={d},.*,nb={n},.*type_K={t}," for t in TYPES for d in (64, 72) for n in QUERIES)
+    yield from (f"^hsk={d},.*,nb={n},mask={m},.*type_K={t}," for t in TYPES for d in (64, 72) for n in (32, 75, 3, 1) for m in (1, 0))
     some = f"({'|'.join(map(str, QUERIES))})"
     for d in (64, 72):
         yield f"^hsk={d},.*,nb={some},.*type_K={unlike(TYPES)}"
         yield f"^hsk={d},.*,nb={unlike(QUERIES)}"
     yield from (f"^hsk=128,.*,nb={n},.*logit_softcap={cap}" for cap in (0, 10) for n in QUERIES)
     yield f"^hsk=128,.*,nb={unlike(QUERIES)}"
-    yield from (f"^hsk={d},.*mask={m}" for d in (576, 512, 320, 256, 192) for m in (0, 1))
-    yield from (f"^hsk={d}," for d in (40, 80, 96))
+    for d in (192, 96, 256, 576, 512, 320, 40, 80):
+        yield from (f"^hsk={d},.*,nb={n},mask={m}" for n in QUERIES for m in (0, 1))
+        yield f"^hsk={d},.*,nb={unlike(QUERIES)}"
     yield f"^hsk={unlike((40, 64, 72, 80, 96, 128, 192, 256, 320, 512, 576))}"
 
 
@@ -53,6 +54,13 @@ def cases(text):
     return [(m.group(1), m.group(2).strip()) for m in map(CASE.search, COLOUR.sub("", text).splitlines()) if m]
 
 
+def unended(log, expressions):
+    """Parts of a log that did not end well."""
+    with open(log) as f:
+        rows = [re.match(r"(.*): (\d+), \d+ cases, ", line) for line in f]
+    return [m.group(1) for m in rows if m and m.group(1) in expressions and m.group(2) not in ("0", "1")]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
@@ -60,6 +68,8 @@ def main():
     p.add_argument("-o", required=True)
     p.add_argument("--jobs", type=int, default=8)
     p.add_argument("--seconds", type=float, default=3600)
+    p.add_argument("--share", default="1/1", help="I/N: part I, from 1, and each Nth after it")
+    p.add_argument("--again", help="a cases.log of another run, whose parts that did not end come first")
     a = p.parse_args()
     end = time.time() + a.seconds
     library = {"GGML_BACKEND_PATH": os.path.abspath(a.library), "FAGEN_GGML": "all,log"}.items()
@@ -69,7 +79,12 @@ def main():
         raise SystemExit(f"{a.program} support: {code}: {out[-400:]} {err[-400:]}")
     expressions = list(parts())
     apart = [c for c in listed if sum(bool(re.search(e, c)) for e in expressions) != 1]
-    print(f"{listed.total()} cases; supported by ggml {supported}; in no part or in two: {apart}", flush=True)
+    first, each = map(int, a.share.split("/"))
+    again = unended(a.again, expressions) if a.again else []
+    expressions = again + [e for e in expressions[first - 1::each] if e not in again]
+    listed = collections.Counter({c: n for c, n in listed.items() if any(re.search(e, c) for e in expressions)})
+    print(f"{listed.total()} cases, {len(expressions)} parts; supported by ggml in all {supported}; in no part or in two: {apart}",
+          flush=True)
     seen, words, told = collections.Counter(), collections.Counter(), collections.Counter()
     nodes = most = 0
     late = []

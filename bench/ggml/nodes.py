@@ -51,14 +51,17 @@ WIDTH = re.compile(r"d(\d+),")
 
 
 def times(path):
-    """us of each node, by its name."""
+    """us of each node, by its name: the least of its runs."""
+    least = {}
     with open(path, errors="replace") as f:
-        found = (re.search(r"name=(.*?),type=.*?([\d.]+) us/run", line) for line in f)
-        return {m.group(1): float(m.group(2)) for m in found if m}
+        for m in (re.search(r"name=(.*?),type=.*?([\d.]+) us/run", line) for line in f):
+            if m:
+                least[m.group(1)] = min(float(m.group(2)), least.get(m.group(1), math.inf))
+    return least
 
 
-def compare(plain, fagen):
-    a, b = times(plain), times(fagen)
+def compare(plain, fagen, only):
+    a, b = ({n: t for n, t in times(path).items() if re.search(only, n)} for path in (plain, fagen))
     ratios, both = [], [n for n in a if n in b]
     for name in both:
         ratios.append(a[name] / b[name])
@@ -82,12 +85,15 @@ def main():
     c = sub.add_parser("compare")
     c.add_argument("plain")
     c.add_argument("fagen")
+    for each in (w, c):
+        each.add_argument("--only", default="", help="nodes whose names this expression finds")
     a = p.parse_args()
     if a.what == "compare":
-        return compare(a.plain, a.fagen)
+        return compare(a.plain, a.fagen, a.only)
+    lines = [line for line in (node(a.op, *row) for row in SETS[a.set]) if re.search(a.only, line.split()[-1])]
     with open(a.o, "w") as f:
-        f.writelines(node(a.op, *row) + "\n" for row in SETS[a.set])
-    print(f"{a.o}: {len(SETS[a.set])} nodes")
+        f.writelines(line + "\n" for line in lines)
+    print(f"{a.o}: {len(lines)} nodes")
 
 
 if __name__ == "__main__":
