@@ -27,6 +27,10 @@ end
 
 local function sum_of(p, c) return columns_of(p) // c.sums end
 
+-- Sums at a time.
+local AHEAD = 8
+local function sums_held(c) return c.sums == AHEAD and 2 or 1 end
+
 -- Columns of a box of V in 16 bits: a sum begins with a box.
 local function value_box(p, c) return c.sums == 1 and 64 or gcd(sum_of(p, c), 64) end
 
@@ -79,7 +83,8 @@ return masked {
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
-    { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
+    { "sums", { 1, 2, 4, 8 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other; 8: one is added to O " ..
+      "while the next is under way" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
     { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2 }, "buffers of V in shared memory, as it comes" },
@@ -129,11 +134,18 @@ return masked {
       return false, ("%s: %d are no %d sums of them"):format(wide(p) and "boxes of V have columns by sixteens" or
         "wgmma multiplies columns by eights", columns_of(p), c.sums)
     end, upto = "sums" },
+    { "ahead", function(p, c)
+      if c.sums < AHEAD then return true end
+      if c.overlap == 1 then return false, "a sum ahead, and S beside P V" end
+      if wide(p) then return false, "V in 16 bits" end
+      if sum_of(p, c) >= 32 then return true end
+      return false, "products of " .. sum_of(p, c) .. " columns take as long as those of 32"
+    end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local need = columns_of(p) // 2 + 26 + program_cost(p).regs
         + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + weights_of(p, c)
-          or math.max(c.bc // 2, sum_of(p, c) // 2 + weights_of(p, c)))
+          or math.max(c.bc // 2, sums_held(c) * sum_of(p, c) // 2 + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -162,7 +174,7 @@ return masked {
     local l = places(p, c)
     l.eight, l.raised = true, RAISED
     l.scaled = p.q_scale == 1 or p.k_scale == 1
-    l.sum_columns = sum_of(p, c)
+    l.sum_columns, l.sum_ahead = sum_of(p, c), c.sums == AHEAD
     l.wide = wide(p)
     l.weights = weights_of(p, c)
     l.tma, l.persistent = true, true
