@@ -391,6 +391,9 @@ return masked {
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
     if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
+    if p.score and math.max(p.d, p.dv) > ONE_PRODUCT and (edges.walks(p) or #program_cost(p).arrays > 0) then
+      return false, "masks and arrays of score programs beside more than " .. ONE_PRODUCT .. " columns"
+    end
     return true
   end,
 
