@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.walks?"
+//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.turned? l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -56,6 +56,8 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
     if ($(holds.row) >= rows) continue;
 //| if l.shared then
 //|   indented(4, wk.leave_as_held, "first", "column", "from")
+//| elseif l.turned then
+//|   indented(4, wk.leave_turned_row, "first + " .. holds.row, holds.state)
 //| else
 //|   indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)
 //| end

@@ -17,6 +17,16 @@ float *const to = (float *)p.part_o + at * COLS;
 for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
 //|   end
 //|
+//|   -- The same where of 16 columns the even ones come first, as products of V transposed leave them: a thread has four neighbours.
+//|   function wk.leave_turned_row(row, state)
+const long long at = part_row(where, $(row));
+if (t == 0) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
+float *const to = (float *)p.part_o + at * COLS + 4 * t;
+#pragma unroll
+for (int n = 0; n < NO / 8; n++)
+  *(float4 *)(to + n * 16) = make_float4(o[8 * n + 2 * h], o[8 * n + 4 + 2 * h], o[8 * n + 1 + 2 * h], o[8 * n + 5 + 2 * h]);
+//|   end
+//|
 //|   -- The same for h of a thread's two rows, as the warp holds them: 256 bytes at once, of eight columns of eight rows. Stores of four
 //|   -- columns would want them in registers side by side, and the loop over keys then spills. first: the warp's first row in the tile;
 //|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave.
