@@ -23,12 +23,12 @@ from common.config_text import expand
 TAIL = "q_bufs=1,grid=persistent,sections=1,cluster=1,rescale=always"
 HOW = "schedule=plain|pingpong|exponents,overlap=in_turn"
 CONFIGS = {
-    64: [f"br=192,ctas=1,feeder=32,{HOW},bc=128|160|192,sums=1|ahead,box=64,stages_k=2|3,stages_v=2,stages_t=2,{TAIL}",
+    64: [f"br=192,ctas=1,feeder=32,{HOW},bc=128|160|192,sums=1,box=64,stages_k=2|3,stages_v=2,stages_t=2,{TAIL}",
          f"br=128,ctas=1,feeder=56,{HOW},bc=160|192|224,sums=1,box=64,stages_k=3,stages_v=2,stages_t=2,{TAIL}"],
-    128: [f"br=192,ctas=1,feeder=32,{HOW},bc=128,sums=1|2|ahead,box=128,stages_k=2,stages_v=2,stages_t=2,{TAIL}",
+    128: [f"br=192,ctas=1,feeder=32,{HOW},bc=128,sums=1|2,box=128,stages_k=2,stages_v=2,stages_t=2,{TAIL}",
           f"br=192,ctas=1,feeder=32,{HOW},bc=96|160,sums=2,box=128,stages_k=2,stages_v=1|2,stages_t=2,{TAIL}",
-          f"br=128,ctas=1,feeder=56,{HOW},bc=160|192|224,sums=1|2|ahead,box=128,stages_k=2,stages_v=1|2,stages_t=2,{TAIL}"],
-    256: [f"br=128,ctas=1,feeder=56|40,{HOW},bc=128,sums=4|ahead,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
+          f"br=128,ctas=1,feeder=56,{HOW},bc=160|192|224,sums=1|2,box=128,stages_k=2,stages_v=1|2,stages_t=2,{TAIL}"],
+    256: [f"br=128,ctas=1,feeder=56|40,{HOW},bc=128,sums=4,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
           f"br=128,ctas=1,feeder=40,{HOW},bc=64|96,sums=2|4,box=128,stages_k=2|3,stages_v=1|2,stages_t=2,{TAIL}"],
 }
 

@@ -217,7 +217,7 @@ class Side:
         grad = torch.randn_like(data.o)
         outs = [torch.empty_like(t) for t in (data.q, data.k, data.v)]
         a = self.fa.gradient_args(data.q, data.k, data.v, data.o, lse, grad, *outs, mask=mask)
-        keep += [self.fa.give_workspace(a), grad]
+        keep += [self.fa.give_workspace(a), grad, outs]
         return a, keep, grad, outs
 
 

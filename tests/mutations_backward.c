@@ -345,7 +345,7 @@ static const mutation mutations[] = {
     { "spill: keys that no query sees are loaded", L, "range.key_lo,\n                               range.key_hi", "0, sequence.sk() - 1",
       0, "spill_topleft spill_window" },
     { "spill: dQ without the scale", L, "dq, $(pr.grad_scale), smem", "dq, 1.f, smem", 0, "spill" },
-    { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row);", "16 * QB);", 0, "spill spill_packed" },
+    { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row$(l.pass", "16 * QB$(l.pass", 0, "spill spill_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

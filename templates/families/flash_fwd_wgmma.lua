@@ -430,7 +430,8 @@ return masked {
     end, upto = "feeder" },
     { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
-      local launch, need = registers(a, c, p), math.max(c.bc, p.dv > ONE_PRODUCT and 192 or round_up(p.dv, 8)) // 2 + 30
+      if c.br <= 128 and c.ctas == 1 then return true end -- 168 and more, for 256 columns
+      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },

@@ -26,8 +26,7 @@ local function registers(a, c)
   return launch, math.max(launch, math.min(240, (launch * (wgs + 1) - c.feeder) // wgs // 8 * 8))
 end
 
-local AHEAD = 32 -- columns of a sum that is added while the next is under way
-local function sum_of(p, c) return c.sums == AHEAD and AHEAD or columns_of(p) // c.sums end
+local function sum_of(p, c) return columns_of(p) // c.sums end
 
 -- Columns of a box of V in 16 bits: a sum begins with a box.
 local function value_box(p, c) return c.sums == 1 and 64 or gcd(sum_of(p, c), 64) end
@@ -87,8 +86,7 @@ return masked {
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
-    { "sums", { 1, 2, 4, { 32, "ahead" } }, "P V of a block is so many sums, of so many parts of O's columns, one after the other; ahead = " ..
-      "sums of 32 columns, each of which is added to O while the next is under way" },
+    { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
     { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2 }, "buffers of V in shared memory, as it comes" },
@@ -134,22 +132,15 @@ return masked {
     end, upto = "box" },
     { "columns", function(p, c)
       local unit = wide(p) and 16 or 8
-      if c.sums == AHEAD or sum_of(p, c) * c.sums == columns_of(p) and sum_of(p, c) % unit == 0 then return true end
+      if sum_of(p, c) * c.sums == columns_of(p) and sum_of(p, c) % unit == 0 then return true end
       return false, ("%s: %d are no %d sums of them"):format(wide(p) and "boxes of V have columns by sixteens" or
         "wgmma multiplies columns by eights", columns_of(p), c.sums)
-    end, upto = "sums" },
-    { "ahead", function(p, c)
-      if c.sums < AHEAD then return true end
-      if c.overlap == 1 then return false, "a sum ahead, and S beside P V" end
-      if wide(p) then return false, "V in 16 bits" end
-      if columns_of(p) % AHEAD == 0 and columns_of(p) > AHEAD then return true end
-      return false, columns_of(p) .. " are no sums of " .. AHEAD .. " columns"
     end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local need = columns_of(p) // 2 + 26 + program_cost(p).regs
         + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + weights_of(p, c)
-          or math.max(c.bc // 2, (c.sums == AHEAD and 2 or 1) * sum_of(p, c) // 2 + weights_of(p, c)))
+          or math.max(c.bc // 2, sum_of(p, c) // 2 + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -178,7 +169,7 @@ return masked {
     local l = places(p, c)
     l.eight, l.raised = true, RAISED
     l.scaled = p.q_scale == 1 or p.k_scale == 1
-    l.sum_columns, l.sum_ahead = sum_of(p, c), c.sums == AHEAD
+    l.sum_columns = sum_of(p, c)
     l.wide = wide(p)
     l.weights = weights_of(p, c)
     l.tma, l.persistent = true, true
@@ -219,7 +210,6 @@ return masked {
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
   end,
 
-  -- Issuing S in turns was the fastest of no shape of the races.
   start = function(p, a)
     local list, parts, columns = {}, { 1, 2 }, columns_of(p)
     if columns > 128 then parts = wide(p) and { 1, 4 } or { 1, 2, 4 } end
@@ -227,7 +217,7 @@ return masked {
     for _, br in ipairs(few and { 64 } or wide(p) and { 128, 64 } or columns > 160 and { 128 } or { 128, 192 }) do
       for _, bc in ipairs(columns > 128 and { 192, 160, 128, 96, 64 } or { 224, 192, 160, 128, 96, 64 }) do
         for _, sums in ipairs(parts) do
-          for _, schedule in ipairs({ "plain", "exponents" }) do
+          for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule, overlap = "in_turn", bc = bc,
               sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,

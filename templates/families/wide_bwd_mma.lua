@@ -14,7 +14,7 @@ family.operation = "backward" -- said here: who looks for gradients reads no fam
 
 family.tunables = {}
 for i, t in ipairs(whole.tunables) do family.tunables[i] = t end
-family.tunables[#family.tunables + 1] = { "pass", { 16, 8, 32 }, "columns of a pass, in eights" }
+family.tunables[#family.tunables + 1] = { "pass", { 16, 8, 32, 24, 40 }, "columns of a pass, in eights" }
 
 for _, t in ipairs(whole.constraints) do constraints[#constraints + 1] = t end
 constraints[#constraints + 1] = { "pass", function(p, c)
@@ -32,13 +32,29 @@ family.constraints = constraints
 
 family.start = function(p, a)
   local list = {}
-  for _, t in ipairs({ { 32, 32, 64, 4, 0, 16 }, { 16, 16, 64, 4, 0, 16 }, { 32, 32, 32, 2, 0, 16 }, { 16, 16, 32, 2, 0, 16 }, { 32, 32, 32, 4, 1, 32 },
-    { 64, 64, 32, 4, 1, 32 }, { 32, 32, 32, 4, 1, 16 }, { 16, 16, 16, 2, 1, 16 }, { 16, 16, 32, 2, 0, 8 } }) do
-    for _, dq in ipairs({ { 0, 16 }, { 0, 32 }, { 1, 32 }, { 1, 64 } }) do
+  local function add(br, bc, warps, twins, pass, stages)
+    for _, dq in ipairs({ { 0, 16 }, { 1, 32 }, { 1, 64 } }) do
       list[#list + 1] = {
-        br = t[1], br_part = t[2], bc = t[3], warps = t[4], twins = t[5], stages = 1, dq = dq[1], q_br = t[4] * 16, q_bc = dq[2], pass = t[6],
+        br = br, br_part = br, bc = bc, warps = warps, twins = twins, stages = stages or 1, dq = dq[1], q_br = warps * 16,
+        q_bc = dq[2], pass = pass,
       }
     end
+  end
+  add(32, 64, 4, 0, 16)
+  add(16, 64, 4, 0, 16)
+  add(32, 32, 2, 0, 16)
+  add(32, 32, 4, 1, 32)
+  add(64, 32, 4, 1, 32)
+  add(32, 64, 8, 1, 32)
+  add(32, 32, 4, 1, 16)
+  add(16, 16, 2, 1, 16)
+  if p.d < 320 or p.dv < 320 then add(16, 32, 2, 0, 8) end
+  -- All columns in one pass.
+  if p.d <= 320 and p.dv <= 320 then
+    add(32, 64, 8, 1, 40, 2)
+    for stages = 1, 2 do add(32, 32, 4, 1, 40, stages) end
+  elseif p.d <= 384 and p.dv <= 384 then
+    add(32, 64, 8, 1, 24)
   end
   return list
 end

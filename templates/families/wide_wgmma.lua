@@ -10,6 +10,7 @@ local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
 
+local PART_CLOCKS = 5280     -- of 128 rows of 128 columns of a part that leave
 local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -159,7 +160,7 @@ local rows = {
     local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
     -- Parts in a cluster: each of its blocks has one of so many blocks of keys, and a share of the columns to add up.
-    local near_tile, clock = near(c) and 3500 or 0, 1
+    local near_tile, clock = near(c) and 6500 or 0, 1
     -- And where tiles are fewer than clusters, the chip has power left and its clock is higher: of 4 and of 32 tiles a block of keys took
     -- 0.73 and 0.82 of the time of 64.
     if near(c) then
@@ -188,7 +189,19 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  5280, "lengths+pages+lse-strides+score+v-in-k")
+  PART_CLOCKS, "lengths+pages+lse-strides+score+v-in-k")
+-- Few blocks store parts at a time where they are fewer than SMs: each takes less.
+local work = made.work
+made.work = function(p, c, a, l)
+  local steps = work(p, c, a, l)
+  local first = steps[1]
+  local blocks = (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * (first.cuts or 1)
+  if first.cuts and first.cuts > 1 and blocks < a.sm_count then
+    local rows = math.min(c.br, p.sq * (p.hq // p.hkv))
+    first.tile_latency = first.tile_latency - math.floor(PART_CLOCKS * (1 - math.max(0.4, blocks / a.sm_count))) * rows * p.dv // 16384
+  end
+  return steps
+end
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)

@@ -1,4 +1,4 @@
-//| needs "c.schedule l.beside l.parts l.raised l.scaled l.sum_ahead l.turned l.wide"
+//| needs "c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -33,7 +33,7 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)]
 //| else
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
 //| end
-    if (i == 0 && part $(l.sum_ahead and "< 2" or "== 0"))
+    if (i == 0 && part == 0)
       wgmma_sums_first(t, a, vb);
     else if (i == 0)
       wgmma_sums_next(t, a, vb);
@@ -187,29 +187,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
       };
-//| if l.sum_ahead then
-      // What the P at hand brings to O: a sum is added while the next is under way.
-      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
-        float sums[2][NT];
-        wgmma_fence(a);
-        issue_sums(sums[0], a, $(values), 0);
-        wgmma_commit();
-#pragma unroll
-        for (int part = 0; part < COLUMNS / SUM; part++) {
-          if (part + 1 < COLUMNS / SUM) {
-            wgmma_fence(a);
-            issue_sums(sums[(part + 1) % 2], a, $(values), part + 1);
-            wgmma_commit();
-            wgmma_wait<1>(sums[part % 2]);
-          } else {
-            wgmma_wait<0>(sums[part % 2]);
-          }
-          add_sums(o, sums[part % 2], keep, part);
-        }
-        release($(v_empty));
-        v.next();
-      };
-//| else
       // What the P at hand brings to O. begun: the first sum is under way.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
 #pragma unroll
@@ -225,7 +202,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release($(v_empty));
         v.next();
       };
-//| end
       // The scores of S, and what O is multiplied by; the last has read Q.
       auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
         release(k_empty(smem, k.at));
@@ -268,14 +244,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           probabilities(s);
           to_operand(a, s, state);
         }
-//|   if l.sum_ahead then
-        mbarrier_wait($(v_full), v.parity);
-        add_values(a, keep);
-//|   else
         float sums[NT];
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep, sums, false);
-//|   end
       }
 //| else
       if (block >= last) {
