@@ -93,7 +93,7 @@ def parse(argv=None):
     p.add_argument("--draw", type=int, default=0, help="in place of a section's cases so many of random shapes")
     p.add_argument("--seed", type=int, default=1, help="of those (default 1)")
     p.add_argument("--config", action="append", default=[],
-                   help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config with its family; repeat")
+                   help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
     p.add_argument("--top", type=int, default=0, help="also so many configs that the model ranks first")
     p.add_argument("--peers", action="store_true", help="FlashAttention-3, FlashMLA and FlashInfer, where they are there")
@@ -328,7 +328,8 @@ def main(argv=None):
     chip = torch.cuda.get_device_name()
     print(chip, flush=True)
     sides = [Side(), *map(Side, options.templates)]
-    cases = [c for s in options.section or SECTIONS for c in (drawn(s, options.draw, options.seed) if options.draw else CASES[s]) if not options.only or re.search(options.only, c.name())]
+    of = {s: drawn(s, options.draw, options.seed) if options.draw else CASES[s] for s in options.section or SECTIONS}
+    cases = [c for some in of.values() for c in some if not options.only or re.search(options.only, c.name())]
     begun, documents, problems = time.monotonic(), [], {}
     plans = {c: {s.label: {} for s in sides} for c in cases}
 

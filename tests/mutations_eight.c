@@ -91,8 +91,8 @@ static const mutation mutations[] = {
     { "l of 16 bits is of one row", C, "state[n % 2].l += s[2 * n]", "state[0].l += s[2 * n]", 0, "wide" },
     { "V of 16 bits is of the block before", P, "box * VALUE_BOX, key + BC,", "box * VALUE_BOX, key,", 0, "wide" },
     { "a part is stored as a whole tile", C, "if (where.parts > 1)\n      store_part", "if (false)\n      store_part", 0, "parts" },
-    { "columns of parts lie as those of V transposed", "parts.cu", "o[8 * n + 4 + 2 * h], o[8 * n + 1 + 2 * h]",
-      "o[8 * n + 1 + 2 * h], o[8 * n + 4 + 2 * h]", 0, "parts" },
+    { "columns of parts lie as those of V transposed", "part_rows.cu", "\"o[8 * n + 4 + 2 * h]\", \"o[8 * n + 1 + 2 * h]\"",
+      "\"o[8 * n + 1 + 2 * h]\", \"o[8 * n + 4 + 2 * h]\"", 0, "parts" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

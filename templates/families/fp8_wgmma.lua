@@ -206,7 +206,8 @@ return masked {
     for _, x in ipairs { "q", "k", "v", "o" } do
       if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
     end
-    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "") .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "") .. values.sequences .. values.strides
+      .. values.strides_of_lse .. scales .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
   end,
 
@@ -219,8 +220,8 @@ return masked {
         for _, sums in ipairs(parts) do
           for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
-              br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule, overlap = "in_turn", bc = bc,
-              sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
+              br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule,
+              overlap = "in_turn", bc = bc, sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
               stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,
               grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }

@@ -8,7 +8,7 @@ local WIDEST = 512
 local family, constraints = {}, {}
 for _, k in ipairs(sorted(whole)) do family[k] = whole[k] end
 
-family.doc = "gradients of attention of wide heads on mma.sync (fp16, bf16): passes over columns, no atomics, dS recomputed or through memory"
+family.doc = "gradients of attention of wide heads on mma.sync (fp16, bf16): passes over columns, dS recomputed or through memory"
 family.head_dim = WIDEST
 family.operation = "backward" -- said here: who looks for gradients reads no family that does not say so
 

@@ -242,8 +242,8 @@ made.constraints[#made.constraints + 1] = { "near", function(p, c)
   if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
   return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
--- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of 32
--- columns won nothing: a tuner finds them, and a config can name them.
+-- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of
+-- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
   local list, tiles = {}, (p.sq * (p.hq // p.hkv) + 63) // 64 * p.hkv * p.b
   for _, bc in ipairs({ 64, 48, 32 }) do

@@ -28,7 +28,8 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
   }
 }
 //| end
-// Issues S = Q K^T$(held and ", the last columns of Q from registers" or "")$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
+//| local of = held and ", the last columns of Q from registers" or ""
+// Issues S = Q K^T$(of)$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
 //| issue_scores("issue_scores", "wgmma_scores_first")
 //| if l.begins then
 // Issues S += Q K^T.

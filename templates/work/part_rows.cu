@@ -9,6 +9,9 @@
 //|   rows = "16 * MB", o = "[MB][VB][4]", states = "[MB][2]", first = "row", loops = "int m = 0; m < MB; m++",
 //|   row = "(m * 16 + h * 8 + g)", state = "state[m][h]", v = "v", count = "VB", of = { "o[m][v][2 * h]", "o[m][v][2 * h + 1]" },
 //| }
+//| if l.turned then  -- of 16 columns the even ones come first, as products of V transposed leave them: a thread has four neighbours
+//|   holds.count, holds.of = "NO / 8", { "o[8 * n + 2 * h]", "o[8 * n + 4 + 2 * h]", "o[8 * n + 1 + 2 * h]", "o[8 * n + 5 + 2 * h]" }
+//| end
 //| local log2_scale = c.rescale == 3 and "1.f" or "p.scale_log2"  -- maxima are kept in log2 units
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = $(holds.rows);
@@ -56,8 +59,6 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
     if ($(holds.row) >= rows) continue;
 //| if l.shared then
 //|   indented(4, wk.leave_as_held, "first", "column", "from")
-//| elseif l.turned then
-//|   indented(4, wk.leave_turned_row, "first + " .. holds.row, holds.state)
 //| else
 //|   indented(4, wk.leave_row, "first + " .. holds.row, holds.state, holds.v, holds.count, holds.of)
 //| end
