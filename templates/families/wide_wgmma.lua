@@ -68,7 +68,7 @@ local rows = {
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
-    { "q_held", { 0, 1, 2, 3 }, "boxes of Q that registers hold: products of Q and K read so much less in shared memory" },
+    { "q_held", { 0, 1, 2 }, "boxes of Q that registers hold: products of Q and K read so much less in shared memory" },
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
@@ -100,11 +100,9 @@ local rows = {
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      -- Where nothing is masked 24 spilled a few bytes of a tile, and none in the loop.
-      local others = c.q_held == 3 and not (edges.cuts_right(p) or p.has_lengths or p.score) and 24 or 36
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + c.q_held * c.box // 4 + others + program_cost(p).regs_ahead
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + c.q_held * c.box // 4 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
-      return false, "S, P, O and what is held of Q with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
+      return false, "S, P, O and what is held of Q with 36 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "q_held", about = "registers" },
     { "held", function(p, c)
       if c.q_held == 0 or not p.has_v_in_k then return true end
