@@ -14,6 +14,8 @@ Each output is held against attention in fp32 over some of its rows before it is
 import argparse
 import itertools
 import json
+import math
+import random
 import re
 import statistics
 import sys
@@ -64,12 +66,34 @@ GRADIENTS = [Case("gradients", 1, 8, 8, s, s, d, d, causal) for s in (2048,) for
 CASES = {"mla": MLA, "prompts": PROMPTS, "gradients": GRADIENTS}
 
 
+def drawn(section, count, seed):
+    """So many cases by chance: caches of at most 1.5 GB, prompts of at most 2 TFLOP."""
+    rng, out = random.Random(f"{section} {seed}"), []
+    while len(out) < count:
+        def about(least, most):
+            return round(math.exp(rng.uniform(math.log(least), math.log(most))))
+        if section == "mla":
+            case = mla(rng.choice((16, 32, 64, 128, 128)), rng.choice((1, 1, 1, 2)), about(2, 140), about(512, 40000))
+            small = case.b * case.sk * D * 2 < 1.5e9
+        else:
+            hkv, n = rng.choice((1, 2, 4, 8)), about(300, 8192)
+            d, dv = rng.choice(((320, 320), (512, 512), (288, 288), (320, 256), (384, 384), (448, 448), (576, 512)))
+            dv = min(dv, d)
+            case = Case(section, about(1, 8), hkv * rng.choice((1, 1, 2, 4)), hkv, n, n, d, dv, rng.random() < .5)
+            small = case.flops() < 2e12 and section == "prompts" or case.flops() < 5e11 and d <= 512
+        if small:
+            out.append(case)
+    return out
+
+
 def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("section", nargs="*", help="mla, prompts, gradients")
     p.add_argument("--only", help="cases whose name this regular expression finds")
+    p.add_argument("--draw", type=int, default=0, help="in place of a section's cases so many of random shapes")
+    p.add_argument("--seed", type=int, default=1, help="of those (default 1)")
     p.add_argument("--config", action="append", default=[],
-                   help="values that go in the place of the chosen config's, as parts=4,bc=32|64; repeat")
+                   help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
     p.add_argument("--top", type=int, default=0, help="also so many configs that the model ranks first")
     p.add_argument("--peers", action="store_true", help="FlashAttention-3, FlashMLA and FlashInfer, where they are there")
@@ -161,6 +185,9 @@ class Side:
         out = {told["config"]: "chosen"}
         for text in (t for change in changes for t in expand(change) if case.d > 256):
             values = dict(v.split("=", 1) for v in text.split(","))
+            if ":" in text:
+                out.setdefault(text, "named")
+                continue
             family, _, rest = told["config"].partition(":")
             merged = [f"{k}={values.pop(k, v)}" for k, v in (x.split("=", 1) for x in rest.split(","))]
             if values:
@@ -190,7 +217,7 @@ class Side:
         grad = torch.randn_like(data.o)
         outs = [torch.empty_like(t) for t in (data.q, data.k, data.v)]
         a = self.fa.gradient_args(data.q, data.k, data.v, data.o, lse, grad, *outs, mask=mask)
-        keep += [self.fa.give_workspace(a), grad]
+        keep += [self.fa.give_workspace(a), grad, outs]
         return a, keep, grad, outs
 
 
@@ -246,8 +273,6 @@ def peers(data):
 
 
 def measure(case, sides, options, plans):
-    import random
-
     from common import graphs
     data, calls, variants, keep = Data(case), {}, {}, []
     for side in sides:
@@ -303,7 +328,8 @@ def main(argv=None):
     chip = torch.cuda.get_device_name()
     print(chip, flush=True)
     sides = [Side(), *map(Side, options.templates)]
-    cases = [c for s in options.section or SECTIONS for c in CASES[s] if not options.only or re.search(options.only, c.name())]
+    of = {s: drawn(s, options.draw, options.seed) if options.draw else CASES[s] for s in options.section or SECTIONS}
+    cases = [c for some in of.values() for c in some if not options.only or re.search(options.only, c.name())]
     begun, documents, problems = time.monotonic(), [], {}
     plans = {c: {s.label: {} for s in sides} for c in cases}
 
@@ -325,7 +351,7 @@ def main(argv=None):
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(compile_one, jobs))
     print(f"{len(jobs)} kernels in {time.monotonic() - begun:.0f} s", flush=True)
-    begun, rates, left_out = time.monotonic(), {}, []
+    begun, rates, left_out, over, regrets = time.monotonic(), {}, [], {}, []
     for case in cases:
         if time.monotonic() - begun > options.seconds:
             left_out.append(case.name())
@@ -352,8 +378,20 @@ def main(argv=None):
                     more = f"{rate / rates[key, 256]:6.3f} of d = 256"
             print(f"    {t * 1e6:9.1f} us {rate:7.1f} TFLOP/s {more}  error {v['error']:.1e}  {name[0]} {name[2]}",
                   differing(name[1], base), flush=True)
+        times = {name[0]: statistics.median(v["seconds"]) for name, v in variants.items() if name[2] == "chosen" and "seconds" in v}
+        for side in sides[1:]:
+            if side.label in times and "tree" in times:
+                over.setdefault(side.label, []).append(times[side.label] / times["tree"])
+                print(f"    {side.label} over the tree, as each chooses: {over[side.label][-1]:.3f}", flush=True)
+        fastest = min((statistics.median(v["seconds"]) for n, v in variants.items() if n[0] == "tree" and "seconds" in v), default=0)
+        if "tree" in times:
+            regrets.append(times["tree"] / fastest - 1)
         documents.append({"problem": problems[case], "flops": case.flops(), "case": case.name(),
                           "variants": [{**v, "side": n[0]} for n, v in variants.items()]})
+    for label, ratios in over.items():
+        print(f"{label} over the tree: mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f} of {len(ratios)}")
+    if regrets:
+        print(f"the chosen ones over the fastest raced: mean {statistics.mean(regrets):.1%}, most {max(regrets):.1%} of {len(regrets)}")
     if left_out:
         print(f"no time for {len(left_out)}: {'; '.join(left_out)}")
     if options.output:

@@ -166,9 +166,11 @@ static bool before_keys(const fa_problem *p)
     return dense && p->sq < p->sk && rows_of(p) > FA_FEW_ROWS && keys_step(p->sk, RULER(rows)) > 0;
 }
 
+/* Where V lies in K, tiles of one KV head are as many as SMs, or half as many: a cluster has a tile then, and a second round costs half. */
 static ruler heads_ruler(const fa_problem *p)
 {
-    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : p->op == FA_FORWARD ? RULER(kv_heads) : RULER(heads_of_gradients);
+    bool any = p->features & FA_FEATURE_LENGTHS && !(p->features & FA_FEATURE_V_IN_K);
+    return any ? RULER(octaves) : p->op == FA_FORWARD ? RULER(kv_heads) : RULER(heads_of_gradients);
 }
 
 static uint32_t heads_step(int64_t n, ruler r)

@@ -57,6 +57,10 @@ static const scene scenes[] = {
       "br=16,br_part=16,bc=32,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=16,pass=16", 40, 50, NONE, HIDDEN },
     { "passes_alone", "fp16,d=320,dv=200,mask=none,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=16,pass=8", 40, 40, NONE, HIDDEN },
+    { "passes_spill", "bf16,d=264,dv=320,mask=causal,op=backward,b=1,hq=2,hkv=1", "wide_bwd_mma:"
+      "br=16,br_part=16,bc=32,warps=4,twins=1,stages=1,dq=1,q_br=64,q_bc=16,pass=16", 40, 50, NONE, HIDDEN },
+    { "passes_slices", "fp16,d=320,dv=200,mask=none,op=backward,b=1,hq=3,hkv=1", "wide_bwd_mma:"
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=1,q_br=32,q_bc=16,pass=16", 40, 40, NONE, SLICED(48 * 48 * 2) },
     { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40, NONE, HIDDEN },
     { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA
@@ -124,6 +128,11 @@ static const mutation mutations[] = {
       "passes passes_alone" },
     { "a pass stores columns that are not there", "grad_store.cu", " && (first + chunk) * 8 < WIDTH", "", 0, "passes" },
     { "a pass loads over what is stored", M, "  __syncthreads();  // what was stored has been read\n", "", 0, "passes" },
+    { "each pass of dQ out of memory has the first columns", L, "\"(u32)first_q * 16\"", "\"0\"", 0, "passes_spill" },
+    { "a pass of dQ out of memory loads over what is stored", L, "  __syncthreads();  // what was stored has been read\n", "", 0,
+      "passes_spill" },
+    { "sums of all passes lie in one place", SUMS, "* PASSES + pass)", "* PASSES)", 0, "passes_slices" },
+    { "sums of dV of a pass over those of dK", M, "sums_k + KEYS * 2 * PASS;", "sums_k;", 0, "passes_slices" },
     { "dQ is stored where keys are still read", A, "  __syncthreads();  // the stages are free for what is stored\n", "  __syncwarp();\n",
       0, "passes_alone" },
     { "D without the gradient of LSE", D, "= sum - extra;", "= sum;", 0, "plain" },
@@ -336,7 +345,7 @@ static const mutation mutations[] = {
     { "spill: keys that no query sees are loaded", L, "range.key_lo,\n                               range.key_hi", "0, sequence.sk() - 1",
       0, "spill_topleft spill_window" },
     { "spill: dQ without the scale", L, "dq, $(pr.grad_scale), smem", "dq, 1.f, smem", 0, "spill" },
-    { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row);", "16 * QB);", 0, "spill spill_packed" },
+    { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row$(l.pass", "16 * QB$(l.pass", 0, "spill spill_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

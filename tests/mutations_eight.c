@@ -30,6 +30,8 @@ static const scene scenes[] = {
       "fp8_wgmma:br=64,ctas=1,feeder=56,bc=64,sums=4,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
       "schedule=0,overlap=0,stages_v=2",
       60, 250, NONE, WITH(NULL) },
+    { "parts", "e4m3,d=64,mask=none,features=lengths,q_scale=1,k_scale=1,v_scale=1,b=1,hq=1,hkv=1",
+      EIGHT(64, 64, 1, 64, "schedule=0,overlap=0,stages_v=1"), 20, 900, NONE, WITH(&packed) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -88,6 +90,9 @@ static const mutation mutations[] = {
       "wide" },
     { "l of 16 bits is of one row", C, "state[n % 2].l += s[2 * n]", "state[0].l += s[2 * n]", 0, "wide" },
     { "V of 16 bits is of the block before", P, "box * VALUE_BOX, key + BC,", "box * VALUE_BOX, key,", 0, "wide" },
+    { "a part is stored as a whole tile", C, "if (where.parts > 1)\n      store_part", "if (false)\n      store_part", 0, "parts" },
+    { "columns of parts lie as those of V transposed", "part_rows.cu", "\"o[8 * n + 4 + 2 * h]\", \"o[8 * n + 1 + 2 * h]\"",
+      "\"o[8 * n + 1 + 2 * h]\", \"o[8 * n + 4 + 2 * h]\"", 0, "parts" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

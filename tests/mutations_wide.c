@@ -8,14 +8,23 @@
 #define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define PASSES "wide_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1,pass_cols=128"
 /* Blocks of a cluster share K and V, or are the parts of a tile. */
-#define CLUSTER(keys, stages_v, blocks, combine)                                                                                  \
-    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=2,stages_v=" #stages_v ",q_bufs=1,grid=1,ahead=0," \
+#define CLUSTER(keys, stages_v, blocks, combine)                                                                                           \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=2,stages_v=" #stages_v ",q_bufs=1,q_held=0,grid=1,ahead=0," \
     "sections=1,cluster=" #blocks ",rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=" #combine
-#define NARROW                                                                                                                      \
-    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=32,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,sections=1,cluster=1," \
+#define NARROW                                                                                                                             \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=32,stages_k=2,stages_v=2,q_bufs=1,q_held=0,grid=2,ahead=0,sections=1,cluster=" \
+    "1,"                                                                                                                                   \
     "rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
-#define SHARED(keys, stages, parts)                                                                                               \
-    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,grid=2," \
+#define HELD                                                                                                                               \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=2,grid=2,ahead=0,sections=1,cluster=" \
+    "1,"                                                                                                                                   \
+    "rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
+/* O of more columns than one product has. */
+#define TWO_PRODUCTS                                                                                                                      \
+    "flash_fwd_wgmma:br=128,ctas=1,feeder=24,schedule=1,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,sections=1,cluster=1," \
+    "rescale=3,exp=0,convert=1,o_path=0"
+#define SHARED(keys, stages, parts)                                                                                                        \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,q_held=0,grid=2," \
     "ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=" #parts ",combine=1"
 
 /* clang-format off */
@@ -40,6 +49,8 @@ static const scene scenes[] = {
       WITH(&pages) },
     { "narrow", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", NARROW, 70, 100, NONE, WITH(NULL) },
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
+    { "held", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", HELD, 70, 150, NONE, WITH(NULL) },
+    { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
@@ -101,6 +112,13 @@ static const mutation mutations[] = {
     { "parts are written over those that others read", "near_parts.cu",
       "if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);\n  const u32 at", "const u32 at", 0, "near" },
     { "boxes of 32 columns lie as those of 64 do", "hopper_packed_queries.cu", "ROW == 128 ? r % 8 : r / 2 % 4", "r % 8", 0, "narrow" },
+    { "what is held of Q are its first boxes", C, "BOXES - HELD + i * 16 / BOX", "i * 16 / BOX", 0, "held" },
+    { "what is held of Q are the first warp's rows", C, "r = warp_row + lane % 16;", "r = lane % 16;", 0, "held" },
+    { "what is held of Q is multiplied by other columns of K", "hopper_products.cu", "q_held[i - (BOXES - HELD) * BOX / 16]",
+      "q_held[i % (HELD * BOX / 16) ^ 1]", 0, "held" },
+    { "the second product has the first one's columns of V", "hopper_products.cu", "192 / BOX *", "0 *", 0, "two_products" },
+    { "the second product has the first keys of P", "hopper_products.cu", "wgmma_output_right(o, a + 4 * i,", "wgmma_output_right(o, a,", 0,
+      "two_products" },
     { "a pass begins at the first column", "flash_fwd_mma.cu", "at.o = (output *)p.o + column;", "at.o = p.o;", 0, "passes" },
     { "the last pass begins past the last columns", "flash_fwd_mma.cu", "min(pass * DV, COLUMNS - DV)", "pass * DV", 0, "passes" },
     { "parts of all passes lie in one place", "flash_fwd_mma.cu", "own.number = where.number * PASSES + pass;", "", 0, "passes_parts" },

@@ -234,8 +234,8 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 80, 200, 0, 0 },
     { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
-      "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
-       "cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",
+      "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=0,grid=persistent,ahead=0,"
+       "sections=1,cluster=1,rescale=lazy,exp=0,convert=late,o_path=direct,parts=4,combine=second_kernel",
         true, 4, 1, 20, 400, 4, 2e-2 },
     { "eight_alibi", ALIBI, "e4m3,d=64" CAUSAL, EIGHT("schedule=1,overlap=0,stages_v=1"), true, 0, 0, 200, 250, 0, 0 },
     { "eight_cap_sink", CAP_SINK, "e4m3,d=64,features=lengths" CAUSAL, EIGHT("schedule=0,overlap=1,stages_v=1"), true, 0, 0, 150, 250, 0,

@@ -267,7 +267,8 @@ def problem_text(q: T, k: T, v: T, *, device: Union[None, str, Context] = None, 
     plan = _plan_of(q, k, v, device=device, **options)
     out = _abi.Problem(size=C.sizeof(_abi.Problem))
     check(lib.fa_problem_of(plan.reference, C.byref(out)))
-    names = {_abi.FA_F16: "fp16", _abi.FA_BF16: "bf16", _abi.FA_TF32: "tf32", _abi.FA_F32: "fp32"}
+    names = {_abi.FA_F16: "fp16", _abi.FA_BF16: "bf16", _abi.FA_TF32: "tf32", _abi.FA_F32: "fp32", _abi.FA_E4M3: "e4m3",
+             _abi.FA_E5M2: "e5m2"}
     masks = {_abi.FA_MASK_NONE: "none", _abi.FA_MASK_CAUSAL: "causal", _abi.FA_MASK_WINDOW: "window"}
     words = [names[out.dtype], f"d={out.d}", f"dv={out.dv}", f"mask={masks[out.mask]}", f"o={names[out.o_dtype]}", f"align={out.align}"]
     words += [f"{name}={getattr(out, name)}" for name in ("b", "hq", "hkv", "sq", "sk", "window") if getattr(out, name)]

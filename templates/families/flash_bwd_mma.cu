@@ -389,7 +389,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //| indented(2, pr.begin_dropout)
 //| indented(2, pr.dropping, "const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head")
 //| if c.dq == 1 then
+//|   if l.pass then
+  float4 *const sums_k = sums_of(p, local, tile, pass), *const sums_v = sums_k + KEYS * 2 * PASS;
+//|   else
   float4 *const sums_k = sums_of(p, local, tile), *const sums_v = sums_k + KEYS * 2 * CHUNKS;
+//|   end
 //| end
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
@@ -402,6 +406,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   q, grad_o = "(Place{q.base, q.on + first_k * 16})", "(Place{grad_o.base, grad_o.on + first_v * 16})"
 //|   staging_k, staging_v = "smem + SMEM_STAGES + warp_key * PASS * 16", "smem + SMEM_STAGES + (KEYS + warp_key) * PASS * 16"
 //| end
+//| local first_pass = l.pass and "if (pass == 0) " or ""
 //| local scores = (pr.bends and "s, bends" or "s") .. ", p, pairs" .. (pr.of_pairs and ", scored, key0 + warp_key, from" or "")
 //| if c.twins == 1 then
   const u32 p_from = smem + SMEM_P + pair * (KB * NB_ROWS * 512) + threadIdx.x % 32 * 16;
@@ -442,7 +447,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       add_rows(dv, s, $(grad_o), at_v);
     });
 //|   if c.dq == 1 then
+//|     if l.pass then
+    if (!last_members(p))
+      leave_sums<THREADS / 2>(dv, sums_v);
+    else
+//|     else
     if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);
+//|     end
 //|   end
     store_rows<KB, $(of_v), DV>(p, dv, $(pr.keep_scale), $(staging_v), p.grad_v, to_v, p.grad_v_ss, rows$(from_v));
   } else {
@@ -463,14 +474,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       u32 weights[NB_ROWS / 2][KB][4];
       if (cut) hide(ds, sequence, key0 + warp_key, from);
       pack_scores(weights, ds);
-      spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
-      add_packed(dk, weights, q, at);
+      $(first_pass)spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
+      add_packed(dk, weights, $(q), at);
 //|   else
       add_rows(dk, ds, $(q), at);
 //|   end
     });
 //|   if c.dq == 1 then
+//|     if l.pass then
+    if (!last_members(p))
+      leave_sums<THREADS / 2>(dk, sums_k);
+    else
+//|     else
     if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);
+//|     end
 //|   end
     store_rows<KB, $(of_k), D>(p, dk, $(pr.grad_scale), $(staging_k), p.grad_k, to_k, p.grad_k_ss, rows$(from_k));
   }
@@ -508,9 +525,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     u32 weights[NB_ROWS / 2][KB][4];
     if constexpr (cut.value) hide(ds, sequence, key0 + warp_key, from);
     pack_scores(weights, ds);
-    spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
+    $(first_pass)spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
     add_rows(dv, s, $(grad_o), at_v);
-    add_packed(dk, weights, q, at);
+    add_packed(dk, weights, $(q), at);
 //|   else
     add_rows(dv, s, $(grad_o), at_v);
     add_rows(dk, ds, $(q), at);
@@ -520,11 +537,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   if (!last_members(p)) {
     leave_sums<THREADS>(dk, sums_k);
     leave_sums<THREADS>(dv, sums_v);
+//|     if not l.pass then
     return;
-  }
+//|     end
+  }$(l.pass and " else {" or "")
 //|   end
   store_rows<KB, $(of_k), D>(p, dk, $(pr.grad_scale), $(staging_k), p.grad_k, to_k, p.grad_k_ss, rows$(from_k));
   store_rows<KB, $(of_v), DV>(p, dv, $(pr.keep_scale), $(staging_v), p.grad_v, to_v, p.grad_v_ss, rows$(from_v));
+//|   if c.dq == 1 and l.pass then
+  }
+//|   end
 //| end
 //| if l.pass then
   __syncthreads();  // what was stored has been read

@@ -146,7 +146,7 @@ return backward.family({
   workspace = function(p, c, a, l)
     if not l.spill then return backward.pairs_buffer end
     return ("%s, grad_s %s units members sq/16 sk/16 %d, sums_kv fp32 sliced units sk/%d %d"):format(backward.pairs_buffer, p.dtype,
-      SCORES // 2, c.bc, c.bc * 8 * (l.chunks + l.chunks_v))
+      SCORES // 2, c.bc, c.bc * 8 * (l.pass and 2 * l.pass * l.passes or l.chunks + l.chunks_v))
   end,
   params = function(p, c, a, l)
     return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and "unit member members" or "")
@@ -187,8 +187,8 @@ return backward.family({
       -- Warps wait for dS out of memory in each iteration: with 64 keys d = 64 takes 1.06 times as long as with 128, all steps together.
       local q = {
         rows = c.q_br, cols = c.q_bc, matrix_flops = 16 * chunks, unit = "mma16", exps = 0,
-        issue = c.q_br * c.q_bc // 256 * (chunks + 6) + (c.warps * c.q_bc * chunks * 16 + l.q_stage) // 512 + c.warps * 40,
-        smem_bytes = (c.warps * c.q_bc * chunks * 16 + l.q_stage) * 1.1, latency = fit.q_latency, tile_latency = fit.q_tile,
+        issue = c.q_br * c.q_bc // 256 * (chunks + 6) + (c.warps * c.q_bc * chunks * 16 + passes * l.q_stage) // 512 + c.warps * 40,
+        smem_bytes = (c.warps * c.q_bc * chunks * 16 + passes * l.q_stage) * 1.1, latency = fit.q_latency, tile_latency = fit.q_tile,
         bytes = math.max(1, tiles * bytes + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
         regs = l.regs_q,
       }

@@ -89,6 +89,9 @@ constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
 //| if c.o_path == 2 then
 constexpr int SMEM_O = $(l.o);
 //| end
+//| if (l.q_held or 0) > 0 then
+constexpr int HELD = $(l.q_held);  // boxes of Q, the last of a row, that registers hold: products read the others in shared memory
+//| end
 constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thread
 //| if l.parts then
 //|   if l.shared then

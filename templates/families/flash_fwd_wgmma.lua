@@ -16,6 +16,9 @@ local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
 local mask_cost = include "pairs/mask_cost.lua"
 
+-- O of a warpgroup's rows of so many columns leaves registers for S of 48 keys; above 256 a block's P V is two products.
+local WIDEST, ONE_PRODUCT = 320, 256
+
 -- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
 -- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
 -- spilled would have found room without.
@@ -41,8 +44,12 @@ local function others(p, c)
   if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then n = 34 end
   if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then n = 36 end
   if edges.cuts_left(p) and p.has_lengths then n = 38 end
+  if p.dv > ONE_PRODUCT then n = 40 end -- of 14 with 48 keys those with 36 spilled in the loop, with 44 a few bytes of a tile
   return n
 end
+
+-- What a start leaves the producer.
+local function feeder_of_start(p, c) return p.dv > ONE_PRODUCT and 24 or c.br <= 128 and 40 or 32 end
 
 -- Registers per thread: at the launch, and after the producer warpgroup, which keeps `feeder`, gave its own back (setmaxnreg).
 local function after_launch(a, c, feeder)
@@ -306,6 +313,7 @@ return masked {
 
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
+  head_dim = WIDEST,
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -343,7 +351,7 @@ return masked {
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
+        br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = c.br == 64 and 1 or 0,
         sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
@@ -361,7 +369,7 @@ return masked {
                          { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
                          { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
-      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
       local n = 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
@@ -383,6 +391,9 @@ return masked {
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
     if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
+    if p.score and math.max(p.d, p.dv) > ONE_PRODUCT and (edges.walks(p) or #program_cost(p).arrays > 0) then
+      return false, "masks and arrays of score programs beside more than " .. ONE_PRODUCT .. " columns"
+    end
     return true
   end,
 
@@ -419,6 +430,7 @@ return masked {
     end, upto = "feeder" },
     { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
+      if c.br <= 128 and c.ctas == 1 then return true end -- 168 and more, for 256 columns
       local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"

@@ -54,6 +54,10 @@ constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
 constexpr int SMEM_T = $(l.t), T_TILE = COLUMNS * BC;
 //| end
 constexpr int NS = BC / 2, NO = COLUMNS / 2, NT = SUM / 2;  // registers of S, of O and of what a block adds to it, per thread
+//| if l.parts then
+constexpr int COLS = COLUMNS;
+constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread block has room for in the workspace
+//| end
 
 //| include "machine/prelude.cu"
 
@@ -87,6 +91,10 @@ constexpr int NS = BC / 2, NO = COLUMNS / 2, NT = SUM / 2;  // registers of S, o
 //| include "pairs/exact_rows.cu"
 
 //| include "wgmma/eight_store.cu"
+//| if l.parts then
+
+//|   include "work/part_rows.cu"
+//| end
 
 //| include "wgmma/eight_consumer.cu"
 

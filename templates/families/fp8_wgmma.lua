@@ -7,6 +7,7 @@ local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
 local edges = include "pairs/edges.lua"
 local program_cost = include "pairs/program_cost.lua"
+local split = include "families/split_family.lua"
 
 local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256, of 448 that e4m3 holds
 
@@ -52,7 +53,13 @@ local function places(p, c)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
-  l.ranges = p.has_lengths and (edges.right(p) and 48 or 32) or 16
+  -- Few tiles of long keys are cut into parts. They leave in fp32, and who adds them up has no e4m3.
+  if p.has_lengths then
+    l.part_tiles = split.rows_sm // (c.br * c.ctas)
+    l.parts = l.part_tiles > 1 and not p.has_batch_invariant and p.o_bytes > 1
+    l.counts = l.parts
+  end
+  l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + 2 * l.slot
   if p.has_lengths then -- what the scheduler searches tiles with
@@ -171,7 +178,8 @@ return masked {
     l.beside = c.overlap == 1
     l.run = p.has_pages and gcd(c.bc, p.page) or c.bc
     l.joined, l.joined_k, l.joined_v = false, false, false
-    l.ahead, l.relative, l.parts, l.interleaved, l.most = false, false, false, false, false
+    l.ahead, l.relative, l.interleaved, l.most = false, false, false, false
+    l.parts, l.counts = l.parts or false, l.counts or false
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.regs, l.consumer = registers(a, c)
     return l
@@ -186,31 +194,36 @@ return masked {
         or { tensor = "v", cols = l.key_box, rows = l.columns, swizzle = l.key_box },
     }
     return { {
-      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, grid = ("sq/%d hq b"):format(c.br),
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, grid = ("sq/%d hq b%s"):format(c.br, l.parts and " 8" or ""),
       per_sm = c.ctas, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
   end,
+
+  workspace = function(p, c, a, l) return l.parts and split.workspace(p, l.columns) or "" end,
 
   params = function(p, c, a, l)
     local values, scales = values_of(p), ""
     for _, x in ipairs { "q", "k", "v", "o" } do
       if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
     end
-    return "q k v o lse counter " .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "") .. values.sequences .. values.strides
+      .. values.strides_of_lse .. scales .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
   end,
 
   start = function(p, a)
-    local list, parts = {}, wide(p) and columns_of(p) > 128 and { 1, 4 } or { 1, 2 }
-    for _, br in ipairs(wide(p) and { 128, 64 } or { 128, 192 }) do
-      for _, bc in ipairs({ 224, 192, 160, 96, 64 }) do
+    local list, parts, columns = {}, { 1, 2 }, columns_of(p)
+    if columns > 128 then parts = wide(p) and { 1, 4 } or { 1, 2, 4 } end
+    local few = p.sq > 0 and p.sq <= 64
+    for _, br in ipairs(few and { 64 } or wide(p) and { 128, 64 } or columns > 160 and { 128 } or { 128, 192 }) do
+      for _, bc in ipairs(columns > 128 and { 192, 160, 128, 96, 64 } or { 224, 192, 160, 128, 96, 64 }) do
         for _, sums in ipairs(parts) do
-          for _, how in ipairs({ { "pingpong", "in_turn" }, { "plain", "in_turn" }, { "exponents", "in_turn" } }) do
+          for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
-              br = br, ctas = 1, feeder = columns_of(p) <= 128 and 56 or 40, schedule = how[1], overlap = how[2], bc = bc, sums = sums,
-              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, 
-              stages_v = (p.has_v_columns or wide(p) and columns_of(p) <= 128) and 2 or 1,
-              stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1, grid = "persistent", sections = 1, cluster = 1, rescale = 0,
+              br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule,
+              overlap = "in_turn", bc = bc, sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
+              stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,
+              grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }
           end
         end

@@ -323,6 +323,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if c.ctas > 1 and l.pdl and tiles * parts * together <= a.sm_count then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
+      if l.shared then there = math.max(1, (rows + each - 1) // each) end
       if parts > 1 then first.tile_latency = first.tile_latency + part_clocks * there * p.dv // 16384 + (c.feeder and 0 or 900) end
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end

@@ -10,6 +10,7 @@ local edges = include "pairs/edges.lua"
 local whole = include "families/flash_fwd_wgmma.lua"
 whole = whole.bare or whole
 
+local PART_CLOCKS = 5280     -- of 128 rows of 128 columns of a part that leave
 local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -67,6 +68,7 @@ local rows = {
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
+    { "q_held", { 0, 1, 2 }, "boxes of Q that registers hold: products of Q and K read so much less in shared memory" },
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
@@ -98,10 +100,14 @@ local rows = {
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead
+      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + c.q_held * c.box // 4 + 36 + program_cost(p).regs_ahead
       if need <= consumer then return true end
-      return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "box", about = "registers" },
+      return false, "S, P, O and what is held of Q with 36 others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "q_held", about = "registers" },
+    { "held", function(p, c)
+      if c.q_held == 0 or not p.has_v_in_k then return true end
+      return false, "S begins with the boxes of K that come first"
+    end, upto = "q_held" },
     { "buffers", function(p, c, a)
       local need = places(p, c).bytes
       if need <= a.smem_block then return true end
@@ -125,7 +131,7 @@ local rows = {
     l.ahead, l.pingpong, l.pingpong_products, l.pingpong_softmax = false, false, false, false
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
-    l.near = near(c)
+    l.near, l.q_held = near(c), c.q_held
     l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
@@ -154,15 +160,23 @@ local rows = {
     local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
     -- Parts in a cluster: each of its blocks has one of so many blocks of keys, and a share of the columns to add up.
-    local near_tile = near(c) and 3500 or 0
+    local near_tile, clock = near(c) and 6500 or 0, 1
+    -- And where tiles are fewer than clusters, the chip has power left and its clock is higher: of 4 and of 32 tiles a block of keys took
+    -- 0.73 and 0.82 of the time of 64.
+    if near(c) then
+      local idle = math.max(0, 1 - (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * c.cluster / a.sm_count)
+      clock, wait = 1 + 0.3 * idle, wait * (1 - idle)
+    end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
       unit = "wgmma16",
+      efficiency = clock,
       exps = 1 + program_cost(p).exps,
       issue = elements * 10 + 700 + math.floor(elements * program_cost(p).issue_ahead),
       -- K and V are read by products, Q once for each block of keys; and written by copies.
-      smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * round_up(p.d, 16) * 2 + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
+      smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * (round_up(p.d, 16) - c.q_held * c.box) * 2
+        + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + wait,
       tile_latency = 4000 + c.br * p.d // 16 + near_tile,
       l2_speed = 1.5,
@@ -175,7 +189,19 @@ local rows = {
 local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two warpgroups share rows, keys cut into parts", rows,
   function(p, c) return true end,
   function(p, c) return 4000 + c.br * p.d // 8 + c.bc * (p.d + p.dv) // 12 end, function(p, a) return a.wgmma16_flop end,
-  5280, "lengths+pages+lse-strides+score+v-in-k")
+  PART_CLOCKS, "lengths+pages+lse-strides+score+v-in-k")
+-- Few blocks store parts at a time where they are fewer than SMs: each takes less.
+local work = made.work
+made.work = function(p, c, a, l)
+  local steps = work(p, c, a, l)
+  local first = steps[1]
+  local blocks = (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * (first.cuts or 1)
+  if first.cuts and first.cuts > 1 and blocks < a.sm_count then
+    local rows = math.min(c.br, p.sq * (p.hq // p.hkv))
+    first.tile_latency = first.tile_latency - math.floor(PART_CLOCKS * (1 - math.max(0.4, blocks / a.sm_count))) * rows * p.dv // 16384
+  end
+  return steps
+end
 local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
@@ -214,14 +240,20 @@ made.constraints[#made.constraints + 1] = { "near", function(p, c)
   if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
   return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
--- Clusters and boxes of 32 columns have not been raced on a GPU: a tuner finds them, and a config can name them.
+-- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of
+-- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
-  local list = {}
+  local list, tiles = {}, (p.sq * (p.hq // p.hkv) + 63) // 64 * p.hkv * p.b
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
-        q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0, parts = 0,
-        combine = "second_kernel" }
+      local function add(cluster, grid, combine, held)
+        list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = BOX, stages_k = stages[1], stages_v = stages[2],
+          q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0, convert = 0,
+          o_path = 0, parts = 0, combine = combine }
+      end
+      add(1, "persistent", "second_kernel")
+      if bc == 32 and not p.has_v_in_k then add(1, "persistent", "second_kernel", 2) end
+      if tiles * 2 <= a.sm_count then add(2, "static", "cluster") end
     end
   end
   return list

@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.q_held?"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
@@ -141,11 +141,36 @@ __device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k) {
       : $(operands(NS, '"+f"(s[#])'))
       : "l"(q), "l"(k));
 }
-// o += P V for sixteen keys, $(NO * 2) columns; P from registers.
-__device__ __forceinline__ void wgmma_output(float (&o)[$(NO)], const u32 *a, u64 v) {
+//| if (l.q_held or 0) > 0 then
+// Four 8 x 8 matrices of 16-bit elements, as a product takes them of registers; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+// s += Q K^T as above with Q from registers.
+__device__ __forceinline__ void wgmma_scores_held(float (&s)[$(NS)], const u32 (&q)[4], u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NO * 2)k16.f32.$(T).$(T) {$(registers(NO))}, "
-      "{%$(NO), %$(NO + 1), %$(NO + 2), %$(NO + 3)}, %$(NO + 4), more, 1, 1, 1;\n}"
-      : $(operands(NO, '"+f"(o[#])'))
+      "wgmma.mma_async.sync.aligned.m64n$(c.bc)k16.f32.$(T).$(T) {$(registers(NS))}, "
+      "{%$(NS), %$(NS + 1), %$(NS + 2), %$(NS + 3)}, %$(NS + 4), more, 1, 1, 0;\n}"
+      : $(operands(NS, '"+f"(s[#])'))
+      : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "l"(k));
+}
+//| end
+//| -- One product has 256 columns at most. Of more the first takes 192, whole boxes, and a second one the rest.
+//| local function output(name, of, from)
+__device__ __forceinline__ void $(name)(float (&o)[$(NO)], const u32 *a, u64 v) {
+  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(of * 2)k16.f32.$(T).$(T) {$(registers(of))}, "
+      "{%$(of), %$(of + 1), %$(of + 2), %$(of + 3)}, %$(of + 4), more, 1, 1, 1;\n}"
+      : $(operands(of, '"+f"(o[' .. from .. '#])'))
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
 }
+//| end
+//| if NO <= 128 then
+// o += P V for sixteen keys, $(NO * 2) columns; P from registers.
+//|   output("wgmma_output", NO, "")
+//| else
+// o += P V for sixteen keys, the first 192 columns, and the $(NO * 2 - 192) after them; P from registers.
+//|   output("wgmma_output_left", 96, "")
+//|   output("wgmma_output_right", NO - 96, "96 + ")
+//| end

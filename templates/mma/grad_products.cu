@@ -118,8 +118,8 @@ __device__ __forceinline__ void pack_scores(u32 (&a)[N / 2][M][4], const float (
 #pragma unroll
     for (int m = 0; m < M; m++) pack_block(a[n / 2][m], w[m][n], w[m][n + 1]);
 }
-template <int M, int N, int CHUNKS>
-__device__ __forceinline__ void add_packed(float (&sum)[M][CHUNKS][4], const u32 (&a)[N][M][4], Place tile, const Fragments<CHUNKS> &at) {
+template <int M, int N$(more), int CHUNKS>
+__device__ __forceinline__ void add_packed(float (&sum)[M][$(cols)][4], const u32 (&a)[N][M][4], Place tile, const Fragments<CHUNKS> &at) {
 #pragma unroll
   for (int n = 0; n < N; n++) add_block(sum, a[n], tile, n * 16, at);
 }

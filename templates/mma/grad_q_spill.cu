@@ -1,3 +1,5 @@
+//| needs "l.pass?"
+//| local of = l.pass and "PASS" or "CHUNKS"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
@@ -17,12 +19,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Range range = key_range(p, sequence, row0, min(row0 + QUERIES, sq) - 1);
   Tiles tiles[QB];
-  float dq[QB][CHUNKS][4];
+//| if l.pass then
+#pragma unroll 1
+  for (int pass = 0; pass < PASSES_Q; pass++) {
+  const int first_q = min(pass * PASS, CHUNKS - PASS);
+//| end
+  float dq[QB][$(of)][4];
 #pragma unroll
   for (int m = 0; m < QB; m++) {
     tiles[m] = tiles_of(sequence, row0 + warp_row + m * 16);
 #pragma unroll
-    for (int n = 0; n < CHUNKS; n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
+    for (int n = 0; n < $(of); n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
   }
 //| local first, following, more = "range.block_lo", "next++", "next <= range.block_hi"
 //| local blocks, after = "int block = range.block_lo; block <= range.block_hi; block++", "block + 1"
@@ -94,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     auto add = [&](auto all) {
 #pragma unroll
       for (int i = 0; i < BC / 16; i++) {
-        add_block(dq, a[i], {smem + stage * Q_STAGE, 0}, i * 16, at);
+        add_block(dq, a[i], {smem + stage * Q_STAGE, $(l.pass and "(u32)first_q * 16" or "0")}, i * 16, at);
         load_scores(all, i, $(after));
       }
     };
@@ -112,8 +119,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     stage ^= 1;
   }
   __syncthreads();  // the blocks of K are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, $(pr.grad_scale), smem + warp_row * CHUNKS * 16, p.grad_q,
+  store_rows<QB, $(of), D>(p, dq, $(pr.grad_scale), smem + warp_row * $(of) * 16, p.grad_q,
                             sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + p.member + member) * p.grad_q_sh,
                             p.grad_q_ss,
-                            sq - row0 - warp_row);
+                            sq - row0 - warp_row$(l.pass and ", first_q" or ""));
+//| if l.pass then
+  __syncthreads();  // what was stored has been read
+  }
+//| end
 }

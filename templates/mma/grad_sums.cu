@@ -1,3 +1,4 @@
+//| needs "l.pass?"
 // ---- sums of dK and dV on their way from launch to launch ----
 
 //| include "tiles/load_sums.cu"
@@ -6,9 +7,16 @@
 // The threads that hold a sum have their registers of a tile of keys there, four by four. local: the unit, of those that the workspace
 // holds.
 __device__ __forceinline__ bool last_members(const Params &p) { return p.member + p.members == p.group; }
+//| if l.pass then
+// Of each pass dK, then dV.
+__device__ __forceinline__ float4 *sums_of(const Params &p, int local, int tile, int pass) {
+  return (float4 *)p.sums_kv + (((u64)(u32)local * (u32)p.tiles + (u32)tile) * PASSES + pass) * (KEYS * 4 * PASS);
+}
+//| else
 __device__ __forceinline__ float4 *sums_of(const Params &p, int local, int tile) {
   return (float4 *)p.sums_kv + (u64)((u32)local * (u32)p.tiles + (u32)tile) * (KEYS * 2 * (CHUNKS + CHUNKS_V));
 }
+//| end
 
 // What the launches before have left, or zeros. HOLDERS: threads that hold such a sum.
 template <int HOLDERS, int CHUNKS_OF>

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.low?"
+//| needs "c.rescale? l.eight? l.low? l.scaled?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
 
@@ -31,7 +31,9 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
   const int kv_head = head / p.group, hi = last_key(sequence, query);
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-//| if p.k_scale == 1 then
+//| if l.eight and l.scaled then
+  const float scaled = score_scale_of(p, sequence, head, kv_head);
+//| elseif p.k_scale == 1 then
   const float k_scale = k_scale_of(p, sequence, kv_head);
 //| end
 //| indented(2, pr.begin_dropout)
@@ -48,7 +50,9 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     float s = 0.f;
 #pragma unroll 4
     for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), $(k_element_of("k", "i")), s);
-//| if p.k_scale == 1 then
+//| if l.eight and l.scaled then
+    s *= scaled;
+//| elseif p.k_scale == 1 then
     s *= k_scale;
 //| elseif p.k_scale == 2 then
     s *= k_token_scale(p, sequence, kv_head, key);

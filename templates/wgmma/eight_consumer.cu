@@ -1,4 +1,4 @@
-//| needs "c.schedule l.beside l.raised l.scaled l.turned l.wide"
+//| needs "c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -311,6 +311,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
 //| end
     }
+//| if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, wg_row);
+    else
+      store_rows(p, where, sequence, o, state, wg_row + warp_row + g, t);
+//| else
     store_rows(p, where, $(p.has_lengths and "sequence, " or "")o, state, wg_row + warp_row + g, t);
+//| end
   }
 }

@@ -1,10 +1,11 @@
-//| needs "l.begins? l.joined? l.pingpong l.v_in_k?"
+//| needs "l.begins? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
+//| local held = (l.q_held or 0) > 0
 //| local function issue_scores(name, first)
 //|   if l.v_in_k then
 template <int FROM, int END>
 //|   end
-__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
+__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or "")) {
 //| if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
 //| else
@@ -18,12 +19,17 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)
       $(first)(s, qa, kb);
+//| if held then
+    else if (box >= BOXES - HELD)
+      wgmma_scores_held(s, q_held[i - (BOXES - HELD) * BOX / 16], kb);
+//| end
     else
       wgmma_scores(s, qa, kb);
   }
 }
 //| end
-// Issues S = Q K^T$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
+//| local of = held and ", the last columns of Q from registers" or ""
+// Issues S = Q K^T$(of)$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
 //| issue_scores("issue_scores", "wgmma_scores_first")
 //| if l.begins then
 // Issues S += Q K^T.
@@ -36,8 +42,16 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 //| else
   const u64 b = descriptor_across_rows(v, BC * ROW);
 //| end
+//| local key = l.joined and "2 * V_GROUP" or "16 * ROW"
 #pragma unroll
-  for (int i = 0; i < BC / 16; i++) wgmma_output(o, a + 4 * i, b + i * $(l.joined and "2 * V_GROUP" or "16 * ROW") / 16);
+//| if l.o_regs <= 128 then
+  for (int i = 0; i < BC / 16; i++) wgmma_output(o, a + 4 * i, b + i * $(key) / 16);
+//| else
+  for (int i = 0; i < BC / 16; i++) {
+    wgmma_output_left(o, a + 4 * i, b + i * $(key) / 16);
+    wgmma_output_right(o, a + 4 * i, b + (192 / BOX * $(l.joined and "V_BOX" or "BC * ROW") + i * $(key)) / 16);
+  }
+//| end
 }
 
 //| if l.pingpong then

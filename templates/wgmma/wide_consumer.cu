@@ -1,4 +1,4 @@
-//| needs "c.cluster l.near? l.v_in_k? l.joined?"
+//| needs "c.cluster l.near? l.q_held l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -118,6 +118,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       cp_async_wait<0>();
       fence_async();
       named_wait(9, 128 * CONSUMERS);
+//| if l.q_held > 0 then
+      u32 q_held[HELD * BOX / 16][4];
+#pragma unroll
+      for (int i = 0; i < HELD * BOX / 16; i++) {
+        const int box = BOXES - HELD + i * 16 / BOX, chunk = i * 16 % BOX / 8 + lane / 16, r = warp_row + lane % 16;
+        ldmatrix_x4(q_held[i], q_tile + box * 64 * ROW + r * ROW + (chunk ^ (ROW == 128 ? r % 8 : r / 2 % 4)) * 16);
+      }
+//| end
       // S of a block of this warpgroup's, so many after the one at hand, is under way.
       auto begin = [&](int after) {
         Ring<STAGES_K> own = k;
@@ -129,7 +137,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         mbarrier_wait(rest_full(smem, own.at), own.parity);
         issue_scores<LEFT, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
 //| else
-        issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE$(l.q_held > 0 and ", q_held" or ""));
 //| end
         wgmma_commit();
       };

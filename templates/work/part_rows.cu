@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.walks?"
+//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.turned? l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -9,6 +9,9 @@
 //|   rows = "16 * MB", o = "[MB][VB][4]", states = "[MB][2]", first = "row", loops = "int m = 0; m < MB; m++",
 //|   row = "(m * 16 + h * 8 + g)", state = "state[m][h]", v = "v", count = "VB", of = { "o[m][v][2 * h]", "o[m][v][2 * h + 1]" },
 //| }
+//| if l.turned then  -- of 16 columns the even ones come first, as products of V transposed leave them: a thread has four neighbours
+//|   holds.count, holds.of = "NO / 8", { "o[8 * n + 2 * h]", "o[8 * n + 4 + 2 * h]", "o[8 * n + 1 + 2 * h]", "o[8 * n + 5 + 2 * h]" }
+//| end
 //| local log2_scale = c.rescale == 3 and "1.f" or "p.scale_log2"  -- maxima are kept in log2 units
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = $(holds.rows);

@@ -8,13 +8,15 @@
 //|   -- No part yet.
 //|   wk.no_part = "{-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}"
 //|
-//|   -- A thread's columns of row `row` of a part to memory. of: the accumulators of the row, for v of `count` blocks of eight columns.
+//|   -- A thread's columns of row `row` of a part to memory. of: the accumulators of the row, for v of `count` blocks of eight columns, two
+//|   -- of each, or of sixteen, four of each.
 //|   function wk.leave_row(row, state, v, count, of)
+//|     local n, values = #of, table.concat(of, ", ")
 const long long at = part_row(where, $(row));
 if (t == 0) ((float2 *)p.part_state)[at] = make_float2($(state).m, l);
 float *const to = (float *)p.part_o + at * COLS;
 #pragma unroll
-for (int $(v) = 0; $(v) < $(count); $(v)++) *(float2 *)(to + $(v) * 8 + 2 * t) = make_float2($(of[1]), $(of[2]));
+for (int $(v) = 0; $(v) < $(count); $(v)++) *(float$(n) *)(to + $(v) * $(4 * n) + $(n) * t) = make_float$(n)($(values));
 //|   end
 //|
 //|   -- The same for h of a thread's two rows, as the warp holds them: 256 bytes at once, of eight columns of eight rows. Stores of four

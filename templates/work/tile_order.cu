@@ -1,12 +1,13 @@
-//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
+//| local by_head = l.split and not (l.shared and pr.right)
 // ---- which tile a block owns ----
 
 //| if p.has_lengths then
 // Heads of one section run side by side and share the L2, longest tiles first.
-//| elseif l.split then
+//| elseif by_head then
 // The tiles of a head run side by side, and read each of its keys at the same time.
 //| else
 // Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
@@ -37,7 +38,7 @@ __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_ti
 //|   end
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int heads = $(wk.heads(packed));
-//| if l.split then
+//| if by_head then
   const int at = index / p.tiles, tile = index - at * p.tiles;
 //| else
   const int total = heads * p.b;                           // heads of all batches
