@@ -20,7 +20,6 @@ constexpr int VEC = $(l.vec);      // columns of a piece
 constexpr int LANES = $(l.lanes);  // of a team: one holds pieces lane, lane + LANES, ...
 constexpr int SHARE = $(l.share);  // pieces of a lane
 constexpr int WORDS = $(l.words);  // of a piece as it is loaded
-constexpr int TEAMS = THREADS / LANES;
 constexpr int SLOT = WORDS * 4 < 16 ? WORDS * 4 : 16;  // bytes of a piece that lie together in shared memory
 constexpr int UNROLL = 1;
 //| if l.angles and p.rotary > 0 then
@@ -53,31 +52,36 @@ constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| local given_by_lanes = is_given and c.token_heads <= l.lanes
 //| local shares_rows = p.rotary > 0 and (l.partner == "halves" or l.partner == "any")  -- lanes read what others have copied
 //| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : at / p.sq" or "p.b == 1 ? 0 : at / p.sq"
-extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 5) fa_append(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) unsigned char smem[];
-  const int lane = threadIdx.x % LANES, team = threadIdx.x / LANES;
+  const int lane = threadIdx.x % LANES;
   const int tokens = $(tokens);
   // Items of a token: some heads of K, some of V, some of Q.
   const int of_k = (p.hkv + HEADS - 1) / HEADS, of_q = p.q != nullptr ? (p.hq + HEADS - 1) / HEADS : 0, of_all = 2 * of_k + of_q;
-  // Teams of a warp have rows of one kind: tokens are counted up to a whole warp. Warps side by side have all rows of their tokens, which lie
-  // in the same lines, and take turns at the kinds, of which K is the dearest.
-  constexpr int TOGETHER = 32 / LANES;
-  const int round = TOGETHER * of_all;
-  const long long items = (long long)((tokens + TOGETHER - 1) / TOGETHER) * round;
+  // Teams of a warp have rows of one kind: tokens are counted up to a whole warp. A warp does all rows of its tokens, which lie in the same
+  // lines, item after item. Of the last tokens, fewer than there are warps, each item goes to another one.
+  constexpr int TOGETHER = 32 / LANES, WARPS = THREADS / 32;
+  const int groups = (tokens + TOGETHER - 1) / TOGETHER, whole = groups / ((int)$(wk.blocks) * WARPS) * ((int)$(wk.blocks) * WARPS);
+  const long long shares = whole + (long long)(groups - whole) * of_all;
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
   struct Item {
-    int part, token;
+    int part, end;  // of those of a token; the first that is not the warp's
+    int token;
     bool real;
     int batch, query;
   };
-  auto item_of = [&](long long item) -> Item {
-    const int group = (int)(item >> 32 ? item / round : (u32)item / (u32)round), rest = (int)(item - (long long)group * round);
-    const int part = (int)((u32)(rest / TOGETHER + (group >> 9)) % (u32)of_all), token = group * TOGETHER + rest % TOGETHER;
+  auto first_of = [&](long long share) -> Item {
+    int group = (int)share, part = 0, end = of_all;
+    if (share >= whole) {
+      const u32 rest = (u32)(share - whole);
+      group = whole + (int)(rest / (u32)of_all), part = (int)(rest % (u32)of_all), end = part + 1;
+    }
+    const int token = group * TOGETHER + (int)(threadIdx.x % 32) / LANES;
     const bool real = token < tokens;
     const int at = real ? token : 0, batch = $(batch);
-    return {part, at, real, batch, at - batch * p.sq};
+    return {part, end, at, real, batch, at - batch * p.sq};
   };
   // Where the rows of an item come from.
   struct Source {
@@ -143,15 +147,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     Place place;
     bool overtaken;
 //| if p.rotary > 0 then
-    bool turns;
 //|   if l.partner == "own" then
     float cosine[ANGLES], sine[ANGLES];
 //|   else
     float cosine[SHARE][ANGLES], sine[SHARE][ANGLES];
 //|   end
-//| end
-//| if given_by_lanes then
-    float scale;  // that is given for the item's head number `lane`
 //| end
   };
   auto prepare = [&](Ready &to, const Item &item, const Told &told) {
@@ -162,48 +162,63 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     to.overtaken = is_overtaken(p, item.token, !is_q && item.real, tokens, lane);
 //| end
 //| if p.rotary > 0 then
-    to.turns = item.real && !is_v && to.place.used && to.place.turns;
+    const bool turns = item.real && (!is_v || item.end > item.part + 1) && to.place.used && to.place.turns;
 //|   if l.partner == "own" then
     // Pieces lane and lane + LANES turn together. Rows beside those that turn are stored nowhere.
-    if (to.turns) load_angles(to.cosine, to.sine, (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
+    if (turns) load_angles(to.cosine, to.sine, (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
 //|   else
 #pragma unroll
     for (int s = 0; s < SHARE; s++)
-      if (to.turns && (lane + s * LANES) * VEC < ROTARY)
+      if (turns && (lane + s * LANES) * VEC < ROTARY)
         load_angles(to.cosine[s], to.sine[s], (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)),
                     (lane + s * LANES) * VEC);
 //|   end
 //| end
-//| if given_by_lanes then
-    to.scale = item.real && !is_q && lane < HEADS ? scale_given(to.place, is_v, item.part - (is_v ? of_k : 0), lane) : 1.f;
-//| end
   };
+//| if given_by_lanes then
+  // That of its head number `lane`.
+  auto scale_of_lane = [&](const Place &place, const Item &item) -> float {
+    const bool is_v = item.part >= of_k;
+    return item.real && item.part < 2 * of_k && lane < HEADS ? scale_given(place, is_v, item.part - (is_v ? of_k : 0), lane) : 1.f;
+  };
+//| end
 
-  if (tokens == 0) return;
-  const long long step = (long long)$(wk.blocks) * TEAMS;
-  Item next = item_of((long long)$(wk.block) * TEAMS + team);
+  long long share = (long long)$(wk.block) * WARPS + threadIdx.x / 32;
+  if (share >= shares) return;
+  Item next = first_of(share);
   Ready ready = {};
   copy(next, 0);
   prepare(ready, next, told_of(p, next.token));
+//| if given_by_lanes then
+  float next_given = scale_of_lane(ready.place, next);
+//| end
   int stage = 0;
 #pragma unroll 1
-  for ($(wk.steps("long long", "base", "items", "TEAMS"))) {
+  for (bool more = true; more;) {
     const Item item = next;
     const Source of = source_of(item);
-    const bool is_q = of.is_q, is_v = of.is_v, real = item.real, more = base + step < items;
+    const bool is_q = of.is_q, is_v = of.is_v, real = item.real;
     const int first = of.first, heads = of.heads, pieces = of.pieces;
     const long long batch = item.batch, query = item.query;
-    Told told;
+//| if given_by_lanes then
+    const float givens = next_given;
+//| end
 //| if shares_rows then
     __syncwarp();  // the rows of the item before are read
 //| end
-    if (more) {
-      next = item_of(base + step + team);
-      told = told_of(p, next.token);
-      copy(next, stage ^ 1);
-    } else {
-      cp_async_commit();
+    const bool ends = item.part + 1 == item.end;
+    Told told;
+    next.part++;
+    if (ends) {
+      share += (long long)$(wk.blocks) * WARPS;
+      more = share < shares;
+      if (more) {
+        next = first_of(share);
+        told = told_of(p, next.token);
+      }
     }
+    if (more) copy(next, stage ^ 1);
+    else cp_async_commit();
     cp_async_wait<1>();
 //| if shares_rows then
     __syncwarp();
@@ -230,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       to_sh = p.k_sh * $(l.k_bytes);
     }
 //| if p.rotary > 0 then
-    const bool turns = ready.turns;
+    const bool turns = used && !is_v && place.turns;
 //|   if l.partner == "own" then
     const bool some_turn = __any_sync(~0u, turns);
 //|   end
@@ -340,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
 //| -- K and V of one type are stored by the same instructions.
 //| if given_by_lanes then
-      const float given = __shfl_sync(~0u, ready.scale, h, LANES);
+      const float given = __shfl_sync(~0u, givens, h, LANES);
 //| elseif is_given then
       const float given = real && !is_q ? scale_given(place, is_v, item.part - (is_v ? of_k : 0), h) : 1.f;
 //| end
@@ -402,7 +417,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         }
       }
     }
-    if (more) prepare(ready, next, told);
+    if (more && ends) prepare(ready, next, told);
+//| if given_by_lanes then
+    if (more) next_given = scale_of_lane(ready.place, next);
+//| end
     stage ^= 1;
   }
 }

@@ -352,7 +352,7 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
   };
   float d;
   bool nan_of_block = false;
-  if (__builtin_expect(fabsf(most) >= 0x1p-100f && fabsf(most) <= 0x1p18f, true)) {
+  if (__builtin_expect(!nan && fabsf(most) >= 0x1p-100f && fabsf(most) <= 0x1p18f, true)) {
     // No step of the quotients passes what normal numbers hold, nor does d what fp16 holds.
 //|     if by_power then
     d = __fmul_rn(most, $(f32(1 / over)));
