@@ -39,6 +39,8 @@ static const scene scenes[] = {
     { "e4m3", "bf16,d=64,op=append,features=slots,page=8,kv=e4m3,k_scale=1,v_scale=2,b=2,hq=2,hkv=2", TABLE(2), 15, 24, NONE, USUAL },
     { "found", "bf16,d=64,dv=32,op=append,kv=s8,v=e5m2,k_scale_out=2,v_scale_out=2,b=2,hq=2,hkv=2", LOOK(1), 5, 9, NONE, USUAL },
     { "blocks", "fp16,d=64,op=append,kv=q8_0,v=q4_0,b=2,hq=2,hkv=2", LOOK(2), 7, 9, NONE, USUAL },
+    { "together", "fp16,d=64,op=append,kv=q8_0,v=q4_0,b=2,hq=6,hkv=6", LOOK(4), 7, 9, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
+      FA_LAYOUT_PACKED, 0, NULL, 0 },
     { .name = NULL },
 };
 
@@ -106,6 +108,8 @@ static const mutation mutations[] = {
     { "codes of a scale a bit less", Q, "codes_of(usual_reciprocal(d), false)", "codes_of(usual_reciprocal(0.99f * d), false)", 0,
       "blocks" },
     { "the upper codes below", Q, "16 / VEC) << 4;", "16 / VEC) << 0;", 0, "blocks" },
+    { "a part of the rows that are together", A, "gathered)[i + lane];", "gathered)[lane];", 0, "together" },
+    { "heads that are none with them", A, "first + HEADS <= heads && to_sh", "to_sh", 0, "together" },
     { "a block beside", Q, "row + column / 64 * $(2 * f.block_bytes) + (second", "row + column / 64 * $(2 * f.block_bytes) + (!second", 0,
       "blocks" },
     { .name = NULL },

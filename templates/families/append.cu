@@ -21,7 +21,10 @@ constexpr int LANES = $(l.lanes);  // of a team: one holds pieces lane, lane + L
 constexpr int SHARE = $(l.share);  // pieces of a lane
 constexpr int WORDS = $(l.words);  // of a piece as it is loaded
 constexpr int SLOT = WORDS * 4 < 16 ? WORDS * 4 : 16;  // bytes of a piece that lie together in shared memory
-constexpr int UNROLL = 1;
+//| if l.gathered then
+constexpr int ROW_K = $(l.row_k), ROW_V = $(l.row_v);  // bytes of a row in the cache
+constexpr int SMEM_GATHERED = $(l.gathered);  // where a token's rows are put together
+//| end
 //| if l.angles and p.rotary > 0 then
 constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| end
@@ -52,7 +55,7 @@ constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| local given_by_lanes = is_given and c.token_heads <= l.lanes
 //| local shares_rows = p.rotary > 0 and (l.partner == "halves" or l.partner == "any")  -- lanes read what others have copied
 //| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : at / p.sq" or "p.b == 1 ? 0 : at / p.sq"
-extern "C" __global__ void __launch_bounds__(THREADS, 5) fa_append(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) unsigned char smem[];
   const int lane = threadIdx.x % LANES;
   const int tokens = $(tokens);
@@ -258,7 +261,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) fa_append(const __grid_
 //|   end
 //| end
 
-#pragma unroll UNROLL
+//| if l.gathered then
+    // Rows of blocks end within sectors: those of a token that lie side by side are put together before they go out.
+    const bool gathers = $(l.gathers_k and l.gathers_v and "!is_q" or l.gathers_v and "is_v" or "!is_q && !is_v") && first + HEADS <= heads && to_sh == (is_v ? ROW_V : ROW_K) && (u64)to % 16 == 0;
+    unsigned char *const gathered = smem + SMEM_GATHERED + threadIdx.x / LANES * (HEADS * $(math.max(l.row_k, l.row_v)));
+    char *const out = to;
+    if (gathers) to = (char *)gathered;
+//| end
+
+#pragma unroll 1
     for (int h = 0; h < HEADS; h++, to += to_sh) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
@@ -417,6 +428,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5) fa_append(const __grid_
         }
       }
     }
+//| if l.gathered then
+    __syncwarp();
+    if (gathers && stores)
+#pragma unroll
+      for (int i = 0; i < HEADS * $(math.max(l.row_k, l.row_v)) / 16; i += LANES)
+        if (i + lane < HEADS * (is_v ? ROW_V : ROW_K) / 16) ((uint4 *)out)[i + lane] = ((const uint4 *)gathered)[i + lane];
+    __syncwarp();  // those of the next item go there
+//| end
     if (more && ends) prepare(ready, next, told);
 //| if given_by_lanes then
     if (more) next_given = scale_of_lane(ready.place, next);

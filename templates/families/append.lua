@@ -4,7 +4,7 @@
 local pair_values = include "pairs/values.lua"
 
 local FOLDED = 1    -- scales of a sequence or a head
-local HEADROOM, CODED = 24, 40 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
+local HEADROOM, CODED = 24, 56 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -106,6 +106,13 @@ return {
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     -- Two items of a block's lanes: one is done while the other is on its way.
     l.bytes = 2 * c.token_heads * l.share * l.words * 4 * l.threads
+    -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
+    local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
+    l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
+    if l.gathers_k or l.gathers_v then
+      l.gathered = l.bytes
+      l.bytes = l.bytes + l.threads // l.lanes * c.token_heads * math.max(l.row_k, l.row_v)
+    end
     l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
     l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
