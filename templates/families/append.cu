@@ -66,9 +66,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   constexpr int TOGETHER = 32 / LANES, WARPS = THREADS / 32;
   const int groups = (tokens + TOGETHER - 1) / TOGETHER, whole = groups / ((int)$(wk.blocks) * WARPS) * ((int)$(wk.blocks) * WARPS);
   const long long shares = whole + (long long)(groups - whole) * of_all;
-//| if a.cc >= 90 then
-  asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
-//| end
   struct Item {
     int part, end;  // of those of a token; the first that is not the warp's
     int token;
@@ -187,11 +184,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
 
   long long share = (long long)$(wk.block) * WARPS + threadIdx.x / 32;
-  if (share >= shares) return;
   Item next = first_of(share);
+//| if a.cc >= 90 then
+  asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
+//| end
+  if (share >= shares) return;
   Ready ready = {};
+  const Told first_told = told_of(p, next.token);
   copy(next, 0);
-  prepare(ready, next, told_of(p, next.token));
+  prepare(ready, next, first_told);
 //| if given_by_lanes then
   float next_given = scale_of_lane(ready.place, next);
 //| end
