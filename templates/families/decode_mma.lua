@@ -38,9 +38,10 @@ return decode.family {
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
     -- K and V of few bits are unpacked for each warp of rows, and 64 rows leave registers for little else: fewer rows, which read keys again.
-    for _, rows_tile in ipairs(low and br > 16 and (br > 32 and { 64, 32, 16 } or { 32, 16 }) or { br }) do
+    local few = low and br > 16 and rows <= 64
+    for _, rows_tile in ipairs(few and (br > 32 and { 64, 32, 16 } or { 32, 16 }) or { br }) do
       for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
-        for _, warps in ipairs(low and (br > 16 and { 8 } or { 8, 4 }) or { 4, 8 }) do
+        for _, warps in ipairs(low and (few and { 8 } or { 8, 4 }) or { 4, 8 }) do
           local row_warps = rows_tile > 32 and 2 or 1
           if low and p.dv > 64 then row_warps = math.max(1, rows_tile // 16) end -- 32 rows of a warp would take all its registers
           tiles[#tiles + 1] = { br = rows_tile, bk = bk, row_warps = row_warps,
