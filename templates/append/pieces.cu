@@ -1,4 +1,4 @@
-//| needs "l.k_bytes l.k_type l.v_bytes l.v_type l.vec l.wide"
+//| needs "l.k_bytes l.k_type l.partner l.v_bytes l.v_type l.vec l.wide l.words"
 //| -- Pieces of rows as they lie in memory, as fp32, and in the types of the cache that are no codes.
 //| -- The type of so many bytes.
 //| unit_type = { [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" }
@@ -71,6 +71,56 @@ __device__ __forceinline__ void load(Piece &piece, const char *from) {
   }
 //| end
 }
+
+// Where pieces lie in shared memory: those of neighbouring threads side by side.
+__device__ __forceinline__ u32 place_in_ring(int stage, int h, int s, int thread) {
+  return (u32)((stage * HEADS + h) * SHARE + s) * (THREADS * WORDS * 4) + (u32)thread * SLOT;
+}
+// A piece on its way there; zeros where it is not there.
+__device__ __forceinline__ void copy_piece(u32 to, const char *from, bool there$(l.wide and ", bool wide" or "")) {
+//| if l.wide then
+  if (wide) {
+#pragma unroll
+    for (int i = 0; i < WORDS * 4; i += 16) cp_async<16>(to + i / 16 * (THREADS * 16), from + i, there);
+    return;
+  }
+//| end
+//| if load >= 4 then
+#pragma unroll
+  for (int i = 0; i < WORDS * 4; i += $(load)) cp_async<$(load)>(to + i / SLOT * (THREADS * SLOT) + i % SLOT, from + i, there);
+//| else
+  Piece piece = Piece();
+  if (there) load(piece, from$(l.wide and ", false" or ""));
+#pragma unroll
+  for (int i = 0; i < WORDS; i++) store_shared(to + i * 4 / SLOT * (THREADS * SLOT) + i * 4 % SLOT, piece.word[i]);
+//| end
+}
+// A piece that has arrived.
+__device__ __forceinline__ Piece piece_of(u32 from) {
+  Piece piece;
+//| if l.words % 4 == 0 then
+#pragma unroll
+  for (int i = 0; i < WORDS; i += 4) {
+    const uint4 x = load_shared_x4(from + i / 4 * (THREADS * 16));
+    piece.word[i] = x.x, piece.word[i + 1] = x.y, piece.word[i + 2] = x.z, piece.word[i + 3] = x.w;
+  }
+//| else
+#pragma unroll
+  for (int i = 0; i < WORDS; i++) piece.word[i] = load_shared(from + i * 4 / SLOT * (THREADS * SLOT) + i * 4 % SLOT);
+//| end
+  return piece;
+}
+//| if l.partner == "any" then
+// One of its columns as fp32.
+__device__ __forceinline__ float column_of(u32 from, int i) {
+//|   if p.bytes == 4 then
+  return __uint_as_float(load_shared(from + i * 4 / SLOT * (THREADS * SLOT) + i * 4 % SLOT));
+//|   else
+  const u32 word = load_shared(from + i / 2 * 4 / SLOT * (THREADS * SLOT) + i / 2 * 4 % SLOT);
+  return $(to_float(p.dtype, "word >> (i % 2 * 16)"));
+//|   end
+}
+//| end
 
 // Its columns as fp32.
 __device__ __forceinline__ void unpack(float (&x)[VEC], const Piece &piece) {

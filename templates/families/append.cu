@@ -20,7 +20,11 @@ constexpr int VEC = $(l.vec);      // columns of a piece
 constexpr int LANES = $(l.lanes);  // of a team: one holds pieces lane, lane + LANES, ...
 constexpr int SHARE = $(l.share);  // pieces of a lane
 constexpr int WORDS = $(l.words);  // of a piece as it is loaded
-constexpr int TEAMS = THREADS / LANES;
+constexpr int SLOT = WORDS * 4 < 16 ? WORDS * 4 : 16;  // bytes of a piece that lie together in shared memory
+//| if l.gathered then
+constexpr int ROW_K = $(l.row_k), ROW_V = $(l.row_v);  // bytes of a row in the cache
+constexpr int SMEM_GATHERED = $(l.gathered);  // where a token's rows are put together
+//| end
 //| if l.angles and p.rotary > 0 then
 constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| end
@@ -42,110 +46,192 @@ constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 
 //| include "append/hadamard.cu"
 
-//| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : token / p.sq" or "token / p.sq"
+//| -- Scales that are given beside the codes: of a head by each lane.
+//| local function given_of(side)
+//|   local f = l[side .. "_format"]
+//|   return f and not f.has_scale and p[side .. "_scale"] or 0
+//| end
+//| local is_given = given_of("k") > 0 or given_of("v") > 0
+//| local given_by_lanes = is_given and c.token_heads <= l.lanes
+//| local shares_rows = p.rotary > 0 and (l.partner == "halves" or l.partner == "any")  -- lanes read what others have copied
+//| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : at / p.sq" or "p.b == 1 ? 0 : at / p.sq"
 extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_constant__ Params p) {
-  const int lane = threadIdx.x % LANES, team = threadIdx.x / LANES;
+  extern __shared__ __align__(16) unsigned char smem[];
+  const int lane = threadIdx.x % LANES;
   const int tokens = $(tokens);
   // Items of a token: some heads of K, some of V, some of Q.
   const int of_k = (p.hkv + HEADS - 1) / HEADS, of_q = p.q != nullptr ? (p.hq + HEADS - 1) / HEADS : 0, of_all = 2 * of_k + of_q;
-  // Teams of a warp have rows of one kind: tokens are counted up to a whole warp.
-  constexpr int TOGETHER = 32 / LANES;
-  const int span = (tokens + TOGETHER - 1) / TOGETHER * TOGETHER;
-  const long long items = (long long)span * of_all;
+  // Teams of a warp have rows of one kind: tokens are counted up to a whole warp. A warp does all rows of its tokens, which lie in the same
+  // lines, item after item. Of the last tokens, fewer than there are warps, each item goes to another one.
+  constexpr int TOGETHER = 32 / LANES, WARPS = THREADS / 32;
+  const int groups = (tokens + TOGETHER - 1) / TOGETHER, whole = groups / ((int)$(wk.blocks) * WARPS) * ((int)$(wk.blocks) * WARPS);
+  const long long shares = whole + (long long)(groups - whole) * of_all;
+  struct Item {
+    int part, end;  // of those of a token; the first that is not the warp's
+    int token;
+    bool real;
+    int batch, query;
+  };
+  auto first_of = [&](long long share) -> Item {
+    int group = (int)share, part = 0, end = of_all;
+    if (share >= whole) {
+      const u32 rest = (u32)(share - whole);
+      group = whole + (int)(rest / (u32)of_all), part = (int)(rest % (u32)of_all), end = part + 1;
+    }
+    const int token = group * TOGETHER + (int)(threadIdx.x % 32) / LANES;
+    const bool real = token < tokens;
+    const int at = real ? token : 0, batch = $(batch);
+    return {part, end, at, real, batch, at - batch * p.sq};
+  };
+  // Where the rows of an item come from.
+  struct Source {
+    bool is_q, is_v;
+    int first, heads, pieces;
+    const char *row;
+    long long sh;
+  };
+  auto source_of = [&](const Item &item) -> Source {
+    Source of;
+    of.is_q = item.part >= 2 * of_k, of.is_v = !of.is_q && item.part >= of_k;
+    of.first = (item.part - (of.is_q ? 2 * of_k : of.is_v ? of_k : 0)) * HEADS, of.heads = of.is_q ? p.hq : p.hkv;
+    of.pieces = of.is_v ? DV / VEC : D / VEC;
+    const long long batch = item.batch, query = item.query;
+    if (of.is_q)
+      of.row = (const char *)p.q + (batch * p.q_sb + query * p.q_ss) * $(p.bytes), of.sh = p.q_sh * $(p.bytes);
+    else if (of.is_v)
+      of.row = (const char *)p.new_v + (batch * p.new_v_sb + query * p.new_v_ss) * $(p.bytes), of.sh = p.new_v_sh * $(p.bytes);
+    else
+      of.row = (const char *)p.new_k + (batch * p.new_k_sb + query * p.new_k_ss) * $(p.bytes), of.sh = p.new_k_sh * $(p.bytes);
+    of.row += of.first * of.sh;
+    return of;
+  };
+  // Rows are on their way while the item before is done.
+  const u32 ring = shared_address(smem);
+  auto copy = [&](const Item &item, int stage) {
+    const Source of = source_of(item);
+//| if l.wide then
+    const bool wide = of.is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
+                      : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
+                                : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
+//| end
+    const char *row = of.row + lane * (VEC * $(p.bytes));
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) {
+#pragma unroll
+      for (int s = 0; s < SHARE; s++) {
+        const bool there = item.real && of.first + h < of.heads && lane + s * LANES < of.pieces;
+        copy_piece(ring + place_in_ring(stage, h, s, threadIdx.x), row + s * (LANES * VEC * $(p.bytes)), there$(l.wide and ", wide" or ""));
+      }
+      row += of.sh;
+    }
+    cp_async_commit();
+  };
+//| if is_given then
+  // The scale that is given for one of an item's heads.
+  auto scale_given = [&](const Place &place, bool is_v, int part, int h) -> float {
+    const int head = part * HEADS + h;
+    if (!place.used || !place.kept || head >= p.hkv) return 1.f;
+//|   for _, side in ipairs({ "k", "v" }) do
+//|     if given_of(side) == 1 then
+    if ($(side == "v" and "is_v" or "!is_v")) return p.$(side)_scale[place.sequence * p.$(side)_scale_sb + head * p.$(side)_scale_sh];
+//|     elseif given_of(side) > 1 then
+    if ($(side == "v" and "is_v" or "!is_v"))
+      return p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + head * p.$(side)_scale_sh];
+//|     end
+//|   end
+    return 1.f;
+  };
+//| end
+  // What an item waits for beside its rows.
+  struct Ready {
+    Place place;
+    bool overtaken;
+//| if p.rotary > 0 then
+//|   if l.partner == "own" then
+    float cosine[ANGLES], sine[ANGLES];
+//|   else
+    float cosine[SHARE][ANGLES], sine[SHARE][ANGLES];
+//|   end
+//| end
+  };
+  auto prepare = [&](Ready &to, const Item &item, const Told &told) {
+    const bool is_q = item.part >= 2 * of_k, is_v = !is_q && item.part >= of_k;
+    to.place = place_of(p, item.token, told);
+    to.overtaken = false;
+//| if p.has_slots then
+    to.overtaken = is_overtaken(p, item.token, !is_q && item.real, tokens, lane);
+//| end
+//| if p.rotary > 0 then
+    const bool turns = item.real && (!is_v || item.end > item.part + 1) && to.place.used && to.place.turns;
+//|   if l.partner == "own" then
+    // Pieces lane and lane + LANES turn together. Rows beside those that turn are stored nowhere.
+    if (turns) load_angles(to.cosine, to.sine, (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
+//|   else
+#pragma unroll
+    for (int s = 0; s < SHARE; s++)
+      if (turns && (lane + s * LANES) * VEC < ROTARY)
+        load_angles(to.cosine[s], to.sine[s], (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)),
+                    (lane + s * LANES) * VEC);
+//|   end
+//| end
+  };
+//| if given_by_lanes then
+  // That of its head number `lane`.
+  auto scale_of_lane = [&](const Place &place, const Item &item) -> float {
+    const bool is_v = item.part >= of_k;
+    return item.real && item.part < 2 * of_k && lane < HEADS ? scale_given(place, is_v, item.part - (is_v ? of_k : 0), lane) : 1.f;
+  };
+//| end
+
+  long long share = (long long)$(wk.block) * WARPS + threadIdx.x / 32;
+  Item next = first_of(share);
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //| end
-  struct Item {
-    int part, token;
-    bool real;
-  };
-  auto item_of = [&](long long item) -> Item {
-    const int part = (int)(item >> 32 ? item / span : (u32)item / (u32)span), token = (int)(item - (long long)part * span);
-    const bool real = part < of_all && token < tokens;
-    return {part, real ? token : 0, real};
-  };
-  if (tokens == 0) return;
-  Item next = item_of((long long)$(wk.block) * TEAMS + team);
-  Told ahead = told_of(p, next.token);
-  for ($(wk.steps("long long", "base", "items", "TEAMS"))) {
-    const Told told = ahead;
-    const int part = next.part, token = next.token;
-    const bool real = next.real;
-    const bool is_q = part >= 2 * of_k, is_v = !is_q && part >= of_k;
-    const int first = (part - (is_q ? 2 * of_k : is_v ? of_k : 0)) * HEADS, heads = is_q ? p.hq : p.hkv;
-    const int pieces = is_v ? DV / VEC : D / VEC;
-    const long long batch = $(batch), query = token - batch * p.sq;
-
-    // Rows are on their way while their place is found.
-    const char *from;
-    long long from_sh;
-    if (is_q) {
-      from = (const char *)p.q + (batch * p.q_sb + query * p.q_ss) * $(p.bytes);
-      from_sh = p.q_sh;
-    } else if (is_v) {
-      from = (const char *)p.new_v + (batch * p.new_v_sb + query * p.new_v_ss) * $(p.bytes);
-      from_sh = p.new_v_sh;
-    } else {
-      from = (const char *)p.new_k + (batch * p.new_k_sb + query * p.new_k_ss) * $(p.bytes);
-      from_sh = p.new_k_sh;
-    }
-//| if l.wide then
-    const bool wide = is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
-                      : is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
-                             : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
+  if (share >= shares) return;
+  Ready ready = {};
+  const Told first_told = told_of(p, next.token);
+  copy(next, 0);
+  prepare(ready, next, first_told);
+//| if given_by_lanes then
+  float next_given = scale_of_lane(ready.place, next);
 //| end
-    Piece piece[HEADS][SHARE];
-//| if l.partner == "halves" then
-    Piece partner[HEADS][SHARE];  // half a rotation away
+  int stage = 0;
+#pragma unroll 1
+  for (bool more = true; more;) {
+    const Item item = next;
+    const Source of = source_of(item);
+    const bool is_q = of.is_q, is_v = of.is_v, real = item.real;
+    const int first = of.first, heads = of.heads, pieces = of.pieces;
+    const long long batch = item.batch, query = item.query;
+//| if given_by_lanes then
+    const float givens = next_given;
 //| end
-#pragma unroll
-    for (int h = 0; h < HEADS; h++)
-#pragma unroll
-      for (int s = 0; s < SHARE; s++) {
-        const int at = lane + s * LANES;
-        const char *const row = from + (first + h) * from_sh * $(p.bytes);
-        const bool there = real && first + h < heads && at < pieces;
-        piece[h][s] = Piece();
-        if (there) load(piece[h][s], row + at * (VEC * $(p.bytes))$(l.wide and ", wide" or ""));
-//| if l.partner == "halves" then
-        partner[h][s] = Piece();
-        if (there && !is_v && at < ROTARY / VEC)
-          load(partner[h][s], row + (at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC) * (VEC * $(p.bytes))$(l.wide and ", wide" or ""));
+//| if shares_rows then
+    __syncwarp();  // the rows of the item before are read
 //| end
+    const bool ends = item.part + 1 == item.end;
+    Told told;
+    next.part++;
+    if (ends) {
+      share += (long long)$(wk.blocks) * WARPS;
+      more = share < shares;
+      if (more) {
+        next = first_of(share);
+        told = told_of(p, next.token);
       }
-
-    // What lists say of the next item is on its way meanwhile.
-    next = item_of(base + (long long)$(wk.blocks) * TEAMS + team);
-    ahead = told_of(p, next.token);
-//| if p.has_slots then
-    const bool overtaken = is_overtaken(p, token, !is_q && real, tokens, lane);
+    }
+    if (more) copy(next, stage ^ 1);
+    else cp_async_commit();
+    cp_async_wait<1>();
+//| if shares_rows then
+    __syncwarp();
 //| end
-    const Place place = place_of(p, token, told);
+    const Place &place = ready.place;
     const bool used = real && place.used;  // what is computed waits for that alone
     bool stores = used && (is_q || place.kept);
-//| if p.has_slots then
-    if (overtaken && !is_q) stores = false;
-//| end
-    if (p.skipped != nullptr && real && part == 0 && lane == 0 && place.used && !place.kept) atomicAdd(p.skipped, 1ull);
-
-//| -- Scales that are given, of all heads at once: each would wait for memory.
-//| for _, side in ipairs({ "k", "v" }) do
-//|   local f, given = l[side .. "_format"], p[side .. "_scale"]
-//|   if f and not f.has_scale and given > 0 then
-    float given_$(side)[HEADS];
-#pragma unroll
-    for (int h = 0; h < HEADS; h++) {
-      given_$(side)[h] = 1.f;
-      if (used && place.kept && first + h < heads && $(side == "v" and "is_v" or "!is_v && !is_q"))
-//|     if given == 1 then
-        given_$(side)[h] = p.$(side)_scale[place.sequence * p.$(side)_scale_sb + (first + h) * p.$(side)_scale_sh];
-//|     else
-        given_$(side)[h] =
-            p.$(side)_scale[place.page * p.$(side)_scale_sb + place.row * p.$(side)_scale_ss + (first + h) * p.$(side)_scale_sh];
-//|     end
-    }
-//|   end
-//| end
+    if (ready.overtaken && !is_q) stores = false;
+    if (p.skipped != nullptr && real && item.part == 0 && lane == 0 && place.used && !place.kept) atomicAdd(p.skipped, 1ull);
 
 //| if l.k_format and l.k_format.has_scale or l.v_format and l.v_format.has_scale then
     const bool some_coded = __any_sync(~0u, !is_q && used);  // rows of Q have no codes
@@ -163,64 +249,64 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       to_sh = p.k_sh * $(l.k_bytes);
     }
 //| if p.rotary > 0 then
-    const bool turns = real && !is_v && place.used && place.turns;
+    const bool turns = used && !is_v && place.turns;
 //|   if l.partner == "own" then
-    // Pieces lane and lane + LANES turn together. Rows beside those that turn are stored nowhere.
     const bool some_turn = __any_sync(~0u, turns);
-    float cosine[ANGLES] = {}, sine[ANGLES] = {};
-    if (turns) load_angles(cosine, sine, (const char *)p.cos_sin + place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
-//|   else
-    float cosine[SHARE][ANGLES] = {}, sine[SHARE][ANGLES] = {};
-#pragma unroll
-    for (int s = 0; s < SHARE; s++) {
-      if (turns && (lane + s * LANES) * VEC < ROTARY)
-        load_angles(cosine[s], sine[s], (const char *)p.cos_sin + place.position * (ROTARY * $(l.angle_bytes)), (lane + s * LANES) * VEC);
-//|   if l.partner == "halves" then
-#pragma unroll
-      for (int i = 0; i < ANGLES; i++)
-        if ((lane + s * LANES) * VEC < HALF) sine[s][i] = -sine[s][i];  // of a first half, whose partners are subtracted
 //|   end
-    }
+//| end
+    to += first * to_sh;
+//| for _, side in ipairs({ "k", "v" }) do
+//|   if p[side .. "_scale_out"] > 0 then
+    float *const scales_of_$(side) = p.$(side)_scale_out + place.page * p.$(side)_scale_out_sb + place.row * p.$(side)_scale_out_ss +
+                               first * p.$(side)_scale_out_sh;
 //|   end
 //| end
 
-#pragma unroll
-    for (int h = 0; h < HEADS; h++) {
+//| if l.gathered then
+    // Rows of blocks end within sectors: those of a token that lie side by side are put together before they go out.
+    const bool gathers = $(l.gathers_k and l.gathers_v and "!is_q" or l.gathers_v and "is_v" or "!is_q && !is_v") && first + HEADS <= heads && to_sh == (is_v ? ROW_V : ROW_K) && (u64)to % 16 == 0;
+    unsigned char *const gathered = smem + SMEM_GATHERED + threadIdx.x / LANES * (HEADS * $(math.max(l.row_k, l.row_v)));
+    char *const out = to;
+    if (gathers) to = (char *)gathered;
+//| end
+
+#pragma unroll 1
+    for (int h = 0; h < HEADS; h++, to += to_sh) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
+        Piece piece = piece_of(ring + place_in_ring(stage, h, s, threadIdx.x));
 //| if l.k_format or l.v_format then
 //|   if p.has_lengths then
-        if (!used) piece[h][s] = Piece();  // rows of no sequence may hold what was never written
+        if (!used) piece = Piece();  // rows of no sequence may hold what was never written
 //|   end
 //| end
-        unpack(x[s], piece[h][s]);
+        unpack(x[s], piece);
 //| if p.rotary > 0 and l.partner ~= "own" then
         const int column = (lane + s * LANES) * VEC;
 //|   if l.partner == "halves" then
         if (turns && column < ROTARY) {
+          const int at = column / VEC, other = at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC;  // half a rotation away
           float y[VEC];
-          unpack(y, partner[h][s]);
+          unpack(y, piece_of(ring + place_in_ring(stage, h, other / LANES, threadIdx.x - lane + other % LANES)));
 #pragma unroll
-          for (int i = 0; i < VEC; i++)
-            x[s][i] = turn_second(x[s][i], y[i], cosine[s][i], sine[s][i]);
+          for (int i = 0; i < VEC; i++)  // of a first half partners are subtracted
+            x[s][i] = turn_second(x[s][i], y[i], ready.cosine[s][i], at < HALF / VEC ? -ready.sine[s][i] : ready.sine[s][i]);
         }
 //|   elseif l.partner == "pairs" then
         if (turns && column < ROTARY)
 #pragma unroll
           for (int i = 0; i < VEC; i += 2) {
             const float a = x[s][i], b = x[s][i + 1];
-            x[s][i] = turn_first(a, b, cosine[s][i / 2], sine[s][i / 2]);
-            x[s][i + 1] = turn_second(b, a, cosine[s][i / 2], sine[s][i / 2]);
+            x[s][i] = turn_first(a, b, ready.cosine[s][i / 2], ready.sine[s][i / 2]);
+            x[s][i + 1] = turn_second(b, a, ready.cosine[s][i / 2], ready.sine[s][i / 2]);
           }
 //|   else
         if (turns && there && column < ROTARY) {
-          const char *const row = from + (first + h) * from_sh * $(p.bytes);
 #pragma unroll
           for (int i = 0; i < VEC; i++) {
             if (column + i >= ROTARY) continue;
-//|     local element = p.bytes == 4 and "u32" or "u16"
 //|     if p.has_rotary_pairs then
             const bool is_first = (column + i) % 2 == 0;
             const int other = is_first ? column + i + 1 : column + i - 1;
@@ -228,8 +314,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
             const bool is_first = column + i < HALF;
             const int other = is_first ? column + i + HALF : column + i - HALF;
 //|     end
-            const float y = $(to_float(p.dtype, ("((const %s *)row)[other]"):format(element)));
-            x[s][i] = is_first ? turn_first(x[s][i], y, cosine[s][i], sine[s][i]) : turn_second(x[s][i], y, cosine[s][i], sine[s][i]);
+            const int at = other / VEC;
+            const float y = column_of(ring + place_in_ring(stage, h, at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
+            x[s][i] = is_first ? turn_first(x[s][i], y, ready.cosine[s][i], ready.sine[s][i]) : turn_second(x[s][i], y, ready.cosine[s][i], ready.sine[s][i]);
           }
         }
 //|   end
@@ -240,8 +327,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 #pragma unroll
         for (int i = 0; i < VEC; i++) {
           const float a = x[0][i], b = x[1][i];
-          x[0][i] = turn_first(a, b, cosine[i], sine[i]);
-          x[1][i] = turn_second(b, a, cosine[i], sine[i]);
+          x[0][i] = turn_first(a, b, ready.cosine[i], ready.sine[i]);
+          x[1][i] = turn_second(b, a, ready.cosine[i], ready.sine[i]);
         }
 //| end
 //| -- Lanes of other teams may have other kinds of rows: all take the shuffles of both.
@@ -266,6 +353,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| local found = p.k_scale_out > 0 or p.v_scale_out > 0
 //| if found then
       const Largest largest = largest_of(x, pieces, lane);
+      float scale = 1.f;
 //| end
 //| local blocks = {}
 //| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
@@ -278,6 +366,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
 //| -- K and V of one type are stored by the same instructions.
+//| if given_by_lanes then
+      const float given = __shfl_sync(~0u, givens, h, LANES);
+//| elseif is_given then
+      const float given = real && !is_q ? scale_given(place, is_v, item.part - (is_v ? of_k : 0), h) : 1.f;
+//| end
 //| local same, declared = l.k_type == l.v_type, {}
 //| local function divisor(side) return same and "divisor" or "divisor_" .. side end
 //| local function is_scaled(side) return p[side .. "_scale"] > 0 or p[side .. "_scale_out"] > 0 end
@@ -289,15 +382,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f, false};
 //|       end
 //|       declared[divisor(side)] = true
-      if (there && $(side == "v" and "is_v" or "!is_v && !is_q")) {
+//|     local mine = side == "v" and "is_v" or "!is_v && !is_q"
 //|     if given > 0 then
-        $(divisor(side)) = divisor_of(given_$(side)[h], false);
-//|     elseif out > 0 then
-        const float scale = scale_of(largest, $(f.most).f, $(f.kind == "floats" and "false" or "true"));
+      if (there && $(mine)) $(divisor(side)) = divisor_of(given, false);
+//|     elseif not (same and side == "v" and p.k_scale_out > 0) then  -- else K's is that of both
+      if (there && $(same and p.k_scale_out > 0 and p.v_scale_out > 0 and "!is_q" or mine)) {
+        scale = scale_of(largest, $(f.most).f, $(f32(1 / f.most)), $(f.kind == "floats" and "false" or "true"));
         $(divisor(side)) = divisor_of(scale, largest.x <= 0x1.fffffep127f);
-        if (lane == 0) p.$(side)_scale_out[place.page * p.$(side)_scale_out_sb + place.row * p.$(side)_scale_out_ss + (first + h) * p.$(side)_scale_out_sh] = scale;
-//|     end
       }
+//|     end
+//|     if out > 0 then
+      if (there && lane == 0 && $(mine)) scales_of_$(side)[h * p.$(side)_scale_out_sh] = scale;
+//|     end
 //|     end
 //|   end
 //| end
@@ -315,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
         const int at = lane + s * LANES;
-        char *const here = to + (first + h) * to_sh;
+        char *const here = to;
         if (!there || at >= pieces) continue;
         if (is_q) {
 //| if p.rotary > 0 then
@@ -333,5 +429,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         }
       }
     }
+//| if l.gathered then
+    __syncwarp();
+    if (gathers && stores)
+#pragma unroll
+      for (int i = 0; i < HEADS * $(math.max(l.row_k, l.row_v)) / 16; i += LANES)
+        if (i + lane < HEADS * (is_v ? ROW_V : ROW_K) / 16) ((uint4 *)out)[i + lane] = ((const uint4 *)gathered)[i + lane];
+    __syncwarp();  // those of the next item go there
+//| end
+    if (more && ends) prepare(ready, next, told);
+//| if given_by_lanes then
+    if (more) next_given = scale_of_lane(ready.place, next);
+//| end
+    stage ^= 1;
   }
 }

@@ -4,7 +4,7 @@
 local pair_values = include "pairs/values.lua"
 
 local FOLDED = 1    -- scales of a sequence or a head
-local HEADROOM = 24 -- registers beside what is held of rows
+local HEADROOM, CODED = 24, 56 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -104,18 +104,28 @@ return {
     end
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
-    local held = l.share * (l.words * (l.partner == "halves" and 2 or 1))
-    l.regs = HEADROOM + c.token_heads * held + l.share * 2 * l.vec + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
-    l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8))))
+    -- Two items of a block's lanes: one is done while the other is on its way.
+    l.bytes = 2 * c.token_heads * l.share * l.words * 4 * l.threads
+    -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
+    local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
+    l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
+    if l.gathers_k or l.gathers_v then
+      l.gathered = l.bytes
+      l.bytes = l.bytes + l.threads // l.lanes * c.token_heads * math.max(l.row_k, l.row_v)
+    end
+    l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
+    l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
+    l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
+      a.smem_sm // (l.bytes + a.smem_reserved)))
     return l
   end,
 
   steps = function(p, c, a, l)
     local pdl = a.cc >= 90 and 1 or 0
-    local append = { entry = "fa_append", grid = "total_q hq", per_sm = l.per_sm, pdl = pdl }
+    local append = { entry = "fa_append", grid = "total_q hq", smem = l.bytes, per_sm = l.per_sm, pdl = pdl }
     if c.claims == 0 then return { append } end
     local grid = ("total_q/%d"):format(l.threads)
-    return { { entry = "fa_clear", grid = grid, pdl = pdl }, { entry = "fa_claim", grid = grid, pdl = pdl }, append }
+    return { { entry = "fa_clear", grid = grid, smem = 0, pdl = pdl }, { entry = "fa_claim", grid = grid, smem = 0, pdl = pdl }, append }
   end,
 
   workspace = function(p, c, a, l) return c.claims == 1 and "claims int32 total_q 3" or "" end,

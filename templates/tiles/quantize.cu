@@ -3,6 +3,12 @@
 //| -- lane, lane + LANES, ... of its team. quantizer(f) prints what a format needs.
 constexpr int CODE_WORDS = $(math.max(1, l.vec // 4));  // of a piece's codes, a byte each
 
+// 1 / x rounded to nearest even, of an x from 2^-100 to 2^100: as __frcp_rn() makes it, without looking whether x is one.
+__device__ __forceinline__ float usual_reciprocal(float x) {
+  const float y = reciprocal_approx(x), e = __fmaf_rn(x, y, -1.f);
+  return __fmaf_rn(y, -e, y);
+}
+
 // ---- scales ----
 // A row's scale s, by which x is divided and rounded once. 1 / s is taken once; a quotient of it that codes tell from the largest is
 // corrected twice, as division is made of (Markstein 1990). Where s is so far from 1 that a step of that would pass what fp32 holds, a power
@@ -14,6 +20,10 @@ struct Divisor {
   bool within;  // no quotient is beyond the range of codes
 };
 __device__ __forceinline__ Divisor divisor_of(float s, bool within) {
+  if (__builtin_expect(fabsf(s) >= 0x1p-60f && fabsf(s) <= 0x1p60f, true)) {
+    const float inverse = usual_reciprocal(s);
+    return {s, inverse, 1.f, false, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within};
+  }
   const float a = fabsf(s), factor = a < 0x1p-60f ? 0x1p100f : a > 0x1p60f ? 0x1p-100f : 1.f, scaled = __fmul_rn(s, factor);
   const float inverse = __fdiv_rn(1.f, scaled);
   return {scaled, inverse, factor, s == 0.f, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within};
@@ -93,8 +103,13 @@ __device__ __forceinline__ Largest largest_of(const float (&x)[SHARE][VEC], int 
   }
   return {$(leaves_nan and "most" or "most_or_nan"), $(asks_nan and "most_or_nan != most_or_nan" or "false")};
 }
-// The scale that it is given; `strict`: codes have no NaN, so that the scale is NaN.
-__device__ __forceinline__ float scale_of(const Largest &largest, float most, bool strict) {
+// The scale that it is given; `strict`: codes have no NaN, so that the scale is NaN. most, 1 / most: no largest number from 2^-60 to 2^60
+// has a quotient that these products do not round as division does.
+__device__ __forceinline__ float scale_of(const Largest &largest, float most, float inverse, bool strict) {
+  if (__builtin_expect(largest.x >= 0x1p-60f && largest.x <= 0x1p60f, true) && !(strict && largest.nan)) {
+    const float q = __fmul_rn(largest.x, inverse);
+    return __fmaf_rn(__fmaf_rn(-q, most, largest.x), inverse, q);
+  }
   if (strict && largest.nan) return __uint_as_float(0x7fffffffu);
   return __fdiv_rn(fminf(largest.x, 0x1.fffffep127f), most);
 }
@@ -257,7 +272,6 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 #pragma unroll
   for (int i = 1; i < 32 / VEC; i *= 2) most = max_with_nan(most, __shfl_xor_sync(~0u, most, i));
   const bool nan = most != most;
-  float d = __fdiv_rn(most, $(f.most).f);
 //|   elseif f.least_at > 0 then
   int nan = 0;
   // The first of the least, and the largest.
@@ -307,39 +321,66 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
       if (lane & i ? fabsf(other) >= fabsf(most) : fabsf(other) > fabsf(most)) most = other;
     }
   }
-//|     if f.most & f.most - 1 == 0 then
-  float d = __fmul_rn(most, $(f32(-1 / f.most)));  // as exact as a division
-//|     else
-  float d = __fdiv_rn(most, -$(f.most).f);
-//|     end
 //|   end
+//|   -- d by a quotient of so much.
+//|   local by_power = f.most & f.most - 1 == 0
+//|   local over = (f.least_at == 0 and not signed) and -f.most or f.most
+//|   local whole = by_power and ("__fmul_rn(most, %s)"):format(f32(1 / over)) or ("__fdiv_rn(most, %d.f)"):format(over)
+//|   if plain then
+  // Codes by what undoes the scale.
+  const auto codes_of = [&](float by, bool clamped) {
+    float y[VEC];
+    int number[VEC];
+#pragma unroll
+    for (int i = 0; i < VEC; i++) y[i] = __fmul_rn(x[i], by);
+    if (clamped)
+#pragma unroll
+      for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
+#pragma unroll
+    for (int i = 0; i < VEC; i++) {
+//|     if signed then
+      // Halves away from 0: the integer not above y + 0.5, of y < 0 not above y + the number before 0.5. 1.5 2^23 + an integer ends with its
+      // last byte. Sums are rounded down.
+      const float half = __int_as_float(0x3f000000 + (__float_as_int(y[i]) >> 31));
+      number[i] = __float_as_int(__fadd_rd(__fadd_rd(y[i], half), 12582912.f));
+//|     else
+      // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.
+      number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
+//|     end
+    }
+    last_bytes(to.word, number);
+  };
+  float d;
+  bool nan_of_block = false;
+  if (__builtin_expect(!nan && fabsf(most) >= 0x1p-100f && fabsf(most) <= 0x1p18f, true)) {
+    // No step of the quotients passes what normal numbers hold, nor does d what fp16 holds.
+//|     if by_power then
+    d = __fmul_rn(most, $(f32(1 / over)));
+//|     else
+    const float q = __fmul_rn(most, $(f32(1 / over)));
+    d = __fmaf_rn(__fmaf_rn(-q, $(over).f, most), $(f32(1 / over)), q);
+//|     end
+    codes_of(usual_reciprocal(d), false);
+  } else {
+    d = $(whole);
+    const bool clamped = fabsf(d) >= 65520.f;
+    if (clamped) d = copysignf(65504.f, d);
+    float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
+    if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
+    codes_of(by, clamped);
+    if (by == 0.f)
+#pragma unroll
+      for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
+    nan_of_block = nan;
+  }
+//|   else
+//|     if f.least_at == 0 then
+  float d = $(whole);
+//|     end
   const bool clamped = fabsf(d) >= 65520.f;
   if (clamped) d = copysignf(65504.f, d);
   float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
   if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
-//|   if plain then
-  float y[VEC];
-  int number[VEC];
-#pragma unroll
-  for (int i = 0; i < VEC; i++) y[i] = __fmul_rn(x[i], by);
-  if (clamped)
-#pragma unroll
-    for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
-#pragma unroll
-  for (int i = 0; i < VEC; i++) {
-    // 2^23 + an integer, by sums rounded toward 0, whose last byte is the integer's.
-//|     if signed then
-    const int n = __float_as_int(__fadd_rz(__fadd_rz(fabsf(y[i]), 0.5f), 0x1p23f));  // halves away from 0
-    number[i] = y[i] < 0.f ? -n : n;
-//|     else
-    number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
-//|     end
-  }
-  last_bytes(to.word, number);
-  if (by == 0.f)
-#pragma unroll
-    for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
-//|   else
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++) to.word[i] = 0;
 //|   if f.high_at > 0 then
@@ -385,7 +426,7 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 //|   end
   u16 half;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(d));
-  to.scale = nan ? 0x7fff : half;
+  to.scale = $(plain and "nan_of_block" or "nan") ? 0x7fff : half;
 //|   if f.high_at > 0 then
 #pragma unroll
   for (int i = 1; i < 32 / VEC; i *= 2) high |= __shfl_xor_sync(~0u, high, i);
