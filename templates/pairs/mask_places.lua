@@ -4,7 +4,7 @@
 
 local edges = include "pairs/edges.lua"
 
-local STAGES = 2
+local STAGES, STAGES_PLANE = 4, 2 -- without elements they are small
 
 local places = {}
 
@@ -26,7 +26,7 @@ function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.pla
 function places.of(p, c)
   if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
   local of = p.score.staged_mask
-  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = STAGES }
+  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = of.plane and STAGES_PLANE or STAGES }
   l.brings = true
   for _, column in ipairs(of.columns) do
     l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
@@ -39,7 +39,7 @@ function places.of(p, c)
     l.elements = l.bytes
     l.bytes = l.bytes + c.br * l.pitch
   end
-  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows both stages lies in patterns of 1024 bytes
+  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows these stages lies in patterns of 1024 bytes
   return l
 end
 
