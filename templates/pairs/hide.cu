@@ -37,6 +37,15 @@ const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_k
 __syncwarp();  // those of the tile before have been read
 #pragma unroll
 for (int h = 0; h < 2; h++) {
+//|     if pr.told_ends then
+  if (t == 0) {
+    const int2 of = row_ends(p, sequence, scored.h)[min(row + 8 * h, sequence.sq() - 1)];
+    store_shared($(to) + (g + 8 * h) * 8, (u32)of.x), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)of.y);
+  }
+}
+__syncwarp();
+//|       return
+//|     end
 //|     indented(2, ends_of, layouts.wgmma)
   if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)from), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)upto);
 }

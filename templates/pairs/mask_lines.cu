@@ -5,7 +5,7 @@
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
 // ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
 // A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may
-// hide some of them; z: what is solved of the program's mask may, or the launch's.
+// hide some of them$(pr.told_ends and ", and not by the ends of rows" or ""); z: $(pr.told_ends and "the ends of rows" or "what is solved of the program's mask") may, or the launch's mask.
 __device__ __forceinline__ int line_words(const Params &p) { return (p.sk + 32 * BC - 1) / (32 * BC); }
 __device__ __forceinline__ int line_count(const Params &p) { return (p.sq + 63) / 64; }
 // That of the rows from `row` on.
@@ -13,26 +13,142 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
   const long long place = (long long)$(of_sequence) * $(heads) + $(of_head);
   return (const uint4 *)p.mask_lines + (place * line_count(p) + row / 64) * line_words(p);
 }
+//| if pr.told_ends then
+// Of each row the first and the last key that it sees.
+__device__ __forceinline__ const int2 *row_ends(const Params &p, const Sequence &sequence, int head) {
+  return (const int2 *)p.mask_ends + ((long long)$(of_sequence) * $(heads) + $(of_head)) * p.sq;
+}
+//| end
 
+// A lane's block: of the rows of a line. seen, maybe, edges: as of a word.
+struct BlockOfLine {
+  bool seen, maybe, edges;
+};
+__device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end, const Range &range,
+                                                     int block) {
+  if (block < range.block_lo || block > range.block_hi) return {false, false, false};
+//| if pr.ends_in_part then
+  const int both = classes_of_rows(p, sequence, head, row, end, block), is = both & 3, solved = both >> 2;
+//| else
+  const int is = class_of_rows(p, sequence, head, row, end, block), solved = 2;
+//| end
+  const bool sees = is != 0 && solved != 0;
+  return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
+}
+
+//| local all = (program.marks_by_b and "p.b" or "1") .. " * " .. heads .. " * lines"
+//| if not pr.told_ends then
 // A warp makes a word.
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
-  const long long all = (long long)$(program.marks_by_b and "p.b" or "1") * $(heads) * lines * words;
+  const long long all = (long long)$(all) * words;
   grid_wait();
   for (long long job = (long long)$(wk.block) * 8 + (int)threadIdx.x / 32; job < all; job += $(wk.blocks) * 8) {
     const int block = (int)(job % words) * 32 + lane, row = (int)(job / words % lines) * 64, place = (int)(job / words / lines);
     const Sequence sequence = sequence_of(p, place / $(heads));
     const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1;
-    const Range range = key_range(p, sequence, head, row, end);
-    const bool within = block >= range.block_lo && block <= range.block_hi;
-//| if pr.ends_in_part then
-    const int both = within ? classes_of_rows(p, sequence, head, row, end, block) : 0, is = both & 3, solved = both >> 2;
-//| else
-    const int is = within ? class_of_rows(p, sequence, head, row, end, block) : 0, solved = 2;
-//| end
-    const bool sees = is != 0 && solved != 0;
-    const u32 seen = __ballot_sync(~0u, sees), maybe = __ballot_sync(~0u, sees && is == 1);
-    const u32 edges = __ballot_sync(~0u, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi));
+    const BlockOfLine of = block_of_line(p, sequence, head, row, end, key_range(p, sequence, head, row, end), block);
+    const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
     if (lane == 0) ((uint4 *)p.mask_lines)[job] = make_uint4(seen, maybe, edges, 0);
   }
 }
+//| else
+// A thread block makes a line, 32 words at a time, a warp for each; then four threads look at a row's pairs of the blocks that are not whole. A
+// row's ends are its first and its last key that is seen: a block in which each row sees all keys between them needs no more than these.
+constexpr int LOOKED_AT = 16;  // blocks of a line; more are left in doubt
+extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
+  __shared__ uint3 found[32];
+  __shared__ int2 ends[64];
+  __shared__ int looked[LOOKED_AT], told[LOOKED_AT];  // which blocks; what is known of them
+  __shared__ u16 counts[LOOKED_AT][64];               // pairs that a row sees
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, at = (int)threadIdx.x / 4, lines = line_count(p), words = line_words(p);
+  grid_wait();
+  for (long long job = (long long)$(wk.block); job < (long long)$(all); job += $(wk.blocks)) {
+    const int row = (int)(job % lines) * 64, place = (int)(job / lines);
+    const Sequence sequence = sequence_of(p, place / $(heads));
+    const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1, own = min(row + at, end);
+    const Range range = key_range(p, sequence, head, row, end);
+    const ScoreTile t = score_tile(p, sequence, head);
+    uint4 *const line = (uint4 *)p.mask_lines + job * words;
+    int first = first_key(sequence, own), last = last_key(sequence, own);
+//|   if pr.ends_in_part then
+    const MaskEnds solved = mask_ends(p, t, head, own);
+    first = max(first, solved.lo), last = min(last, solved.hi);
+//|   end
+    int lo = p.sk, hi = -1, n = 0;
+#pragma unroll 1
+    for (int from = 0; from < words; from += 32) {
+#pragma unroll 1
+      for (int word = from + warp; word < min(from + 32, words); word += 8) {
+        const BlockOfLine of = block_of_line(p, sequence, head, row, end, range, word * 32 + lane);
+        const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
+        if (lane == 0) line[word] = make_uint4(seen, maybe, edges, 0), found[word - from] = make_uint3(seen, maybe, edges);
+      }
+      __syncthreads();
+#pragma unroll 1
+      for (int word = from; word < min(from + 32, words); word++) {
+        const uint3 of = found[word - from];
+        const u32 open = of.y | of.z, whole = of.x & ~open;
+        if (whole != 0) lo = min(lo, (word * 32 + __ffs((int)whole) - 1) * BC), hi = max(hi, (word * 32 + 32 - __clz((int)whole)) * BC - 1);
+#pragma unroll 1
+        for (u32 left = open; left != 0; left &= left - 1) {
+          const int block = word * 32 + __ffs((int)left) - 1;
+          int block_lo = p.sk, block_hi = -1, count = 0;
+          if (n < LOOKED_AT) {
+#pragma unroll 8
+            for (int column = (int)threadIdx.x % 4; column < BC; column += 4) {
+              const int key = block * BC + column;
+              const bool sees = score_sees<true>(p, t, head, own, block * BC, column) & (key >= first) & (key <= last);
+              block_lo = sees ? min(block_lo, key) : block_lo, block_hi = sees ? key : block_hi, count += sees;
+            }
+#pragma unroll
+            for (int by = 1; by < 4; by *= 2) {
+              block_lo = min(block_lo, __shfl_xor_sync(~0u, block_lo, by)), block_hi = max(block_hi, __shfl_xor_sync(~0u, block_hi, by));
+              count += __shfl_xor_sync(~0u, count, by);
+            }
+            if (threadIdx.x % 4 == 0) counts[n][at] = (u16)count;
+            if (threadIdx.x == 0) looked[n] = block;
+            n++;
+          } else {
+            block_lo = block * BC, block_hi = block_lo + BC - 1;
+          }
+          lo = min(lo, block_lo), hi = max(hi, block_hi);
+        }
+      }
+      __syncthreads();
+    }
+    lo = max(lo, first), hi = min(hi, last);
+    if (threadIdx.x % 4 == 0) {
+      ends[at] = make_int2(lo, hi);
+      if (row + at <= end) ((int2 *)p.mask_ends)[(long long)place * p.sq + row + at] = make_int2(lo, hi);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int k = warp; k < n; k += 8) {
+      const int key = looked[k] * BC;
+      bool some = false, every = true, between = true;
+#pragma unroll
+      for (int i = lane; i < 64; i += 32) {
+        const int count = counts[k][i], most = max(min(ends[i].y, key + BC - 1) - max(ends[i].x, key) + 1, 0);
+        some = some || count != 0, every = every && count == BC, between = between && count == most;
+      }
+      some = __any_sync(~0u, some), every = __all_sync(~0u, every), between = __all_sync(~0u, between);
+      if (lane == 0) told[k] = some | every << 1 | between << 2;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+#pragma unroll 1
+      for (int k = 0; k < n; k++) {
+        const u32 bit = 1u << looked[k] % 32;
+        uint4 of = line[looked[k] / 32];
+        if (!(told[k] & 1)) of.x &= ~bit;
+        if (told[k] != 1) of.y &= ~bit;
+        if (!(told[k] & 1) || told[k] & 2) of.z &= ~bit;
+        else if (told[k] & 4) of.z |= bit;
+        line[looked[k] / 32] = of;
+      }
+    }
+    __syncthreads();
+  }
+}
+//| end

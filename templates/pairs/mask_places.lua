@@ -43,9 +43,11 @@ function places.of(p, c)
   return l
 end
 
--- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys, pairs/mask_lines.cu.
+-- The buffers of what a kernel before finds of 64 rows and 32 blocks of keys, and of each row: pairs/mask_lines.cu.
 function places.lines(p, c)
-  return ("mask_lines int32 %s%ssq/64 sk/%d 4"):format(p.score.marks_by_b and "b " or "", p.score.marks_by_h and "hq " or "", 32 * c.bc)
+  local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
+  local lines = ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
+  return places.of(p, c).brings and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
 end
 
 return places

@@ -200,12 +200,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
     };
 //| if pr.skips then
-    const int nothing = 1 << (CODE_HIDDEN + wg);  // of a block is seen by this warpgroup
     // A block that is there, and of which it sees nothing.
     auto skip_block = [&](int code) {
       skip_k();
 //|   if pr.brings_mask then
-      if (code_has(code, CODE_CUT)) {
+      if (code_has(code, CODE_STAGED)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
         release_mask();
       }
@@ -250,26 +249,22 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto mask = [&](int block) {
 //| end
 //| if pr.masks then
-//|   if not pr.skips then
-      const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
-//|   end
+      const int own = code >> wg & CODE_EDGE;
+      if (!__any_sync(~0u, ($(pr.brings_mask and "code & CODE_STAGED | " or "")own) != 0)) return;
 //|   if pr.brings_mask then
-      if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
-      if (code_has(code, CODE_CUT)) {
+      if (code_has(code, CODE_STAGED)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+        if (code_is(code, wg, CODE_CUT)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
         release_mask();
       }
-//|   else
-      if (!code_has(code, CODE_EDGE | nothing)) return;
 //|   end
       // By selects: beside a branch that has no scores the others would be copied.
-      if (code_has(code, nothing)) {
+      if (code_is(code, wg, CODE_HIDDEN)) {
 #pragma unroll
-        for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+        for (int i = 0; i < NS; i++) s[i] = own == CODE_HIDDEN ? -infinity() : s[i];
       }
 //|   if pr.keeps_ends then
-      if (code_has(code, CODE_EDGE)) {
+      if (code_has(code, CODE_CUT << wg)) {
         // Of the rows of this warp some may see all of it.
         bool cut = false;
 #pragma unroll
@@ -278,7 +273,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
       }
 //|   else
-      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      if (code_has(code, CODE_CUT << wg)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
 //|   end
     };
 //| else

@@ -27,7 +27,7 @@
 //| end
 //| if pr.skips then
 #pragma unroll 1
-      while (code_has(code, nothing) && !code_has(code, CODE_LAST)) {
+      while (code_is(code, wg, CODE_HIDDEN) && !code_has(code, CODE_LAST)) {
         skip_block(code);
         mbarrier_wait(k_full(smem, k.at), k.parity);
         code = (int)load_shared(code_at(smem, k.at));
