@@ -14,7 +14,7 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
   return (const uint4 *)p.mask_lines + (place * line_count(p) + row / 64) * line_words(p);
 }
 //| if pr.told_ends then
-// Of each row the first and the last key that it sees.
+// Of each row the first and the last key that it sees, of blocks that are not seen whole.
 __device__ __forceinline__ const int2 *row_ends(const Params &p, const Sequence &sequence, int head) {
   return (const int2 *)p.mask_ends + ((long long)$(of_sequence) * $(heads) + $(of_head)) * p.sq;
 }
@@ -54,8 +54,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 }
 //| else
 // A thread block makes a line, 32 words at a time, a warp for each; then four threads look at a row's pairs of the blocks that are not whole. A
-// row's ends are its first and its last key that is seen: a block in which each row sees all keys between them needs no more than these.
-constexpr int LOOKED_AT = 16;  // blocks of a line; more are left in doubt
+// row's ends are its first and its last key there that is seen: a block in which each row sees all keys between them needs no more than these.
+constexpr int LOOKED_AT = 8;  // blocks of a line; more are left in doubt
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   __shared__ uint3 found[32];
   __shared__ int2 ends[64];
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
     const MaskEnds solved = mask_ends(p, t, head, own);
     first = max(first, solved.lo), last = min(last, solved.hi);
 //|   end
-    int lo = p.sk, hi = -1, n = 0;
+    int lo = p.sk, hi = -1, n = 0;  // n: blocks that were looked at
 #pragma unroll 1
     for (int from = 0; from < words; from += 32) {
 #pragma unroll 1
@@ -88,10 +88,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 #pragma unroll 1
       for (int word = from; word < min(from + 32, words); word++) {
         const uint3 of = found[word - from];
-        const u32 open = of.y | of.z, whole = of.x & ~open;
-        if (whole != 0) lo = min(lo, (word * 32 + __ffs((int)whole) - 1) * BC), hi = max(hi, (word * 32 + 32 - __clz((int)whole)) * BC - 1);
 #pragma unroll 1
-        for (u32 left = open; left != 0; left &= left - 1) {
+        for (u32 left = of.y | of.z; left != 0; left &= left - 1) {
           const int block = word * 32 + __ffs((int)left) - 1;
           int block_lo = p.sk, block_hi = -1, count = 0;
           if (n < LOOKED_AT) {
