@@ -113,7 +113,7 @@ static const score_fault faults[] = {
     { "the launch's mask cuts no block", "wgmma_runs", L, " || block <= range.full_lo || block >= range.full_hi", "" },
     { "the line of the first head", "wgmma_runs", L, "program.marks_by_h and \"head\" or \"0\"", "\"0\"" },
     { "the line of the first sequence", "wgmma_runs", L, "program.marks_by_b and \"(int)sequence.batch\" or \"0\"", "\"0\"" },
-    { "lines are found before the tables", "wgmma", L, "  grid_wait();\n  for (long long job = (long long)$(wk.block);",
+    { "lines are found before the tables", "wgmma", L, "  grid_over(), grid_wait();\n  for (long long job = (long long)$(wk.block);",
       "  for (long long job = (long long)$(wk.block);" },
     { "blocks with hidden pairs between a row's ends need no more than these", "wgmma_told", L, ", between = between && count == most", "" },
     { "blocks with some pair are whole", "wgmma_told", L, "every = every && count == BC", "every = every && count != 0" },

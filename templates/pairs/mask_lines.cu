@@ -42,7 +42,7 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
   const long long all = (long long)$(all) * words;
-  grid_wait();
+  grid_over(), grid_wait();
   for (long long job = (long long)$(wk.block) * 8 + (int)threadIdx.x / 32; job < all; job += $(wk.blocks) * 8) {
     const int block = (int)(job % words) * 32 + lane, row = (int)(job / words % lines) * 64, place = (int)(job / words / lines);
     const Sequence sequence = sequence_of(p, place / $(heads));
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
   __shared__ int looked[LOOKED_AT], told[LOOKED_AT];  // which blocks; what is known of them
   __shared__ u16 counts[LOOKED_AT][64];               // pairs that a row sees
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, at = (int)threadIdx.x / 4, lines = line_count(p), words = line_words(p);
-  grid_wait();
+  grid_over(), grid_wait();
   for (long long job = (long long)$(wk.block); job < (long long)$(all); job += $(wk.blocks)) {
     const int row = (int)(job % lines) * 64, place = (int)(job / lines);
     const Sequence sequence = sequence_of(p, place / $(heads));

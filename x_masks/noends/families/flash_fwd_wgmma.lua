@@ -1,0 +1,616 @@
+-- flash_fwd_wgmma: flash attention forward with wgmma and TMA, for sm_90a. A producer warpgroup loads for the block through tensor maps;
+-- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
+-- kernels for the second schedule).
+
+local masked = include "families/masked_family.lua"
+local round_up = include "families/round_up.lua"
+
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+local split = include "families/split_family.lua"
+local hopper = include "families/hopper_family.lua"
+local values_of = include "pairs/values.lua"
+local program_cost = include "pairs/program_cost.lua"
+local staged = include "pairs/staged.lua"
+local edges = include "pairs/edges.lua"
+local mask_places = include "pairs/mask_places.lua"
+local mask_cost = include "pairs/mask_cost.lua"
+
+-- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
+-- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
+-- spilled would have found room without.
+-- Where these lie in shared memory they take none. packed: rows of several heads, of which they never do.
+local function matrices(p, c, packed)
+  local program = program_cost(p)
+  if not packed and staged.wanted(p) then
+    return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
+  end
+  -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
+  local regs = program.regs_ahead
+  if p.score and (edges.ends(p) or not packed and mask_places.wanted(p, c)) then regs = regs - program.mask_regs end
+  local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
+  for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
+  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
+end
+
+-- What a warpgroup's others take beside them.
+local function others(p, c)
+  local masked = edges.cuts_right(p) or p.has_lengths
+  local n = masked and p.dv > 128 and 30 or 26
+  if edges.cuts_left(p) then n = 32 end
+  if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then n = 34 end
+  if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then n = 36 end
+  if edges.cuts_left(p) and p.has_lengths then n = 38 end
+  return n
+end
+
+-- Registers per thread: at the launch, and after the producer warpgroup, which keeps `feeder`, gave its own back (setmaxnreg).
+local function after_launch(a, c, feeder)
+  local wgs = c.br // 64
+  local threads = 128 * (wgs + 1)
+  local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
+  local pool = launch * (wgs + 1) -- in units of 128
+  return launch, math.max(launch, math.min(240, (pool - feeder) // wgs // 8 * 8))
+end
+-- A producer that asks what a score program's mask is on blocks of keys wants more, and more yet where it looks into tables of pairs: with
+-- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks. Without tables of pairs it
+-- gets them where the others leave them: a search that spills is still done before its tile begins, and larger tiles begin less often. On
+-- an H100 documents took 0.84 to 0.90 of the time of tiles with fewer rows, and 1.03 at d = 128 and 16k; of matrices some took more.
+-- With mask_lines the producer does not search; it copies elements of an array by pairs with 24 registers more.
+local function feeder_of(a, c, p)
+  if not p.score or not edges.scans(p) or not c.bc then return c.feeder end
+  if not c.parts and mask_places.wanted(p, c) then return c.feeder + (mask_places.plane(p, c) and 24 or 0) end
+  if (edges.tables(p) or ""):find("mask_pairs") then return c.feeder + 48 end
+  local wide = c.feeder + 32
+  local _launch, consumer = after_launch(a, c, wide)
+  return matrices(p, c, c.parts ~= nil) + others(p, c) <= consumer and wide or c.feeder
+end
+local function registers(a, c, p) return after_launch(a, c, feeder_of(a, c, p)) end
+
+-- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
+local unusual = {
+  { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
+  { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
+  { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
+  { "grid", function(c) return c.grid == c.named.grid.per_tile end },
+  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
+  { "sections", function(c) return c.sections ~= 1 end },
+  { "cluster", function(c) return c.cluster ~= 1 or c.grid == c.named.grid.static end },  -- clusters that stay have static tiles
+  { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled end },
+  { "exp", function(c) return c.exp ~= 0 end },
+  { "convert", function(c) return c.convert == c.named.convert.late end },
+  { "o_path", function(c) return c.o_path == c.named.o_path.tma_q and c.q_bufs == 1 end },  -- the next Q waits for O
+}
+
+-- Of the first `last` at most one. Asked at each of them, for what it spares: most configs fail here.
+local function departures(last)
+  local mine = unusual[last][2]
+  return { "departures", function(p, c)
+    if not mine(c) then return true end
+    for i = 1, last - 1 do
+      if unusual[i][2](c) then return false, unusual[i][1] .. " and " .. unusual[last][1] .. " are unusual, one by one is tried" end
+    end
+    return true
+  end, upto = unusual[last][1], search = true }
+end
+
+-- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
+-- stages: of arrays of a score program.
+local function buffers(p, c, packed, stages)
+  local row = c.box * 2
+  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v }
+  l.k = c.q_bufs * c.br * boxes * row
+  l.v = l.k + c.stages_k * c.bc * boxes * row
+  l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
+  if not packed and staged.wanted(p) then -- arrays of a score program
+    l.staged = staged.places(p, c, stages)
+    l.staged.at = l.bytes
+    l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
+  end
+  if p.score and not packed and mask_places.wanted(p, c) then -- what its mask reads
+    l.masks = mask_places.of(p, c)
+    l.masks.at = l.bytes
+    l.bytes = l.bytes + l.masks.stages * l.masks.bytes
+  end
+  return l
+end
+
+-- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
+local function places(p, c, stages)
+  local l = buffers(p, c, c.parts, stages)
+  l.wgs = c.br // 64
+  l.o = l.bytes
+  l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
+  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
+  if p.has_lengths then barriers = barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs) end
+  if l.staged then
+    l.staged.barriers = barriers
+    barriers = barriers + 2 * l.staged.stages
+  end
+  if l.masks then
+    l.masks.barriers = barriers
+    barriers = barriers + 2 * l.masks.stages
+  end
+  l.slots = round_up(l.barriers + 8 * barriers, 16)
+  -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
+  if c.parts then
+    l.parts = true
+  elseif p.has_lengths then
+    l.part_tiles = split.rows_sm // (c.br * c.ctas)
+    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
+    -- 44 configs compiled, five with ahead = 1 spilled, none with 0.
+    l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
+    l.counts = l.parts
+  end
+  l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
+  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
+  l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then -- the first and the last key of each row
+    l.row_ends = l.bytes
+    l.bytes = l.bytes + 8 * c.br
+  end
+  if p.score and edges.scans(p) then -- which block of keys each buffer of K holds
+    l.codes = l.bytes
+    l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
+  end
+  if p.has_lengths then -- what the scheduler searches tiles with
+    l.order = l.bytes
+    l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
+  end
+  return l
+end
+
+-- What a block may take, where `ctas` share an SM.
+local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
+
+-- Columns of so many that lie within whole sectors of the L2, of 32 bytes.
+local function in_sectors(p) return p.d % 16 == 0 and p.dv % 16 == 0 end
+
+-- How fast products take operands of narrow boxes, of rows of 32 and 64 bytes. Lengths: and of rows that begin between two sectors.
+local function feed_rate(p, c)
+  if not p.has_lengths then
+    local box = c.box == 16 and 0.82 or c.box == 32 and 0.98 or 1
+    return in_sectors(p) and box or box * (c.cluster > 1 and 0.9 or c.box == 32 and 0.8 or 1)
+  end
+  local box = c.box == 16 and 0.55 or c.box == 32 and 0.89 or 1
+  return in_sectors(p) and box or box * (c.box == 32 and 0.66 or 0.82)
+end
+
+-- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes
+-- are short requests: on an H100 an SM was seen to take 1.3 sectors of 32 bytes in a clock by boxes of 64 columns, 1.15 by 32, one by 16.
+-- Rows that begin between two sectors take one more of each box's, but for blocks of a cluster, which share them.
+local function l2_speed(p, c, of_boxes)
+  if p.has_lengths then return of_boxes end
+  local filled = (p.d + p.dv) / (round_up(p.d, c.box) + round_up(p.dv, c.box))
+  local narrow = c.box == 16 and 0.45 or c.box == 32 and 0.68 or 1
+  return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
+end
+
+-- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
+-- The more bytes are under way for an SM, the later: from 316 timings of 50 shapes on an H100, tiles that read their keys alone.
+local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
+local function hbm_speed(p, c)
+  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+  local bytes = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv)
+  return PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))
+end
+
+-- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
+local function rested(p, c, l, fit)
+  local rows = p.sq * (p.hq // p.hkv)
+  local tiles = (rows + c.br - 1) // c.br
+  return l.split and tiles > 1 and rows - (tiles - 1) * c.br <= c.br - 64 and fit.rested / tiles or 0
+end
+
+-- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
+-- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: as in work().
+local function in_step(p, c, a, l, fit, pieces)
+  if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
+  pieces = pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b
+  return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
+end
+
+-- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
+-- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
+-- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
+-- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
+-- one buffer of V; cluster: for the other block of one. rested: see above. per_tile: clocks of a tile without persistent blocks. felt: see
+-- gen/work.h. narrow: clocks for narrow boxes.
+-- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
+-- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
+local fitted = {
+  dense = {
+    issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
+    shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
+    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
+  },
+  lengths = {
+    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
+    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
+    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
+  },
+}
+-- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
+-- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
+fitted.scanned = {}
+for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
+fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 300, 0.25, 0
+
+-- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
+-- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
+-- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+-- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
+local function accumulators(packed)
+  return function(p, c, a)
+    local _launch, consumer = registers(a, c, p)
+    local others = others(p, c)
+    local need = matrices(p, c, packed) + others
+    if need <= consumer then return true end
+    return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
+  end
+end
+
+local function fits(packed)
+  return function(p, c, a)
+    local need, most = buffers(p, c, packed).bytes, shared_memory(a, c)
+    if need <= most then return true end
+    return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
+  end
+end
+
+local function convert(packed)
+  return function(p, c, a)
+    if c.convert == c.named.convert.early then return true end
+    if c.schedule == c.named.schedule.pingpong_exp then
+      return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+    end
+    -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
+    local _launch, consumer = registers(a, c, p)
+    local need = matrices(p, c, packed) + 30
+    if not edges.cuts_right(p) or need <= consumer then return true end
+    return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
+      " registers"
+  end
+end
+
+-- How the scores of a program are computed.
+local function ways_of_scores(p, c, l)
+  -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
+  -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
+  local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
+    and p.score.adds == l.staged.lines[1].node
+  l.besides = adds and l.staged.far
+  l.begins = adds and not l.staged.far and l.interleaved
+  -- Their numbers are read twice where shared memory has the time: at d = 128 products leave it none.
+  l.reads_twice = l.begins and p.d + p.dv < 256
+  -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
+  l.fades = l.relative and l.interleaved and p.score.fades
+  -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
+  local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
+  -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
+  local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
+  l.most = l.relative and plain and p.score.most
+  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
+  -- where these are read once (docs/experiments.md).
+  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
+  -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
+  -- of a stage would have to be there sooner.
+  l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
+end
+
+return masked {
+  doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  -- Constraints of families whose tiles have rows of several heads, in the place of those of the same name.
+  packed = { accumulators = accumulators(true), buffers = fits(true), convert = convert(true) },
+
+  tile = { "br", "bc" },
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
+
+  tunables = {
+    { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
+    { "ctas", { 1, 2 }, "blocks per SM" },
+    { "feeder", { 24, 32, 40 }, "registers per thread that the producer warpgroup keeps" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
+      "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
+      "pingpong_exp = the exponentials are taken in turns" },
+    { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
+    { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
+    { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory", step = 2 },
+    { "q_bufs", { 1, 2 }, "buffers of Q" },
+    { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
+      "how blocks get tiles: persistent = they stay and the next that is free draws one, " ..
+      "static = they stay and get theirs beforehand, back and forth; per_tile = one block each" },
+    { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
+    { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
+    { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
+      "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
+    { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "convert", { { 1, "early" }, { 0, "late" } },
+      "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = after both, which run side by side" },
+    { "o_path", { { 0, "direct" }, { 1, "tma_q" }, { 2, "tma" } },
+      "O goes back: direct = from registers, tma_q = by TMA from the buffer of Q, tma = by TMA from a buffer of its own" },
+  },
+
+  -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
+  -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
+  start = function(p, a)
+    local list = {}
+    local scans = p.score and edges.scans(p)
+    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
+    local function add(c, box, bc, cluster, stages, schedule, o_path)
+      list[#list + 1] = {
+        br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
+        stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
+        ahead = c.br == 64 and 1 or 0,
+        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
+      }
+    end
+    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
+    -- no warpgroup waits for a turn at the products.
+    local function add_scanned(c, bc)
+      if c.br == 64 or p.o_bytes ~= 2 then return end
+      local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
+      while stages > 2 and (c.br + stages * bc) * row + 8192 > a.smem_block do stages = stages - 1 end
+      for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
+    end
+    for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
+                         { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
+                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
+                         { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
+      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
+      local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
+      local n = 0
+      for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
+        if bc <= room and (n < c.wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0) then
+          n = n + 1
+          add(c, 64, bc, 1)
+          if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
+          if scans then add_scanned(c, bc) end
+          if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
+          if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
+        end
+      end
+    end
+    return list
+  end,
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
+    return true
+  end,
+
+  constraints = {
+    -- The one config of the class serves single tokens too: each would be computed in a whole tile.
+    { "tokens", function(p, c)
+      if not p.has_lengths or not p.has_batch_invariant then return true end
+      return false, "single tokens would take whole tiles"
+    end, upto = "br", search = true },
+    -- A block for each tile would be a grid for the longest lengths, of which most blocks may have nothing to do.
+    { "varlen_grid", function(p, c)
+      if not p.has_lengths or c.grid ~= c.named.grid.per_tile then return true end
+      return false, "how many tiles there are is known on the device alone"
+    end, upto = "grid" },
+    { "feeder", function(p, c, a)
+      if edges.cuts_left(p) and c.feeder < 32 then
+        return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers"
+      end
+      -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
+      if p.has_lengths and c.feeder < 32 then
+        return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
+      end
+      if staged.wanted(p) and not c.pack and c.feeder < 32 then
+        return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
+      end
+      local _launch, consumer = registers(a, c, p)
+      for _, more in ipairs({ 40, 32 }) do
+        if more > c.feeder then
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
+          if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
+        end
+      end
+      return true
+    end, upto = "feeder" },
+    { "accumulators", accumulators(false), upto = "bc", about = "registers" },
+    { "operands", function(p, c, a)
+      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      if need <= launch then return true end
+      return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
+    end, upto = "bc", about = "registers" },
+    hopper.box,
+    -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks. In a window each
+    -- warpgroup begins and ends a tile a block after the one below it: buffers let them.
+    { "stages", function(p, c)
+      if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
+        return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
+      end
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or edges.cuts_left(p))) then return true end
+      return false, "four are for blocks of at most 80 keys, six for windows"
+    end, upto = "stages_v" },
+    { "buffers", fits(false), upto = "q_bufs", about = "shared memory" },
+    { "turns", function(p, c)
+      if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
+      return false, "one warpgroup has no other to take turns with"
+    end, upto = "schedule" },
+    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
+    departures(11),
+    { "convert", convert(false), upto = "convert" },
+    { "q_bufs", function(p, c)
+      if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
+      return false, "a block with one tile has one Q"
+    end, upto = "grid" },
+    { "ahead", function(p, c)
+      if c.ahead == 0 or c.grid > 0 and c.q_bufs == 2 then return true end
+      return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
+    end, upto = "ahead" },
+    { "scan", function(p, c)
+      if not p.score or not edges.scans(p) or c.grid ~= c.named.grid.per_tile and c.cluster == 1 then return true end
+      return false, "the tile scheduler finds whether the score program's mask leaves a block of a tile"
+    end, upto = "cluster" },
+    { "cluster", function(p, c)
+      if c.cluster == 1 then return true end
+      if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
+      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if staged.wanted(p) then return false, "arrays of a score program come by another way than K and V" end
+      if c.bc % 32 == 0 then return true end
+      return false, "half of " .. c.bc .. " keys is no multiple of 16"
+    end, upto = "cluster" },
+    { "o_path", function(p, c)
+      if c.o_path == 0 then return true end
+      if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
+      if c.o_path == c.named.o_path.tma or p.dv <= round_up(p.d, c.box) then return true end
+      return false, "rows of O are longer than those of Q"
+    end, upto = "o_path" },
+    { "resident", function(p, c, a)
+      local need, most = places(p, c).bytes, shared_memory(a, c)
+      if c.ctas == 1 or need <= most then return true end
+      return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
+    end, about = "shared memory" },
+  },
+
+  layout = function(p, c, a)
+    local l = places(p, c)
+    for stages = staged.least + 1, l.staged and #l.staged.tiles == 0 and staged.most or 0 do -- more of lines where there is room
+      local more = places(p, c, stages)
+      if more.bytes <= shared_memory(a, c) then l = more end
+    end
+    l.tma = true
+    l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
+    l.persistent = c.grid > 0
+    -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
+    l.published = l.persistent and (edges.cuts_right(p) or p.has_lengths)
+    -- The first scores of a tile are issued beside the last P V of the tile before.
+    l.ahead = c.ahead == 1
+    -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
+    l.pingpong_products, l.pingpong_softmax = c.schedule == 1, c.schedule == 2
+    l.pingpong = c.schedule > 0
+    -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
+    l.interleaved = c.convert == 1
+    -- Scores of later blocks are kept as exponents relative to the rows' maxima.
+    l.relative = c.rescale == 3
+    -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
+    l.o_in_q = c.o_path == 1
+    l.q_lent = l.o_in_q and c.q_bufs == 2
+    -- Blocks at a tile's end that only other warpgroups see pass after O has left.
+    l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
+    if p.has_pages then
+      l.run = gcd(c.bc, p.page)
+      -- One box brings all columns of a run where they fill the boxes of a row.
+      l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
+      l.joined = l.joined_k or l.joined_v
+    end
+    l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
+    l.o_regs = round_up(p.dv, 8) // 2
+    l.regs, l.consumer = registers(a, c, p)
+    l.feeder = feeder_of(a, c, p)
+    if p.score then ways_of_scores(p, c, l) end
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local rows = p.has_pages and l.run or c.bc // (l.near and 1 or c.cluster)
+    local maps = {
+      { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
+      { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
+    }
+    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
+    local steps = { {
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
+      grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
+      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
+    } }
+    -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
+    if l.masks then
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.tables(p) and 1 or 0 })
+    end
+    return steps
+  end,
+
+  workspace = function(p, c, a, l)
+    if l.masks then return mask_places.lines(p, c) end
+    return split.workspace(p, l.o_regs * 2)
+  end,
+
+  params = function(p, c, a, l)
+    local values = values_of(p)
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
+      .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
+      .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+  end,
+
+  -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
+  -- than their spread, what is usual comes first.
+  -- prompts: no sequence has few query rows. pieces: tiles and parts of tiles, where tiles are cut.
+  work = function(p, c, a, l, prompts, pieces)
+    local scans = p.score and edges.scans(p)
+    local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
+    local elements = c.br * c.bc // 32
+    local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
+    -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
+    if p.has_dropout then issue = issue + elements * 15 end
+    if c.exp > 0 then issue = issue + elements * 6 // c.exp end
+    local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
+    if l.staged then
+      program_issue, program_exps = staged.cost(p)
+      issue = issue + l.wgs * staged.per_group(l.staged)
+    end
+    if scans then issue = issue + l.wgs * 200 end
+    local share, mask_issue = 1, 0
+    if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
+    if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
+    issue = issue + math.floor(elements * program_issue)
+    if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
+    -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
+    local latency = fit.latency
+    if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
+    if c.cluster > 1 then latency = latency + fit.cluster end
+    if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
+    -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
+    -- or not.
+    -- Blocks that have an SM to themselves begin as one does.
+    local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
+    local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    if c.grid == 1 then tile = tile + 100 end
+    if c.q_bufs == 2 then tile = tile + 100 end
+    -- Its first block of K and of V, which nothing hides.
+    tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
+    if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
+    -- A search whose registers spill, see feeder_of().
+    if scans and not l.masks and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
+    local own = {
+      rows = c.br * c.cluster, cols = c.bc, group = 64,
+      matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
+      unit = "wgmma16",
+      exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_exps,
+      issue = issue * more,
+      efficiency = feed_rate(p, c),
+      smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
+      latency = latency,
+      tile_latency = tile,
+      -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
+      shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
+        + (c.schedule == 1 and fit.turns + rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns or l.wgs > 2 and fit.plain_many or fit.plain)
+        - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
+        + in_step(p, c, a, l, fit, pieces)),
+      felt = fit.felt,
+      l2_speed = l2_speed(p, c, fit.l2_speed),
+      hbm_speed = hbm_speed(p, c),
+      share = share,
+      regs = l.regs,
+    }
+    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
+  end,
+}

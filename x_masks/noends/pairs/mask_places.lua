@@ -1,0 +1,51 @@
+-- mask_places: where in shared memory lies what a score program's mask reads of a block of keys, which a warp of the producer brings where
+-- some warpgroup may not see all of it: values of keys, four bytes each, and for each row the elements of an array by query and key, as
+-- they are in memory.
+
+local edges = include "pairs/edges.lua"
+
+local STAGES, STAGES_PLANE = 4, 2 -- without elements they are small
+
+local places = {}
+
+-- Whether a block of keys lies in one run of keys that are alike to the mask, and a warpgroup's rows likewise: then it is empty or whole,
+-- and nothing is brought.
+local function grained(p, c) return p.score.grained and p.score.grain % c.bc == 0 end
+
+-- Whether a kernel that can does so, of rows of one head.
+function places.wanted(p, c)
+  if not edges.scans(p) or p.score.has_score or p.has_lengths or p.has_no_workspace then return false end
+  return p.score.staged_mask and true or grained(p, c)
+end
+
+-- Whether elements of an array by query and key are brought.
+function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.plane or nil end
+
+-- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits:
+-- at is in a stage. bytes: of a stage. brings: whether anything is.
+function places.of(p, c)
+  if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
+  local of = p.score.staged_mask
+  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = of.plane and STAGES_PLANE or STAGES }
+  l.brings = true
+  for _, column in ipairs(of.columns) do
+    l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
+    l.bytes = l.bytes + 4 * c.bc
+  end
+  if of.plane then
+    l.words = of.lookup.bits and (c.bc + 31) // 32 + (c.bc % 32 > 0 and 1 or 0)
+    -- Eight rows lie in different banks.
+    l.pitch = l.words and 4 * (l.words % 8 == 0 and l.words + 1 or l.words) or c.bc + (c.bc % 32 == 0 and 16 or 32)
+    l.elements = l.bytes
+    l.bytes = l.bytes + c.br * l.pitch
+  end
+  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows these stages lies in patterns of 1024 bytes
+  return l
+end
+
+-- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys, pairs/mask_lines.cu.
+function places.lines(p, c)
+  return ("mask_lines int32 %s%ssq/64 sk/%d 4"):format(p.score.marks_by_b and "b " or "", p.score.marks_by_h and "hq " or "", 32 * c.bc)
+end
+
+return places

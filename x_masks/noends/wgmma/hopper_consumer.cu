@@ -1,0 +1,370 @@
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+// ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
+// The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
+// one at hand. An epilogue does the last P V.
+//| if c.o_path == 0 then
+__device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
+//| else
+__device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map, u32 smem, int wg) {
+//| end
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp_row = threadIdx.x / 32 % 4 * 16;
+  Ring<Q_BUFS> q;
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  float s[NS], o[NO];
+  u32 a[NS / 2];  // P
+
+  // This warp has read a buffer.
+  auto release = [&](u32 empty) {
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(empty);
+  };
+//| if c.cluster > 1 then
+  // The same for K and V, which the copies of every block of the cluster write.
+  auto release_keys = [&](u32 empty) {
+    __syncwarp();
+    if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);
+  };
+//| end
+//| local release_keys = c.cluster > 1 and "release_keys" or "release"
+  auto release_k = [&] {
+    $(release_keys)(k_empty(smem, k.at));
+    k.next();
+  };
+  auto release_v = [&] {
+    $(release_keys)(v_empty(smem, v.at));
+    v.next();
+  };
+//| if pr.staged then
+  Ring<STAGES_SCORE> stages;
+  auto release_stage = [&] {
+    release(score_empty(smem, stages.at));
+    stages.next();
+  };
+//| end
+
+//| if pr.brings_mask then
+  Ring<STAGES_MASK> masks;
+  auto release_mask = [&] {
+    release(mask_empty(smem, masks.at));
+    masks.next();
+  };
+//| end
+
+//| if l.pingpong then
+  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
+//| end
+  TileQueue tiles;
+  Tile where;
+
+//| if l.o_in_q then
+  // O leaves from the buffer of its Q, when q is one further.
+//|   if l.q_lent then
+  // There is a second Q, so the buffer is given back only when the next tile is under way: until then it is owed.
+//|   end
+  auto q_before = [&] { return (q.at + Q_BUFS - 1) % Q_BUFS; };
+  auto return_q = [&] {
+    tma_wait_read();
+    release(q_empty(smem, q_before(), wg));
+  };
+//|   if l.q_lent then
+  bool owed = false;  // by every tile that saw keys to the next one
+//|   end
+  // O of the tile at hand to memory.
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2], bool any_keys) {
+//| else
+  // O of the tile at hand to memory.
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2]) {
+//| end
+//| if p.has_lengths then
+    const Sequence sequence = tiles.sequence(p, smem);
+//| end
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+//| if l.split and not p.has_lengths then
+    const Sequence sequence = sequence_of(p, where.batch);
+//| end
+    const int row = where.row + row_in_tile(wg);
+//| local sequence = p.has_lengths and " sequence," or ""
+//| if c.o_path == 0 then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+      store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
+//|   else
+    store_rows<true>(p, where,$(sequence) o, state, row + warp_row + g, t);
+//|   end
+//| elseif c.o_path == 1 then
+    if (any_keys) {
+//|   if p.has_lengths then
+//|     if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|     end
+      // A box would write rows of the next sequence too.
+      if (row + 64 > sequence.sq())
+        store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+      else
+        store_tile(p, o_map, where, sequence, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   else
+      store_tile(p, o_map, where, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   end
+//|   if l.q_lent then
+      owed = true;
+//|   else
+      return_q();
+//|   end
+    } else {  // a tile without keys never held a Q
+//|   if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|   end
+      store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
+    }
+//| elseif p.has_lengths then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+//|   end
+    // A box would write rows of the next sequence too.
+    if (row + 64 > sequence.sq())
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+    else
+      store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| else
+    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| end
+  };
+
+//| if l.ahead then
+  bool begun = false;  // the scores of the tile's first block are there
+//| end
+//| if pr.scans then
+  int code = 0;  // of the block at hand
+//| end
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, wg);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
+    const int wg_row = where.row + row_in_tile(wg);
+//| indented(4, pr.begin_score, "where.head")
+//| if pr.brings_mask then
+//|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
+//| end
+//| if pr.keeps_ends then
+    const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
+    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+//|   if l.ahead then
+    find_ends();
+//|   end
+//| end
+//| if pr.reads_ahead then
+    ScoreAhead ahead;
+    auto read = [&](int $(pr.scans and "code" or "block")) {
+//|   local block, is_whole = pr.scans and "code >> CODE_BLOCK" or "block", pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+      read_ahead(ahead, p, scored, wg_row + warp_row + g, $(block), t, $(is_whole));
+    };
+//| end
+//| if p.has_dropout then
+    // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
+    auto drop_block = [&](int block) {
+      const Tile tile = tiles.again(p, smem);
+      drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg) + warp_row + g, block, t);
+    };
+//| end
+    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+    float keep[2];
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] = 0.f;
+
+    // A block of keys that only other warpgroups see.
+    auto skip_k = [&] {
+      mbarrier_wait(k_full(smem, k.at), k.parity);
+      release_k();
+//| if l.pingpong then
+      pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn
+      pingpong_pass(wg);
+//| end
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      release_stage();
+//| end
+    };
+    auto skip_v = [&] {
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      release_v();
+    };
+//| if pr.skips then
+    const int nothing = 1 << (CODE_HIDDEN + wg);  // of a block is seen by this warpgroup
+    // A block that is there, and of which it sees nothing.
+    auto skip_block = [&](int code) {
+      skip_k();
+//|   if pr.brings_mask then
+      if (code_has(code, CODE_CUT)) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        release_mask();
+      }
+//|   end
+      skip_v();
+    };
+//| end
+
+//| if pr.masks then
+    // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
+    // of uniform registers.
+//| else
+    if (keys.idle()) {  // no row of the problem: all that is loaded passes
+      tiles.done(smem, true);
+//| if l.q_lent then
+      if (owed) return_q();
+      owed = false;
+//| end
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      release(q_empty(smem, q.at, wg));
+      q.next();
+#pragma unroll 1
+//| if pr.scans then
+      for (bool last = false; !last;) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        last = (load_shared(code_at(smem, k.at)) & CODE_LAST) != 0;
+        skip_k(), skip_v();
+      }
+//| else
+      for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+//| end
+      continue;
+    }
+//| end
+//| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+//| if pr.scans then
+    // Blocks that a code tells to be whole need no mask.
+    auto mask = [&](int code) {
+      const int block = code >> CODE_BLOCK;
+//| else
+    // Blocks between full_lo and full_hi need no mask.
+    auto mask = [&](int block) {
+//| end
+//| if pr.masks then
+//|   if not pr.skips then
+      const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
+//|   end
+//|   if pr.brings_mask then
+      if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
+      if (code_has(code, CODE_CUT)) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+        release_mask();
+      }
+//|   else
+      if (!code_has(code, CODE_EDGE | nothing)) return;
+//|   end
+      // By selects: beside a branch that has no scores the others would be copied.
+      if (code_has(code, nothing)) {
+#pragma unroll
+        for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+      }
+//|   if pr.keeps_ends then
+      if (code_has(code, CODE_EDGE)) {
+        // Of the rows of this warp some may see all of it.
+        bool cut = false;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+          cut = cut || (int)load_shared(ends + h * 64) > block * BC || (int)load_shared(ends + h * 64 + 4) < block * BC + BC - 1;
+        if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      }
+//|   else
+      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+//|   end
+    };
+//| else
+//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
+//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
+//| if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//| end
+//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
+//| if pr.staged then
+      release_stage();
+//| end
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| if l.besides then
+    // Of a later block, while its products are on their way: whether all scores have one number besides, and it.
+    auto far_of_next = [&] {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return load_shared_float2(smem + SMEM_SCORE + stages.at * SCORE_STAGE + $(l.staged.far.at));
+    };
+    // What all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
+    auto mask_beside = [&](int block, float2 far, float &unit_log2, float &beside) {
+      unit_log2 = $(pr.unit_log2);
+      if (apply_score_beside(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg, far, beside))
+        unit_log2 = p.scale_log2;
+      release_stage();
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| if l.held then
+    // Of a later block, while its products are on their way: the elements that are added to them.
+    auto hold_next = [&](u32 (&held)[NS / 2]) {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      release_stage();
+    };
+    auto mask_held = [&](int block, const u32 (&held)[NS / 2]) {
+//|   indented(6, pr.scoring_by, whole, "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| if l.begins then
+    // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
+    auto begin = [&](bool more, u32 idle) -> Beginning {
+      if (!more) return {idle$(l.reads_twice and ", idle" or "")};
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return begin_at(p, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+    };
+    // Of a block whose scores began so.
+    auto mask_begun = [&](int block) {
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
+//| end
+//| if l.relative and pr.slopes then
+    auto exponents = [&](int $(pr.scans and "code" or "block")) {
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
+    };
+//| end
+//| if l.fades then
+    // Whether of a block all probabilities are 0.
+    auto none_left = [&](int $(pr.scans and "code" or "block")) {
+      return $(whole) && all_fade(s, p, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t);
+    };
+//| end
+//| if l.skip_late then
+    int trailing = 0;  // blocks at the end that only others see: O leaves first
+//| end
+    if (keys.loaded_hi >= keys.loaded_lo) {
+//| include "wgmma/hopper_prologue.cu"
+
+//| include "wgmma/hopper_main_loop.cu"
+
+//| include "wgmma/hopper_epilogue.cu"
+    }
+    store(o, state$(l.o_in_q and ", keys.loaded_hi >= keys.loaded_lo" or ""));
+//| if l.skip_late then
+#pragma unroll 1
+    for (; trailing > 0; trailing--) skip_k(), skip_v();
+//| end
+  }
+//| if c.o_path > 0 then
+  tma_wait_read();
+//| end
+}

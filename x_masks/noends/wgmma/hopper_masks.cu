@@ -1,0 +1,135 @@
+//| needs "l.masks"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local masks = l.masks
+// ---- what the score program's mask reads of a block of keys that may not be whole: a warp of the producer brings it ----
+constexpr int STAGES_MASK = $(masks.stages), SMEM_MASK = $(masks.at), MASK_STAGE = $(masks.bytes);
+__device__ __forceinline__ u32 mask_full(u32 smem, int stage) { return barrier(smem, $(masks.barriers) + stage); }
+__device__ __forceinline__ u32 mask_empty(u32 smem, int stage) { return mask_full(smem, STAGES_MASK + stage); }
+// Those who arrive at `full`: a lane for what the warp has stored$(masks.plane and ", and every lane when its copies have landed" or "").
+constexpr int MASK_ARRIVALS = $(masks.plane and 33 or 1);
+//| if #masks.columns > 0 then
+__device__ __forceinline__ uint2 load_shared_x2(u32 from) {
+  uint2 x;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(from) : "memory");
+  return x;
+}
+//| end
+//| if masks.plane and not masks.words then
+__device__ __forceinline__ u32 load_shared_u16(u32 from) {
+  u16 x;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
+  return x;
+}
+//| end
+//| pr.mask_parts()
+//| if masks.plane then
+//|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
+//|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
+
+// Asynchronous copy of BYTES to shared memory: of n, and zeros after them.
+template <int BYTES>
+__device__ __forceinline__ void copy_part(u32 to, const void *from, int n) {
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(n) : "memory");
+}
+// This thread arrives when all of its copies so far have landed.
+__device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+//|   if masks.words then
+// The words of a warpgroup's 64 rows that hold the bits of BC keys from `key` on, to `to`. Past the last key they are whatever they are.
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  const int last = ($(extent) - 1) >> 5;
+#pragma unroll 4
+  for (int at = lane; at < 64 * $(masks.words); at += 32) {
+    const int r = at / $(masks.words), n = at % $(masks.words);
+    const unsigned *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min((key >> 5) + n, last) * $(stride), 4);
+  }
+}
+//|   else
+// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
+template <int BYTES>
+__device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  constexpr int CHUNKS = BC / BYTES;
+  const int keys = $(extent);
+#pragma unroll 4
+  for (int at = lane; at < 64 * CHUNKS; at += 32) {
+    const int r = at / CHUNKS, n = at % CHUNKS * BYTES;
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    copy_part<BYTES>(to + r * $(masks.pitch) + n, from + key + n, min(max(keys - key - n, 0), BYTES));
+  }
+}
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+  long long apart = (long long)(size_t)p.score$(operand);
+#pragma unroll
+  for (int k = 0; k < $(last); k++) apart |= p.score$(operand)_stride[k];
+  if ($(stride) == 1 && apart % 16 == 0) return copy_elements<16>(p, scored, to, row, key, lane);
+  if ($(stride) == 1 && apart % 4 == 0) return copy_elements<4>(p, scored, to, row, key, lane);
+  const int keys = $(extent);
+#pragma unroll 2
+  for (int at = lane; at < 64 * (BC / 4); at += 32) {
+    const int r = at / (BC / 4), n = at % (BC / 4) * 4;
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    u32 x = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++) x |= (u32)from[min(key + n + e, keys - 1) * $(stride)] << 8 * e;
+    store_shared(to + r * $(masks.pitch) + n, x);
+  }
+}
+//|   end
+//| end
+
+__device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lane) {
+  Ring<STAGES_MASK> masks;
+  TileQueue tiles;
+  Tile where;
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
+    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
+#pragma unroll 1
+    while (true) {
+      const int code = blocks.next();
+      if (code < 0) break;
+      if ((code & CODE_CUT) == 0) continue;
+      const ScoreTile scored = score_tile(p, sequence, where.head);
+      const int key = (code >> CODE_BLOCK) * BC;
+//| for _, column in ipairs(masks.columns) do
+      $(column.type) v$(column.node)[(BC + 31) / 32];
+#pragma unroll
+      for (int i = 0; i < (BC + 31) / 32; i++) v$(column.node)[i] = mask_column$(column.node)(p, scored, key + 32 * i + lane);
+//| end
+      mbarrier_wait(mask_empty(smem, masks.at), masks.parity ^ 1);
+      const u32 to = smem + SMEM_MASK + masks.at * MASK_STAGE;
+//| for _, column in ipairs(masks.columns) do
+//|   local value = ("v%d[i]"):format(column.node)
+#pragma unroll
+      for (int i = 0; i < (BC + 31) / 32; i++)
+        if (32 * i + lane < BC) store_shared(to + $(column.at) + (32 * i + lane) * 4, (u32)$(column.type == "float" and "__float_as_int(" .. value .. ")" or value));
+//| end
+//| if masks.plane then
+#pragma unroll 1
+      for (int wg = 0; wg < WGS; wg++)
+        if (code >> wg & 1) stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+//| end
+//| if masks.plane then
+      mbarrier_arrive_copied(mask_full(smem, masks.at));
+//| end
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(mask_full(smem, masks.at));
+      masks.next();
+    }
+    tiles.done(smem, true);
+  }
+}
+
+// Scores of pairs that the mask hides become -inf. row: this thread's first; stage: what was brought of the block.
+__device__ __forceinline__ void hide_staged(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t, u32 stage,
+                                            int wg$(pr.rows_type)) {
+  const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//| indented(2, pr.hide_staged, "s", "stage", "tile_row")
+}

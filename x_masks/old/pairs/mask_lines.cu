@@ -1,0 +1,38 @@
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+//| local program = p.score
+//| local heads, of_head = program.marks_by_h and "p.hq" or "1", program.marks_by_h and "head" or "0"
+//| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
+// ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
+// A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may
+// hide some of them; z: what is solved of the program's mask may, or the launch's.
+__device__ __forceinline__ int line_words(const Params &p) { return (p.sk + 32 * BC - 1) / (32 * BC); }
+__device__ __forceinline__ int line_count(const Params &p) { return (p.sq + 63) / 64; }
+// That of the rows from `row` on.
+__device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequence &sequence, int head, int row) {
+  const long long place = (long long)$(of_sequence) * $(heads) + $(of_head);
+  return (const uint4 *)p.mask_lines + (place * line_count(p) + row / 64) * line_words(p);
+}
+
+// A warp makes a word.
+extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
+  const int lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
+  const long long all = (long long)$(program.marks_by_b and "p.b" or "1") * $(heads) * lines * words;
+  grid_wait();
+  for (long long job = (long long)$(wk.block) * 8 + (int)threadIdx.x / 32; job < all; job += $(wk.blocks) * 8) {
+    const int block = (int)(job % words) * 32 + lane, row = (int)(job / words % lines) * 64, place = (int)(job / words / lines);
+    const Sequence sequence = sequence_of(p, place / $(heads));
+    const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1;
+    const Range range = key_range(p, sequence, head, row, end);
+    const bool within = block >= range.block_lo && block <= range.block_hi;
+//| if pr.ends_in_part then
+    const int both = within ? classes_of_rows(p, sequence, head, row, end, block) : 0, is = both & 3, solved = both >> 2;
+//| else
+    const int is = within ? class_of_rows(p, sequence, head, row, end, block) : 0, solved = 2;
+//| end
+    const bool sees = is != 0 && solved != 0;
+    const u32 seen = __ballot_sync(~0u, sees), maybe = __ballot_sync(~0u, sees && is == 1);
+    const u32 edges = __ballot_sync(~0u, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi));
+    if (lane == 0) ((uint4 *)p.mask_lines)[job] = make_uint4(seen, maybe, edges, 0);
+  }
+}

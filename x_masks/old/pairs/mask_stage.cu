@@ -1,0 +1,181 @@
+//| needs "c.bc? l.ahead? l.masks? l.wgs?"
+//| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
+//|
+//| local loops = include "pairs/loops.cu"
+//| local layouts = include "pairs/layouts.lua"
+//|
+//| return function(pr, p, l)
+//|   pr.masks = l.masks
+//|   pr.brings_mask = l.masks and l.masks.brings
+//|   -- A warpgroup lets pass what it sees nothing of. Beside the next tile's first scores it does not, nor where two share a tile: they
+//|   -- see nearly the same.
+//|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
+//|   local program = p.score
+//|   local function print_lines(lines)
+//|     for _, line in ipairs(lines) do
+$(line)
+//|     end
+//|   end
+//|   local function parameters()
+//|     local list = ""
+//|     for _, of in ipairs(l.masks.columns) do list = list .. (", %s a%d"):format(of.type, of.node) end
+//|     for _, of in ipairs(l.masks.rows) do list = list .. (", %s a%d"):format(of.type, of.node) end
+//|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
+//|   end
+//|
+//|   -- The number beside each K has bits of the program's mask alone: below CODE_LAST for warpgroups that may not see all of the block, from
+//|   -- CODE_HIDDEN on for those that see nothing. CODE_EDGE: the launch's mask may hide pairs of some, or what is solved of the program's,
+//|   -- which the bits below CODE_LAST leave out.
+//|   function pr.staged_codes()
+
+constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;
+__device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
+// By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
+__device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
+
+// A tile's blocks from right to left, as the rows of each warpgroup see them: a lane for each has its line. -1 ends them. To be used by
+// a whole warp.
+struct TileBlocks {
+  const uint4 *line;
+  int lo, word;             // of the words that hold blocks: the first, and the one at hand
+  u32 some;                 // blocks of it that are left
+  u32 seen, maybe, edges;  // of this lane's warpgroup
+  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where, int loaded_hi, int loaded_lo)
+      : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
+    const int row = where.row + 64 * ((int)threadIdx.x % 32);
+    line = (int)threadIdx.x % 32 < WGS && row < row_count(p, sequence) ? mask_line(p, sequence, where.head, row) : nullptr;
+  }
+  __device__ __forceinline__ int next() {
+    while (some == 0) {
+      if (word <= lo) return -1;
+      word--;
+      const uint4 of = line != nullptr ? line[word] : make_uint4(0, 0, 0, 0);
+      maybe = of.y, edges = of.z, seen = (int)threadIdx.x % 32 < WGS ? of.x : ~0u;
+#pragma unroll
+      for (int i = 0; i < WGS; i++) some |= __shfl_sync(~0u, of.x, i);
+    }
+    const int n = 31 - __clz((int)some);
+    some ^= 1u << n;
+    const u32 cut = __ballot_sync(~0u, maybe >> n & 1), hidden = __ballot_sync(~0u, !(seen >> n & 1));
+    return (word * 32 + n) << CODE_BLOCK | (int)cut | (int)hidden << CODE_HIDDEN | (__any_sync(~0u, edges >> n & 1) ? CODE_EDGE : 0);
+  }
+  // Whether few are left: the search for a tile takes as long as some blocks of keys.
+  __device__ __forceinline__ bool are_few() const { return word <= lo && __popc(some) <= 3; }
+};
+
+// Of a scheduler: the last block of keys that some row of a tile sees, and one before which none is; hi < lo where none is.
+struct BlockEnds {
+  int lo, hi;
+};
+__device__ __forceinline__ BlockEnds ends_of_lines(const Params &p, const Sequence &sequence, const Tile &where) {
+  const int lane = threadIdx.x % 32, words = line_words(p), lines = min(line_count(p) - where.row / 64, WGS);
+  const uint4 *const from = mask_line(p, sequence, where.head, where.row);
+  BlockEnds ends = {0, -1};
+#pragma unroll 1
+  for (int first = 0; first < words; first += 32) {
+    u32 some = 0;
+#pragma unroll
+    for (int i = 0; i < WGS; i++)
+      if (i < lines && first + lane < words) some |= from[i * words + first + lane].x;
+    const u32 found = __ballot_sync(~0u, some != 0);
+    if (found == 0) continue;
+    if (ends.hi < ends.lo) ends.lo = (first + __ffs((int)found) - 1) * 32;
+    const int last = 31 - __clz((int)found);
+    ends.hi = (first + last) * 32 + 31 - __clz((int)__shfl_sync(~0u, some, last));
+  }
+  return ends;
+}
+//|   end
+//|
+//|   -- The parts, and of a pair what they tell.
+//|   function pr.mask_parts()
+//|     for n, of in ipairs(l.masks.columns) do
+__device__ __forceinline__ $(of.type) mask_column$(of.node)(const Params &p, const ScoreTile &t, int key) {
+//|       print_lines(program.mask_column(false, n))
+}
+//|     end
+//|     for n, of in ipairs(l.masks.rows) do
+__device__ __forceinline__ $(of.type) mask_row$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_row(false, n))
+}
+//|     end
+//|     if l.masks.plane then
+// Where key 0 of a row lies.
+//| local element = l.masks.words and "unsigned" or "unsigned char"
+__device__ __forceinline__ const $(element) *mask_plane_row(const Params &p, const ScoreTile &t, int head, int row) {
+//|       print_lines(program.mask_plane_row(false))
+}
+//|     end
+// Whether a row's query sees key + column$(pr.ends_in_part and ", as far as that is not solved" or "").
+__device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column$(parameters())) {
+//|     print_lines(program.mask_staged(false))
+}
+//|   end
+//|
+//|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
+//|   -- the tile.
+//|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, and its declaration.
+//|   pr.rows_type, pr.rows_argument = "", ""
+//|   for _, row in ipairs(l.masks and l.masks.rows or {}) do
+//|     pr.rows_type = pr.rows_type .. (", const %s (&r%d)[2]"):format(row.type, row.node)
+//|     pr.rows_argument = pr.rows_argument .. (", r%d"):format(row.node)
+//|   end
+//|   function pr.mask_rows(row)
+//|     for _, of in ipairs(l.masks.rows) do
+//|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
+const $(of.type) r$(of.node)[2] = {$(value(row)), $(value(row .. " + 8"))};
+//|     end
+//|   end
+//|   function pr.hide_staged(x, stage, tile_row)
+//|     local of, arguments = layouts.wgmma.score, ""
+//|     for _, column in ipairs(l.masks.columns) do
+//|       local n = column.node
+const u32 from$(n) = $(stage) + $(column.at) + t * 8;
+//|       local word = ("(e == 0 ? v%d.x : v%d.y)"):format(n, n)
+//|       local as = { int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" }
+//|       arguments = arguments .. ", " .. as[column.type]
+//|     end
+//|     for _, row in ipairs(l.masks.rows) do
+//|       local n = row.node
+//|       arguments = arguments .. (", r%d[h]"):format(n)
+//|     end
+//|     local bits, whole = l.masks.words, c.bc % 32 == 0
+//|     if l.masks.plane then
+const u32 elements = $(stage) + $(l.masks.elements) + ($(tile_row) + g) * $(l.masks.pitch)$(bits and "" or " + 2 * t");
+//|       local is = l.masks.contrary and "== 0" or "!= 0"
+//|       arguments = arguments .. (bits and ", (seen[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? seen[h] & 255 : seen[h] >> 8) %s"):format(is)
+//|     end
+//|     if bits and not whole then
+u32 next[2] = {load_shared(elements), load_shared(elements + $(8 * l.masks.pitch))};
+//|     end
+#pragma unroll
+for (int word = 0; word < (NS + 15) / 16; word++) {
+//|     if bits and whole then
+  const u32 seen[2] = {load_shared(elements + 4 * word) >> 2 * t, load_shared(elements + $(8 * l.masks.pitch) + 4 * word) >> 2 * t};
+//|     elseif bits then
+  // Blocks begin in the middle of a word.
+  u32 seen[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const u32 after = load_shared(elements + h * $(8 * l.masks.pitch) + 4 * (word + 1));
+    seen[h] = __funnelshift_r(next[h], after, (block * BC & 31) + 2 * t);
+    next[h] = after;
+  }
+//|     end
+#pragma unroll
+  for (int m = 0; m < 4 && 4 * word + m < NS / 4; m++) {
+    const int n = 4 * word + m;
+//|     if l.masks.plane and not bits then
+    const u32 seen[2] = {load_shared_u16(elements + 8 * n), load_shared_u16(elements + $(8 * l.masks.pitch) + 8 * n)};
+//|     end
+//|     for _, column in ipairs(l.masks.columns) do
+    const uint2 v$(column.node) = load_shared_x2(from$(column.node) + n * 32);
+//|     end
+//|     indented(4, loops, { "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+//|       pr.own_row(of.row)
+//|       pr.set(of, x, "-infinity()", ("!mask_sees(p, scored, head, query, %s, %s%s)"):format(of.key, of.column, arguments))
+//|     end)
+  }
+}
+//|   end
+//| end

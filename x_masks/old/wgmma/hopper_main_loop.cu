@@ -1,0 +1,82 @@
+//| needs "l.begins? l.besides? l.fades? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+      // Main loop: S of the next block and P V of this one are issued side by side.
+      // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
+//| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
+//| local next = pr.scans and "code" or "block - 1"
+//| if pr.skips then
+      bool hides = false;  // the block after these is there, and nothing of it is seen
+//| end
+//| if pr.scans then
+      while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
+//| else
+      for (; block > keys.last; block--) {
+//| end
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+        code = (int)load_shared(code_at(smem, k.at));
+//| end
+//| if pr.skips then
+        hides = code_has(code, nothing);
+        if (hides) break;
+//| end
+//| if l.pingpong_products then
+        pingpong_wait(wg);
+//| end
+//| if l.begins then
+        wgmma_fence(s, o, a);
+        issue_scores_onto(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| else
+        wgmma_fence(o, a);
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| end
+        wgmma_commit();
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence();
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+//| if l.pingpong_products then
+        pingpong_pass(wg);
+//| end
+//| indented(8, pr.reading, "read(" .. next .. ");")
+//| if l.besides then
+        const float2 far = far_of_next();
+//| elseif l.held then
+        u32 held[NS / 2];
+        hold_next(held);
+//| elseif l.begins then
+        const bool more = block - 1 > keys.last;
+        const Beginning next = begin(more, q_tile);
+//| end
+        wgmma_wait<1>(s);
+        release_k();
+//| if l.besides then
+        float unit_log2, beside;
+//| end
+//| if l.fades then
+        if (none_left($(next))) {
+          wgmma_wait<0>(o);
+          release_v();
+//|   if l.pingpong_softmax then
+          pingpong_wait(wg);
+          pingpong_pass(wg);
+//|   end
+          clear_operand(a);
+          continue;
+        }
+//| end
+        $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
+//| if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, $(unit));
+//| else
+        const bool moved = next_softmax(s, state, keep, $(unit));
+        hold_order(sums(state), v_full(smem, v.at), v.parity);
+//| end
+        wgmma_wait<0>(o);
+        release_v();
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| if l.begins then
+        if (more) release_stage();
+//| end
+//| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
+      }

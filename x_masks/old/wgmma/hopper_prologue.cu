@@ -1,0 +1,80 @@
+//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+      // Prologue: S of the tile's first block, and P.
+      const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
+//| local at = pr.scans and "code" or "block"
+//| if pr.scans then  -- which block it is says its code
+//| elseif l.ahead and l.masked then
+      int block = begun ? keys.first : keys.loaded_hi;
+//| else
+      int block = keys.loaded_hi;
+//| end
+//| if l.masked then
+#pragma unroll 1
+      for (; block > keys.first; block--) skip_k(), skip_v();
+//| end
+//| if not pr.scans then indented(6, pr.reading, "read(block);") end
+//| local to = l.ahead and "  " or ""
+//| if l.ahead then
+      if (!begun) {
+//| end
+      $(to)mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      $(to)mbarrier_wait(k_full(smem, k.at), k.parity);
+//| if pr.scans then
+      $(to)code = (int)load_shared(code_at(smem, k.at));
+//| end
+//| if pr.skips then
+#pragma unroll 1
+      while (code_has(code, nothing) && !code_has(code, CODE_LAST)) {
+        skip_block(code);
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        code = (int)load_shared(code_at(smem, k.at));
+      }
+      // From here on once for each run of blocks of which something is seen.
+#pragma unroll 1
+      for (bool fresh = true;; fresh = false) {
+//| end
+//| if l.pingpong_products then
+      $(to)pingpong_wait(wg);
+//| end
+      $(to)wgmma_fence();
+      $(to)issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+      $(to)wgmma_commit();
+//| if l.pingpong_products then
+      $(to)pingpong_pass(wg);
+//| end
+//| if pr.keeps_ends and not l.ahead then
+      $(pr.skips and "if (fresh) " or "")find_ends();  // while the products are on their way
+//| end
+      $(to)wgmma_wait<0>(s);
+      $(to)release_k();
+//| if l.ahead then
+      }
+//| end
+//| if pr.scans then indented(6, pr.reading, "read(code);") end
+      mask($(at));
+//| if l.begins then
+      const bool second = block > keys.last;
+      const Beginning next = begin(second, q_tile);
+//| end
+//| if pr.skips then
+      if (fresh)
+        first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+      else {
+//|   if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, $(pr.unit_log2));
+//|   else
+        const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
+//|   end
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+      }
+//| else
+      first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+//| end
+//| if l.begins then
+      if (second) release_stage();
+//| end
+//| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
+//| if l.q_lent then
+      if (owed) return_q();
+//| end

@@ -1,0 +1,88 @@
+//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.split? l.walks?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local wk = include("work/work.lua").of(p, l)
+//| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
+// ---- which tile a block owns ----
+
+//| if p.has_lengths then
+// Heads of one section run side by side and share the L2, longest tiles first.
+//| elseif l.split then
+// The tiles of a head run side by side, and read each of its keys at the same time.
+//| else
+// Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
+//| end
+struct Tile {
+  int row;                         // first row of the tile
+  int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
+  long long batch;
+//| if l.walks then
+  int number, part, parts;  // the place of its first part in the workspace, or -1; which of how many parts of its keys
+  int place;                // its number among the tiles whose parts are shared
+  // Whether one block does all of its parts, one after the other.
+  __device__ __forceinline__ bool is_walked() const { return number < 0; }
+//| elseif l.parts then
+  int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| end
+};
+//| if p.has_lengths then
+
+//|   include "work/varlen_order.cu"
+
+//| else
+//|   if l.even_rows then
+// The rows of a head are cut evenly: where the last tile had few, its warpgroups would come to the same keys before the others, and these then
+// come from memory once more.
+__device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
+__device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
+//|   end
+__device__ __forceinline__ Tile tile_of(const Params &p, int index) {
+  const int heads = $(wk.heads(packed));
+//| if l.split then
+  const int at = index / p.tiles, tile = index - at * p.tiles;
+//| else
+  const int total = heads * p.b;                           // heads of all batches
+//| if (c.sections or 1) > 1 then
+  const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
+//| else
+  const int widest = p.section;
+//| end
+  const int per_section = p.tiles * widest;
+  const int section = index / per_section, rest = index % per_section;
+  const int width = min(widest, total - section * widest);  // the last section may be narrower
+  const int tile = rest / width, at = section * widest + rest % width;
+//| end
+  Tile w;
+//| local high = l.even_rows and "rows_of_tile(p)" or "BR"
+//| if not pr.right then
+  w.row = tile * $(high);
+//| else
+  w.row = (p.tiles - 1 - tile) * $(high);
+//| end
+  w.batch = at / heads;
+//| wk.take_head(packed, "at % heads")
+//| if l.split and not l.walks then
+//|   if l.even_rows then
+  w.number = at * p.tiles + $(pr.right and "p.tiles - 1 - tile" or "tile");
+//|   else
+  w.number = at * p.tiles + w.row / BR;
+//|   end
+//| end
+  return w;
+}
+//| end
+//| if l.split and not p.has_lengths then
+
+//|   include "work/split_parts.cu"
+//| end
+
+// The query and the head of a row.
+struct Row {
+  long long query, head;
+};
+__device__ __forceinline__ Row row_of(const Params &p, const Tile &w, int row) {
+//| if packed then
+  return {row / p.group, w.head + row % p.group};
+//| else
+  return {row, w.head};
+//| end
+}
