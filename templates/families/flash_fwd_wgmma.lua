@@ -146,7 +146,7 @@ local function places(p, c, stages)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.brings)) then -- the first and the last key of each row
+  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.tells)) then -- the first and the last key of each row
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end
@@ -544,7 +544,7 @@ return masked {
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.brings and "mask_ends " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.tells and "mask_ends " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less

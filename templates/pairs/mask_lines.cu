@@ -53,29 +53,51 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
   }
 }
 //| else
-// A thread block makes a line, 32 words at a time, a warp for each; then four threads look at a row's pairs of the blocks that are not whole. A
-// row's ends are its first and its last key there that is seen: a block in which each row sees all keys between them needs no more than these.
-constexpr int LOOKED_AT = 8;  // blocks of a line; more are left in doubt
+//|   pr.mask_parts()
+//|   local columns, rows = l.masks.columns, l.masks.rows
+//|   local arguments = ""
+//|   for n, of in ipairs(columns) do
+//|     local word = ("values[warp][%d][column]"):format(n - 1)
+//|     local as = { int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" }
+//|     arguments = arguments .. ", " .. as[of.type]
+//|   end
+//|   for _, of in ipairs(rows) do arguments = arguments .. (", r%d[h]"):format(of.node) end
+// A thread block makes a line, 32 words at a time, a warp for each; then a warp looks at all pairs of a block that is not whole, two rows to a
+// lane. A row's ends are its first and its last key there that is seen: a block in which each row sees all keys between them needs no more
+// than these.
+constexpr int LOOKED_AT = 16;  // blocks of a line; more are left in doubt
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   __shared__ uint3 found[32];
-  __shared__ int2 ends[64];
+  __shared__ int los[64], his[64];                    // the ends of rows
   __shared__ int looked[LOOKED_AT], told[LOOKED_AT];  // which blocks; what is known of them
   __shared__ u16 counts[LOOKED_AT][64];               // pairs that a row sees
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, at = (int)threadIdx.x / 4, lines = line_count(p), words = line_words(p);
+//|   if #columns > 0 then
+  __shared__ u32 values[8][$(#columns)][BC];          // what the mask reads of keys, of a warp's block
+//|   end
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, lines = line_count(p), words = line_words(p);
   grid_over(), grid_wait();
   for (long long job = (long long)$(wk.block); job < (long long)$(all); job += $(wk.blocks)) {
     const int row = (int)(job % lines) * 64, place = (int)(job / lines);
     const Sequence sequence = sequence_of(p, place / $(heads));
-    const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1, own = min(row + at, end);
+    const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1;
     const Range range = key_range(p, sequence, head, row, end);
     const ScoreTile t = score_tile(p, sequence, head);
     uint4 *const line = (uint4 *)p.mask_lines + job * words;
-    int first = first_key(sequence, own), last = last_key(sequence, own);
+    const int own[2] = {min(row + lane, end), min(row + lane + 32, end)};
+    int first[2], last[2], lo[2] = {p.sk, p.sk}, hi[2] = {-1, -1}, n = 0;  // n: blocks that were looked at
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      first[h] = first_key(sequence, own[h]), last[h] = last_key(sequence, own[h]);
 //|   if pr.ends_in_part then
-    const MaskEnds solved = mask_ends(p, t, head, own);
-    first = max(first, solved.lo), last = min(last, solved.hi);
+      const MaskEnds solved = mask_ends(p, t, head, own[h]);
+      first[h] = max(first[h], solved.lo), last[h] = min(last[h], solved.hi);
 //|   end
-    int lo = p.sk, hi = -1, n = 0;  // n: blocks that were looked at
+    }
+//|   for _, of in ipairs(rows) do
+//|     local function value(of_row) return ("mask_row%d(p, t, t.h, %s)"):format(of.node, of_row) end
+    const $(of.type) r$(of.node)[2] = {$(value("own[0]")), $(value("own[1]"))};
+//|   end
+    if (threadIdx.x < 64) los[threadIdx.x] = p.sk, his[threadIdx.x] = -1;
 #pragma unroll 1
     for (int from = 0; from < words; from += 32) {
 #pragma unroll 1
@@ -87,47 +109,61 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
       __syncthreads();
 #pragma unroll 1
       for (int word = from; word < min(from + 32, words); word++) {
-        const uint3 of = found[word - from];
 #pragma unroll 1
-        for (u32 left = of.y | of.z; left != 0; left &= left - 1) {
-          const int block = word * 32 + __ffs((int)left) - 1;
-          int block_lo = p.sk, block_hi = -1, count = 0;
-          if (n < LOOKED_AT) {
-#pragma unroll 8
-            for (int column = (int)threadIdx.x % 4; column < BC; column += 4) {
-              const int key = block * BC + column;
-              const bool sees = score_sees<true>(p, t, head, own, block * BC, column) & (key >= first) & (key <= last);
-              block_lo = sees ? min(block_lo, key) : block_lo, block_hi = sees ? key : block_hi, count += sees;
-            }
-#pragma unroll
-            for (int by = 1; by < 4; by *= 2) {
-              block_lo = min(block_lo, __shfl_xor_sync(~0u, block_lo, by)), block_hi = max(block_hi, __shfl_xor_sync(~0u, block_hi, by));
-              count += __shfl_xor_sync(~0u, count, by);
-            }
-            if (threadIdx.x % 4 == 0) counts[n][at] = (u16)count;
-            if (threadIdx.x == 0) looked[n] = block;
-            n++;
-          } else {
-            block_lo = block * BC, block_hi = block_lo + BC - 1;
+        for (u32 left = found[word - from].y | found[word - from].z; left != 0; left &= left - 1) {
+          const int block = word * 32 + __ffs((int)left) - 1, key = block * BC;
+          if (n >= LOOKED_AT) {
+            lo[0] = min(lo[0], key), lo[1] = min(lo[1], key), hi[0] = hi[1] = key + BC - 1;
+            continue;
           }
-          lo = min(lo, block_lo), hi = max(hi, block_hi);
+          if (n++ % 8 != warp) continue;
+//|   if #columns > 0 then
+          __syncwarp();
+#pragma unroll
+          for (int i = lane; i < (BC + 31) / 32 * 32; i += 32) {
+//|     for k, of in ipairs(columns) do
+            const $(of.type) v$(of.node) = mask_column$(of.node)(p, t, key + i);
+//|     end
+            if (i < BC) {
+//|     for k, of in ipairs(columns) do
+              values[warp][$(k - 1)][i] = (u32)$(of.type == "float" and "__float_as_int(v" .. of.node .. ")" or "v" .. of.node);
+//|     end
+            }
+          }
+          __syncwarp();
+//|   end
+          int count[2] = {0, 0};
+#pragma unroll 4
+          for (int column = 0; column < BC; column++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+              const bool sees = mask_sees(p, t, t.h, own[h], key, column$(arguments)) & (key + column >= first[h]) & (key + column <= last[h]);
+              lo[h] = sees ? min(lo[h], key + column) : lo[h], hi[h] = sees ? key + column : hi[h], count[h] += sees;
+            }
+          }
+          counts[n - 1][lane] = (u16)count[0], counts[n - 1][lane + 32] = (u16)count[1];
+          if (lane == 0) looked[n - 1] = block;
         }
       }
       __syncthreads();
     }
-    lo = max(lo, first), hi = min(hi, last);
-    if (threadIdx.x % 4 == 0) {
-      ends[at] = make_int2(lo, hi);
-      if (row + at <= end) ((int2 *)p.mask_ends)[(long long)place * p.sq + row + at] = make_int2(lo, hi);
+    // A warp's blocks come from left to right.
+    atomicMin(&los[lane], lo[0]), atomicMin(&los[lane + 32], lo[1]);
+    atomicMax(&his[lane], hi[0]), atomicMax(&his[lane + 32], hi[1]);
+    __syncthreads();
+    if (warp < 2) {
+      const int at = warp * 32 + lane;
+      los[at] = max(los[at], warp == 0 ? first[0] : first[1]), his[at] = min(his[at], warp == 0 ? last[0] : last[1]);
+      if (row + at <= end) ((int2 *)p.mask_ends)[(long long)place * p.sq + row + at] = make_int2(los[at], his[at]);
     }
     __syncthreads();
 #pragma unroll 1
-    for (int k = warp; k < n; k += 8) {
+    for (int k = warp; k < n && k < LOOKED_AT; k += 8) {
       const int key = looked[k] * BC;
       bool some = false, every = true, between = true;
 #pragma unroll
       for (int i = lane; i < 64; i += 32) {
-        const int count = counts[k][i], most = max(min(ends[i].y, key + BC - 1) - max(ends[i].x, key) + 1, 0);
+        const int count = counts[k][i], most = max(min(his[i], key + BC - 1) - max(los[i], key) + 1, 0);
         some = some || count != 0, every = every && count == BC, between = between && count == most;
       }
       some = __any_sync(~0u, some), every = __all_sync(~0u, every), between = __all_sync(~0u, between);
@@ -138,12 +174,15 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 #pragma unroll 1
       for (int k = 0; k < n; k++) {
         const u32 bit = 1u << looked[k] % 32;
-        uint4 of = line[looked[k] / 32];
+        const int word = looked[k] / 32;
+        uint3 of = found[word % 32];  // of the last 32
+        if (word / 32 != (words - 1) / 32) of = make_uint3(line[word].x, line[word].y, line[word].z);
         if (!(told[k] & 1)) of.x &= ~bit;
         if (told[k] != 1) of.y &= ~bit;
         if (!(told[k] & 1) || told[k] & 2) of.z &= ~bit;
         else if (told[k] & 4) of.z |= bit;
-        line[looked[k] / 32] = of;
+        found[word % 32] = word / 32 == (words - 1) / 32 ? of : found[word % 32];
+        line[word] = make_uint4(of.x, of.y, of.z, 0);
       }
     }
     __syncthreads();

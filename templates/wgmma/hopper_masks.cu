@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| pr.mask_parts()
+//| if not pr.told_ends then pr.mask_parts() end
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
