@@ -18,6 +18,10 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
 __device__ __forceinline__ const int2 *row_ends(const Params &p, const Sequence &sequence, int head) {
   return (const int2 *)p.mask_ends + ((long long)$(of_sequence) * $(heads) + $(of_head)) * p.sq;
 }
+// Those of a thread's two rows.
+struct Told {
+  int2 rows[2];
+};
 //| end
 
 // A lane's block: of the rows of a line. seen, maybe, edges: as of a word.

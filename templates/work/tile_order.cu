@@ -41,8 +41,9 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int at = index / p.tiles, tile = index - at * p.tiles;
 //| else
   const int total = heads * p.b;                           // heads of all batches
-//| -- Of a mask that leaves few keys of each row the keys of all heads at work lie in the L2.
-//| if pr.scans or pr.walks and p.score.two_ended then
+//| -- Of a mask that leaves few keys of each row, side by side, the keys of all heads at work lie in the L2.
+//| local tables = pr.scans and include("pairs/edges.lua").tables(p)
+//| if pr.walks and p.score.two_ended or tables and not tables:find("mask_pairs") then
   const int widest = total;
 //| elseif (c.sections or 1) > 1 then
   const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
