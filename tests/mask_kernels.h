@@ -126,7 +126,7 @@ static const score_kernel mask_kernels[] = {
       true, 0, 0, 400, 400, 0, 0 },
     { "wgmma_told", M_TOLD, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
-      0, 400, 600, 0, 0 },
+      0, 200, 1000, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",

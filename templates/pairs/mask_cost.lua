@@ -39,7 +39,8 @@ return function(p, c, rows, group, packed)
   if program.grain == 1 or program.row_grain == 1 then
     local tables = not marked and edges.tables(p)
     if tables and not tables:find("mask_pairs") then return near(p, c.bc, rows), IN_DOUBT * each end
-    return FEW, IN_DOUBT * each
+    -- What lies before the queries is a cache, and seen.
+    return math.max(FEW, 1 - p.sq / math.max(p.sk, 1)), IN_DOUBT * each
   end
   local met, within = runs(c.bc, program.grain)
   local met_by_rows = runs(rows, program.row_grain)
