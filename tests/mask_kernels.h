@@ -47,7 +47,7 @@
 #define M_SKIPS \
     "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
 /* Runs of 70 keys, of which a query sees its own and every second before: what one run's rows see lies between two ends. */
-#define M_TOLD                                                                                  \
+#define M_TOLD                                                                           \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Values of keys that are no integers. */
