@@ -70,7 +70,8 @@ class Cell:
     def __init__(self, name, d, s):
         import torch
         self.name, self.d, self.s, self.h, self.b = name, d, s, scores.WIDTH // d, max(1, scores.TOKENS // s)
-        self.qkv = [torch.randn(self.b, s, self.h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv"]
+        self.qkv = [torch.randn(self.b, masks.queries_of(name, s) if of == "q" else s, self.h, d, device="cuda", dtype=torch.bfloat16)
+                    for of in "qkv"]
         self.values = masks.MASKS[name][0](self.b, self.h, s)
 
     def args(self, fa, fagen, masked=True):
@@ -155,7 +156,7 @@ def run_cell(o, at, libraries, fagen):
     del space
     plain, rows, shares = statistics.median(samples[-1]), [], {}
     for n, job in enumerate(right):
-        tile = tuple(int(re.search(rf"\b{word}=(\d+)", job["config"]).group(1)) for word in ("br", "bc"))
+        tile = masks.tile_of(job["config"])
         if tile not in shares:
             shares[tile] = masks.share_of_tiles(cell.name, cell.values, cell.h, cell.s, *tile)
         seconds = samples.get(n, [first[n]])

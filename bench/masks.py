@@ -17,8 +17,10 @@ import statistics
 import time
 
 import scores
+from common.bits import bits
 
 DOCUMENTS = 12
+DRAFTS = 64  # queries after a cache
 
 
 def documents(n):
@@ -48,23 +50,45 @@ MASKS = {
     "starts": (lambda b, h, n: [starts(n).expand(b, n).contiguous()], lambda b, h, i, j, x: (j <= i) & (j >= x[0][b, i])),
     "blocks": (lambda b, h, n: [blocks(h, n)[None].expand(b, h, n // 128, n // 128).contiguous()],
                lambda b, h, i, j, x: x[0][b, h, i // 128, j // 128] != 0),
+    "tree": (lambda b, h, n: [bits(tree(n, n // 32)).expand(b)], lambda b, h, i, j, x: x[0].sees(b, i, j)),
+    "drafts": (lambda b, h, n: [bits(tree(DRAFTS, 1), n - DRAFTS).expand(b)], lambda b, h, i, j, x: x[0].sees(b, i, j)),
+    "matrix": (lambda b, h, n: [bits(matrix(n)).expand(b, h)], lambda b, h, i, j, x: x[0].sees((b, h), i, j)),
     "matrix_u8": (lambda b, h, n: [matrix(n)[None, None].expand(b, h, n, n)], lambda b, h, i, j, x: x[0][b, h, i, j] != 0),
 }
 
 
-# Programs that do not ship. starts: documents as what is solved for bounds, where each query's begins.
+# Programs that do not ship. starts: documents as what is solved for bounds, where each query's begins. drafts: the tree of the last queries
+# after a cache.
 TEXTS = {"starts": 'start = i32 "b sq"\nfunction mask(b, h, i, j) return j <= i and j >= start[b][i] end'}
+NAMES = {"drafts": "tree"}
 SHIPPED = [name for name in MASKS if name not in TEXTS]
 
 
 def text_of(name):
-    return TEXTS.get(name) or scores.text_of(name)
+    return TEXTS.get(name) or scores.text_of(NAMES.get(name, name))
+
+
+def queries_of(name, n):
+    """How many queries there are beside n keys."""
+    return DRAFTS if name == "drafts" else n
 
 
 def starts(n):
     """Where the document of each query begins."""
     import torch
     return torch.searchsorted(documents(n), documents(n)).int()
+
+
+def tree(n, own):
+    """Queries in branches of `own`, a binary tree of them: who sees the branches above and, of its own, what lies before."""
+    import torch
+    branch, i = torch.arange(n, device="cuda") // own, torch.arange(n, device="cuda")
+    seen = torch.zeros(n, n, device="cuda", dtype=torch.bool)
+    above = branch
+    while (above >= 0).any():
+        seen |= above[:, None] == branch
+        above = torch.where(above > 0, (above - 1).div(2, rounding_mode="floor"), -1)
+    return seen & (i <= i[:, None])
 
 
 def of_sequences(b, number):
@@ -105,8 +129,8 @@ def seen_of(name, values, at, rows, n):
 def apart(name, values, q, k, v, out):
     """256 rows of all, of the first and the last head, as far from those of fp64 as their norm goes."""
     import torch
-    n, h = q.shape[1], q.shape[2]
-    rows, worst = torch.linspace(0, n - 1, 256, device="cuda").long(), 0
+    n, h = k.shape[1], k.shape[2]
+    rows, worst = torch.linspace(0, q.shape[1] - 1, 256, device="cuda").long(), 0
     for at in (0, h - 1):
         s = q[0, rows, at].double() @ k[0, :, at].double().T / math.sqrt(q.shape[-1])
         s = s.masked_fill(~seen_of(name, values, at, rows, n), -math.inf)
@@ -118,12 +142,12 @@ def apart(name, values, q, k, v, out):
 def share_of_tiles(name, values, h, n, br, bc):
     """Of the tiles of br x bc pairs those with one that is seen, in the first sequence."""
     import torch
-    met, heads = 0, range(h) if name == "blocks" else (0,)
+    met, heads, queries = 0, range(h) if name == "blocks" else (0,), queries_of(name, n)
     for at in heads:
-        for first in range(0, n, br):
-            row = seen_of(name, values, at, torch.arange(first, min(first + br, n), device="cuda"), n).any(0)
+        for first in range(0, queries, br):
+            row = seen_of(name, values, at, torch.arange(first, min(first + br, queries), device="cuda"), n).any(0)
             met += torch.nn.functional.pad(row, (0, -n % bc)).view(-1, bc).any(1).sum().item()
-    return met / (len(heads) * -(-n // br) * -(-n // bc))
+    return met / (len(heads) * -(-queries // br) * -(-n // bc))
 
 
 def flex(name, values, q, k, v, grad_out=None):
@@ -131,7 +155,7 @@ def flex(name, values, q, k, v, grad_out=None):
     contender of its own."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-    b, n, h = q.shape[0], q.shape[1], q.shape[2]
+    b, n, h = k.shape[0], k.shape[1], k.shape[2]
     torch._dynamo.reset()
 
     def mod(b, h, i, j):
@@ -139,10 +163,10 @@ def flex(name, values, q, k, v, grad_out=None):
     by_head = h if name == "blocks" else None
     try:
         make = torch.compile(create_block_mask)
-        mask = make(mod, b, by_head, n, n, device="cuda")
+        mask = make(mod, b, by_head, q.shape[1], n, device="cuda")
         torch.cuda.synchronize()
         begun = time.perf_counter()
-        mask = make(mod, b, by_head, n, n, device="cuda")
+        mask = make(mod, b, by_head, q.shape[1], n, device="cuda")
         torch.cuda.synchronize()
         took = time.perf_counter() - begun
         if grad_out is not None:
@@ -166,7 +190,8 @@ def cell(fa, fagen, d, s, name, o):
     from common import graphs
     import torch
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // s)
-    q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
+    q, k, v, grad_out = (torch.randn(b, queries_of(name, s) if of in "qg" else s, h, d, device="cuda", dtype=torch.bfloat16)
+                         for of in "qkvg")
     kept, calls, values = [], {}, MASKS[name][0](b, h, s)
     row = {"d": d, "s": s, "mask": name}
 
@@ -189,7 +214,7 @@ def cell(fa, fagen, d, s, name, o):
     row["apart"] = gradients_apart(name, values, q, k, v, grad_out, out) if o.backward else apart(name, values, q, k, v, out)
     row["backward"] = o.backward
     row["config"] = next((line.split(None, 1)[1] for line in fa.explain(kept[-1][1]).splitlines() if line.startswith("config")), "")
-    br, bc = (int(re.search(rf"\b{word}=(\d+)", row["config"]).group(1)) for word in ("br", "bc"))
+    br, bc = tile_of(row["config"])
     row["tiles"] = share_of_tiles(name, values, h, s, br, bc)
     if o.flex:
         run, took = flex(name, values, q, k, v, grad_out if o.backward else None)
@@ -208,6 +233,12 @@ def cell(fa, fagen, d, s, name, o):
     return row
 
 
+def tile_of(config):
+    """Rows of Q and keys of a config's tile."""
+    found = dict(re.findall(r"\b(br|bc|bk)=(\d+)", config))
+    return int(found["br"]), int(found.get("bc") or found["bk"])
+
+
 def told(row):
     if "why" in row:
         return row["why"]
@@ -216,7 +247,7 @@ def told(row):
     text += "" if row["apart"] < scores.APART else "  WRONG"
     if "over flex" in row:
         text += f", {row['over flex']:.2f} of flex, its mask {row['flex mask'] * 1e3:.1f} ms"
-    return text + f"  {row['config'].split(',')[0]},{re.search('bc=[0-9]+', row['config']).group(0)}"
+    return text + f"  {row['config'].split(',')[0]},{tile_of(row['config'])[1]} keys"
 
 
 def main():

@@ -3,23 +3,21 @@
 
     python3 bench/prepass.py [--masks documents,matrix_u8,matrix] [--length 16384] [--head-dim 128] [--launches 20]
 
-Masks are those of bench/masks.py, and `matrix`: the documents' matrix as bits. The rate is that of the operands' own bytes, each once,
+Masks are those of bench/masks.py. The rate is that of the operands' own bytes, each once,
 beside a copy of 1 GiB on the same chip, which reads as much as it writes.
 """
 import argparse
 import collections
+import math
 import statistics
 
 import masks
 import scores
 
 
-def bits(n):
-    """The matrix of masks.matrix() as words, and what the library is told of it."""
-    import torch
-    seen = masks.matrix(n).view(n, n // 32, 32).long()
-    words = (seen << torch.arange(32, device="cuda")).sum(-1)
-    return torch.where(words >= 2 ** 31, words - 2 ** 32, words).int()
+def bytes_of(x):
+    """Of a tensor's elements, each once where it is expanded."""
+    return x.element_size() * math.prod(n for n, step in zip(x.shape, x.stride()) if step)
 
 
 def copy_rate():
@@ -53,12 +51,10 @@ def main():
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // n)
     q, k, v = (torch.randn(b, n, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv")
     for name in o.masks.split(","):
-        values = [bits(n)[None, None].expand(b, h, n, n // 32)] if name == "matrix" else masks.MASKS[name][0](b, h, n)
-        size = sum(x.numel() // (b * h if x.dim() == 4 and x.stride(0) == x.stride(1) == 0 else 1) * x.element_size() for x in values)
+        values = masks.MASKS[name][0](b, h, n)
+        size = sum(bytes_of(getattr(x, "words", x)) for x in values)
         out = torch.empty_like(q)
         args = fa.args(q, k, v, out, fagen.MASKS["none"], score=fa.score(masks.text_of(name)), values=values)
-        if name == "matrix":
-            args.kept[0].extent[3] = n  # in bits
         space = fa.give_workspace(args)
         for _ in range(5):
             fa.launch(args)

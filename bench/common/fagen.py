@@ -8,6 +8,8 @@ import ctypes as C
 import importlib.util
 import os
 
+from common import bits
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -82,14 +84,17 @@ def scale_of(t):
 
 
 def score_value(v):
-    """What a launch gives for an operand of its score program: a tensor whose dimensions may be expanded, or a number."""
+    """What a launch gives for an operand of its score program: a tensor whose dimensions may be expanded, Bits of common/bits.py, or a number."""
     out = abi.ScoreValue(size=C.sizeof(abi.ScoreValue))
-    if not hasattr(v, "data_ptr"):
+    words = v.words if isinstance(v, bits.Bits) else v
+    if not hasattr(words, "data_ptr"):
         out.scalar = v
         return out
-    out.ptr = v.data_ptr()
-    for i, (n, step) in enumerate(zip(v.shape, v.stride())):
+    out.ptr = words.data_ptr()
+    for i, (n, step) in enumerate(zip(words.shape, words.stride())):
         out.extent[i], out.stride[i] = n, step
+    if words is not v:
+        out.extent[words.dim() - 1] = v.n
     return out
 
 
@@ -134,7 +139,7 @@ class Fagen:
         """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
         each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
-        and v, beside sk. score: of score(); values: a tensor or a number for each of its operands. kv: a name of FORMATS, then the last
+        and v, beside sk. score: of score(); values: a tensor, Bits or a number for each of its operands. kv: a name of FORMATS, then the last
         dimension of k and v is bytes; k_scale, v_scale: as scale_of() takes them."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}

@@ -153,7 +153,7 @@ local function places(p, c, stages)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then -- the first and the last key of each row
+  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.tells)) then -- the first and the last key of each row
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end
@@ -242,7 +242,10 @@ local fitted = {
 -- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
 fitted.scanned = {}
 for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
-fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 300, 0.25, 0
+fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 150, 0.25, 0
+-- On an H100, of documents (docs/experiments.md): turns at the exponentials let wait too; two warpgroups are often at the same place; and
+-- clocks of a tile where the next begins beside it, as then no warpgroup lets pass what it does not see.
+fitted.scanned.exp_turns, fitted.scanned.plain, fitted.scanned.ahead = 0.12, 0.2, 4000
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
@@ -556,7 +559,7 @@ return masked {
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.tells and "mask_ends " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less
@@ -594,6 +597,7 @@ return masked {
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
+    if l.ahead and l.masks and l.wgs > 2 then tile = tile + fit.ahead end
     -- Its first block of K and of V, which nothing hides.
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end

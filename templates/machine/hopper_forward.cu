@@ -1,4 +1,11 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.q_held?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.persistent? l.q_held?"
+//| if l.persistent and include("pairs/edges.lua").walks(p) then
+// Brings a box into the L2.
+__device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(&map), "r"(column), "r"(sequence), "r"(head),
+               "r"(batch) : "memory");
+}
+//| end
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {

@@ -6,6 +6,7 @@ local mask_places = include "pairs/mask_places.lua"
 
 local ONE_END = 0.5  -- of the keys are seen: of a mask with one end
 local FEW = 0.125    -- of another
+local NEAR = 0.0625  -- of one that a scan finds by values of keys: of a row in the middle of a tile
 local SEEN = 0.25    -- of the runs of keys that are seen alike
 local IN_DOUBT = 0.4 -- of the blocks that are walked, where a scan finds them
 
@@ -15,6 +16,11 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 local function runs(n, grain)
   local step = gcd(n, grain)
   return (n + grain - step) / grain, math.max(0, (grain - n) // step + 1) * step / grain
+end
+
+-- Of the keys of a sequence those that are walked, where rows see NEAR of them up to their own, and tables have an entry for 64.
+local function near(p, bc, rows)
+  return math.min(1, NEAR + (rows / 2 + bc + (64 - gcd(bc, 64)) / 2) / math.max(p.sk, 1))
 end
 
 -- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a
@@ -30,7 +36,12 @@ return function(p, c, rows, group, packed)
   if not edges.scans(p) and not marked then return 1, program.mask_issue end
   local staged = not marked and not packed and mask_places.wanted(p, c)
   local each = staged and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
-  if program.grain == 1 or program.row_grain == 1 then return FEW, IN_DOUBT * each end
+  if program.grain == 1 or program.row_grain == 1 then
+    local tables = not marked and edges.tables(p)
+    if tables and not tables:find("mask_pairs") then return near(p, c.bc, rows), IN_DOUBT * each end
+    -- What lies before the queries is a cache, and seen.
+    return math.max(FEW, 1 - p.sq / math.max(p.sk, 1)), IN_DOUBT * each
+  end
   local met, within = runs(c.bc, program.grain)
   local met_by_rows = runs(rows, program.row_grain)
   local _, group_within = runs(group, program.row_grain)

@@ -1,4 +1,5 @@
 //| -- The kernel before those of the family: tables of what a score program's mask reads. After pairs/program.cu.
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| include "pairs/mask_tables.cu"
 
@@ -8,5 +9,8 @@ $(line)
 //| -- Matrices are read at the rate of memory: four blocks of an SM are there at once.
 //| local blocks = include("pairs/edges.lua").tables(p):find("mask_pairs") and ", 4" or ""
 extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const __grid_constant__ Params p) {
+//| if pr.masks then
+  grid_over();  // the next kernel waits for the end of this one, and may begin to
+//| end
   score_fill_tables(p, (int)($(wk.block) * 8 + threadIdx.x / 32), (int)$(wk.blocks) * 8, (int)(threadIdx.x % 32));
 }

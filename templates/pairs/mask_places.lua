@@ -4,7 +4,7 @@
 
 local edges = include "pairs/edges.lua"
 
-local STAGES = 2
+local STAGES, STAGES_PLANE = 4, 2 -- without elements they are small
 
 local places = {}
 
@@ -26,8 +26,9 @@ function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.pla
 function places.of(p, c)
   if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
   local of = p.score.staged_mask
-  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = STAGES }
+  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = of.plane and STAGES_PLANE or STAGES }
   l.brings = true
+  l.tells = not of.plane -- a kernel before looks at pairs of blocks in doubt, of which it reads no elements
   for _, column in ipairs(of.columns) do
     l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
     l.bytes = l.bytes + 4 * c.bc
@@ -39,13 +40,15 @@ function places.of(p, c)
     l.elements = l.bytes
     l.bytes = l.bytes + c.br * l.pitch
   end
-  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows both stages lies in patterns of 1024 bytes
+  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows these stages lies in patterns of 1024 bytes
   return l
 end
 
--- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys, pairs/mask_lines.cu.
+-- The buffers of what a kernel before finds of 64 rows and 32 blocks of keys, and of each row: pairs/mask_lines.cu.
 function places.lines(p, c)
-  return ("mask_lines int32 %s%ssq/64 sk/%d 4"):format(p.score.marks_by_b and "b " or "", p.score.marks_by_h and "hq " or "", 32 * c.bc)
+  local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
+  local lines = ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
+  return places.of(p, c).tells and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
 end
 
 return places

@@ -23,15 +23,17 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
-//|   -- The number beside each K has bits of the program's mask alone: below CODE_LAST for warpgroups that may not see all of the block, from
-//|   -- CODE_HIDDEN on for those that see nothing. CODE_EDGE: the launch's mask may hide pairs of some, or what is solved of the program's,
-//|   -- which the bits below CODE_LAST leave out.
+//|   -- The number beside each K tells what each warpgroup sees of the block, in two bits that lie apart: all of it; nothing; of each row the
+//|   -- keys between its ends; of these what the program's mask leaves. CODE_STAGED: the last is some warpgroup's.
 //|   function pr.staged_codes()
 
-constexpr int CODE_CUT = (1 << WGS) - 1, CODE_LAST = 1 << WGS, CODE_EDGE = 2 << WGS, CODE_HIDDEN = WGS + 2, CODE_BLOCK = 2 * WGS + 2;
+constexpr int CODE_LAST = 1 << WGS, CODE_STAGED = 2 << WGS, CODE_BLOCK = 2 * WGS + 2;
+// Of the first warpgroup; those of others lie as many bits further.
+constexpr int CODE_CUT = 1, CODE_HIDDEN = 4 << WGS, CODE_EDGE = CODE_CUT | CODE_HIDDEN;
 __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
 // By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
 __device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
+__device__ __forceinline__ bool code_is(int code, int wg, int what) { return __any_sync(~0u, (code >> wg & CODE_EDGE) == what); }
 
 // A tile's blocks from right to left, as the rows of each warpgroup see them: a lane for each has its line. -1 ends them. To be used by
 // a whole warp.
@@ -56,8 +58,9 @@ struct TileBlocks {
     }
     const int n = 31 - __clz((int)some);
     some ^= 1u << n;
-    const u32 cut = __ballot_sync(~0u, maybe >> n & 1), hidden = __ballot_sync(~0u, !(seen >> n & 1));
-    return (word * 32 + n) << CODE_BLOCK | (int)cut | (int)hidden << CODE_HIDDEN | (__any_sync(~0u, edges >> n & 1) ? CODE_EDGE : 0);
+    const u32 cut = __ballot_sync(~0u, maybe >> n & 1), edge = __ballot_sync(~0u, (edges & ~maybe) >> n & 1);
+    const u32 hidden = __ballot_sync(~0u, !(seen >> n & 1));
+    return (word * 32 + n) << CODE_BLOCK | (int)(cut | edge) | (int)(hidden | edge) * CODE_HIDDEN | (cut != 0 ? CODE_STAGED : 0);
   }
   // Whether few are left: the search for a tile takes as long as some blocks of keys.
   __device__ __forceinline__ bool are_few() const { return word <= lo && __popc(some) <= 3; }

@@ -24,9 +24,10 @@ __device__ __forceinline__ void score_store(int *to, int lane, ScoreReal r) {
 }
 
 // Elements of an array by queries and keys, bytes or bits: of 64 x 64 of its last two indices, or of 64 of its only one, 1 where none is 0,
-// and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, 4096 of bits: 16 bytes a lane and row. Where rows do
-// not lie so, or end within, elements are read one by one, of bits words.
+// and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, or 1024 of bits, four rows side by side: 16 bytes a lane
+// and row. Where rows do not lie so, or end within, elements are read one by one, of bits words.
 template <bool BITS> struct ScorePiece {
+  static constexpr int ABREAST = BITS ? 4 : 1, LANES = 32 / ABREAST;  // rows, and lanes of one
   unsigned any[4], all[4];  // bytes of `all`: the highest bit is that none was 0
   __device__ __forceinline__ void begin() {
     for (int k = 0; k < 4; k++) any[k] = 0, all[k] = 0xffffffffu;
@@ -36,6 +37,15 @@ template <bool BITS> struct ScorePiece {
     all[k] &= BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word;
   }
   __device__ __forceinline__ void join(uint4 v) { join(0, v.x), join(1, v.y), join(2, v.z), join(3, v.w); }
+  __device__ __forceinline__ void join_rows() {
+#pragma unroll
+    for (int m = LANES; m < 32; m *= 2)
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        any[k] |= __shfl_xor_sync(0xffffffffu, any[k], m);
+        all[k] &= __shfl_xor_sync(0xffffffffu, all[k], m);
+      }
+  }
 };
 
 // The words of a lane's columns of a row. from: the row. Past the last column nothing is seen, and nothing hidden.
@@ -63,6 +73,7 @@ __device__ __forceinline__ void score_read_piece(ScorePiece<BITS> &piece, const 
 // column: of the lane's first; entries of a row of entries: steps.
 template <bool BITS> __device__ __forceinline__ void score_store_piece(ScorePiece<BITS> &piece, int *to, int column, int steps, int lane) {
   if (BITS) {
+    if (lane >= ScorePiece<BITS>::LANES) return;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       const unsigned any = piece.any[half * 2] | piece.any[half * 2 + 1], all = piece.all[half * 2] & piece.all[half * 2 + 1];
@@ -92,7 +103,8 @@ template <bool BITS, int RANK, class Extent, class Stride>
 __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp,
                                                  int warps, int lane) {
   using From = typename ScoreElement<BITS>::type;
-  constexpr int WIDE = BITS ? 4096 : 512, OUTER = RANK > 1 ? RANK - 2 : 0;
+  constexpr int ABREAST = ScorePiece<BITS>::ABREAST, LANES = ScorePiece<BITS>::LANES;
+  constexpr int EACH = BITS ? 128 : 16, WIDE = LANES * EACH, OUTER = RANK > 1 ? RANK - 2 : 0;
   const int rows = RANK > 1 ? (int)extent[OUTER] : 1, columns = (int)extent[RANK - 1];
   const int row_steps = score_steps(rows), steps = score_steps(columns), chunks = (int)((unsigned)(columns + WIDE - 1) / WIDE);
   const long long row_stride = RANK > 1 ? (long long)stride[OUTER] : 0;
@@ -105,7 +117,7 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
   for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
   for (long long job = warp; job < jobs; job += warps) {
-    const int column = (int)(job % chunks) * WIDE + lane * (WIDE / 32);
+    const int column = (int)(job % chunks) * WIDE + lane % LANES * EACH;
     const long long block = job / chunks;
     const int step = (int)(block % row_steps), first = step * 64, n = min(64, rows - first);
     long long lead = block / row_steps, at = 0, apiece = 1;  // the matrix of all
@@ -119,12 +131,13 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
     }
     ScorePiece<BITS> piece;
     piece.begin();
-    if (aligned && column + WIDE / 32 <= columns) {
+    if (aligned && column + EACH <= columns) {
       const From *const from = row + (BITS ? column >> 5 : column);
 #pragma unroll 8
-      for (int r = 0; r < n; r++) piece.join(*(const uint4 *)(from + r * row_stride));
+      for (int r = lane / LANES; r < n; r += ABREAST) piece.join(*(const uint4 *)(from + r * row_stride));
     } else
-      for (int r = 0; r < n; r++) score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
+      for (int r = lane / LANES; r < n; r += ABREAST) score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
+    piece.join_rows();
     score_store_piece<BITS>(piece, to + (at * row_steps + step) * steps, column, steps, lane);
   }
 }

@@ -39,7 +39,8 @@ $(line)
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   -- Some of its conditions are such keys, and what is staged is the rest.
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
-//|   pr.row_ends = pr.ends or pr.ends_in_part
+//|   pr.told_ends = l.masks and l.masks.tells -- a kernel before has found them, with what is not solved
+//|   pr.row_ends = pr.ends or pr.ends_in_part or pr.told_ends
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
@@ -122,7 +123,7 @@ __device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTi
 //|       end
 }
 //|     end
-//|     if pr.row_ends then
+//|     if pr.ends or pr.ends_in_part then
 // Of a row: the first and the last key that $(pr.ends and "the mask leaves" or "what is solved of the mask leaves").
 struct MaskEnds {
   int lo, hi;

@@ -153,12 +153,20 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
-//| if pr.brings_mask then
+//| if pr.told_ends then
+    // On their way while the tile's first keys and rows are.
+    auto told_of = [&](int row) {
+      const int2 *const from = row_ends(p, sequence, scored.h);
+      return Told{from[min(row, sequence.sq() - 1)], from[min(row + 8, sequence.sq() - 1)]};
+    };
+    const Told told = told_of(wg_row + warp_row + g);
+//| elseif pr.brings_mask then
 //|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
-    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+//|   local of_rows = pr.told_ends and "told.rows" or "p, sequence, scored, wg_row + warp_row + g"
+    auto find_ends = [&] { keep_ends($(of_rows), smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
 //|   if l.ahead then
     find_ends();
 //|   end
@@ -200,12 +208,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
     };
 //| if pr.skips then
-    const int nothing = 1 << (CODE_HIDDEN + wg);  // of a block is seen by this warpgroup
     // A block that is there, and of which it sees nothing.
     auto skip_block = [&](int code) {
       skip_k();
 //|   if pr.brings_mask then
-      if (code_has(code, CODE_CUT)) {
+      if (code_has(code, CODE_STAGED)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
         release_mask();
       }
@@ -250,26 +257,29 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto mask = [&](int block) {
 //| end
 //| if pr.masks then
-//|   if not pr.skips then
-      const int nothing = 1 << (CODE_HIDDEN + wg);  // of the block is seen by this warpgroup
-//|   end
+      const int own = code >> wg & CODE_EDGE;
+      if (!__any_sync(~0u, ($(pr.brings_mask and "code & CODE_STAGED | " or "")own) != 0)) return;
 //|   if pr.brings_mask then
-      if (!code_has(code, CODE_CUT | CODE_EDGE | nothing)) return;
-      if (code_has(code, CODE_CUT)) {
+      if (code_has(code, CODE_STAGED)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code_has(code, 1 << wg)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+//|     if pr.told_ends then
+        if (code_is(code, wg, CODE_CUT)) {  // of few blocks
+//|       indented(10, pr.mask_rows, "wg_row + warp_row + g")
+          hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+        }
+//|     else
+        if (code_is(code, wg, CODE_CUT)) hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+//|     end
         release_mask();
       }
-//|   else
-      if (!code_has(code, CODE_EDGE | nothing)) return;
 //|   end
       // By selects: beside a branch that has no scores the others would be copied.
-      if (code_has(code, nothing)) {
+      if (code_is(code, wg, CODE_HIDDEN)) {
 #pragma unroll
-        for (int i = 0; i < NS; i++) s[i] = code & nothing ? -infinity() : s[i];
+        for (int i = 0; i < NS; i++) s[i] = own == CODE_HIDDEN ? -infinity() : s[i];
       }
 //|   if pr.keeps_ends then
-      if (code_has(code, CODE_EDGE)) {
+      if (code_has(code, CODE_CUT << wg)) {
         // Of the rows of this warp some may see all of it.
         bool cut = false;
 #pragma unroll
@@ -278,7 +288,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
       }
 //|   else
-      if (code_has(code, CODE_EDGE)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      if (code_has(code, CODE_CUT << wg)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
 //|   end
     };
 //| else

@@ -84,7 +84,7 @@
         if (!hides) break;
         mbarrier_wait(k_full(smem, k.at), k.parity);
         code = (int)load_shared(code_at(smem, k.at));
-        if (!code_has(code, nothing)) break;
+        if (!code_is(code, wg, CODE_HIDDEN)) break;
       }
       if (hides) continue;
 //|   if not l.o_in_q then

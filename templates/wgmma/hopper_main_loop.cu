@@ -17,7 +17,7 @@
         code = (int)load_shared(code_at(smem, k.at));
 //| end
 //| if pr.skips then
-        hides = code_has(code, nothing);
+        hides = code_is(code, wg, CODE_HIDDEN);
         if (hides) break;
 //| end
 //| if l.pingpong_products then

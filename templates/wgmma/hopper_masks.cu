@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| pr.mask_parts()
+//| if not pr.told_ends then pr.mask_parts() end
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
@@ -95,7 +95,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
     while (true) {
       const int code = blocks.next();
       if (code < 0) break;
-      if ((code & CODE_CUT) == 0) continue;
+      if ((code & CODE_STAGED) == 0) continue;
       const ScoreTile scored = score_tile(p, sequence, where.head);
       const int key = (code >> CODE_BLOCK) * BC;
 //| for _, column in ipairs(masks.columns) do
@@ -114,7 +114,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 //| if masks.plane then
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++)
-        if (code >> wg & 1) stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+        if ((code >> wg & CODE_EDGE) == CODE_CUT) stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
 //| end
 //| if masks.plane then
       mbarrier_arrive_copied(mask_full(smem, masks.at));

@@ -205,6 +205,13 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     const Sequence sequence = $(sequence);
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) continue;
+//| if l.persistent and pr.walks then
+    // Tiles are short under the program's mask: rows of the next are on their way to the L2 before there is a place for them.
+    for (int wg = WGS - 1; wg >= 0; wg--)
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load_l2(q_map, box * BOX, sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
+//| end
 //| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
 //| if not pr.cuts_right or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {

@@ -18,18 +18,22 @@
 //| if l.ahead then
       if (!begun) {
 //| end
+//| if not pr.skips then
       $(to)mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+//| end
       $(to)mbarrier_wait(k_full(smem, k.at), k.parity);
 //| if pr.scans then
       $(to)code = (int)load_shared(code_at(smem, k.at));
 //| end
 //| if pr.skips then
 #pragma unroll 1
-      while (code_has(code, nothing) && !code_has(code, CODE_LAST)) {
+      while (code_is(code, wg, CODE_HIDDEN) && !code_has(code, CODE_LAST)) {
         skip_block(code);
         mbarrier_wait(k_full(smem, k.at), k.parity);
         code = (int)load_shared(code_at(smem, k.at));
       }
+      // Q comes later than the first keys: what passes has passed by then, so that the others need not wait for it.
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       // From here on once for each run of blocks of which something is seen.
 #pragma unroll 1
       for (bool fresh = true;; fresh = false) {

@@ -42,7 +42,11 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int at = index / p.tiles, tile = index - at * p.tiles;
 //| else
   const int total = heads * p.b;                           // heads of all batches
-//| if (c.sections or 1) > 1 then
+//| -- Of a mask that leaves few keys of each row, side by side, the keys of all heads at work lie in the L2.
+//| local tables = pr.scans and include("pairs/edges.lua").tables(p)
+//| if pr.walks and p.score.two_ended or tables and not tables:find("mask_pairs") then
+  const int widest = total;
+//| elseif (c.sections or 1) > 1 then
   const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
 //| else
   const int widest = p.section;
@@ -54,7 +58,8 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   Tile w;
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
-//| if not pr.right then
+//| -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
+//| if not pr.right and not (pr.walks and not l.split) then
   w.row = tile * $(high);
 //| else
   w.row = (p.tiles - 1 - tile) * $(high);
