@@ -286,6 +286,8 @@ local function ways_of_scores(p, c, l)
   l.reads_twice = l.begins and p.d + p.dv < 256
   -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
   l.fades = l.relative and l.interleaved and p.score.fades
+  -- At d = 64 products are too short to ask beside them.
+  l.fades_soon = l.fades and p.d + p.dv >= 256
   -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
   local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
@@ -293,7 +295,7 @@ local function ways_of_scores(p, c, l)
   l.most = l.relative and plain and p.score.most
   -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
   -- where these are read once (docs/experiments.md).
-  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
+  l.sums = not l.most and (l.sums or plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256))
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
@@ -325,9 +327,10 @@ return masked {
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
-    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" }, { 4, "steady" } },
       "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
-      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale; " ..
+      "steady = where a row's sum is large, but as lazy_scaled while its maximum is not near 0" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
       "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = after both, which run side by side" },
@@ -441,6 +444,13 @@ return masked {
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
     { "convert", convert(false), upto = "convert" },
+    -- P is as large as its row's sum, which fp16 could not hold.
+    { "steady", function(p, c)
+      if c.rescale ~= c.named.rescale.steady then return true end
+      if p.dtype ~= "bf16" or p.has_lengths or c.parts then return false, "rows that keep their maximum are for bf16 without lengths and parts" end
+      if c.convert == c.named.convert.early then return true end
+      return false, "rows that keep their maximum go with convert=early"
+    end, upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
@@ -493,7 +503,9 @@ return masked {
     -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
-    l.relative = c.rescale == 3
+    l.relative = c.rescale >= 3
+    -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu).
+    l.sums = c.rescale == c.named.rescale.steady
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -510,6 +522,9 @@ return masked {
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
     if p.score then ways_of_scores(p, c, l) end
+    -- Such rows need no maxima, so that half of a block's exponentials are taken beside the P V before.
+    l.early = c.rescale == c.named.rescale.steady and l.sums and not l.pingpong_softmax and not l.begins and not l.besides
+      and not (p.score and edges.scans(p))
     return l
   end,
 
