@@ -261,7 +261,14 @@ end
 
 local function convert(packed)
   return function(p, c, a)
-    if c.convert == c.named.convert.early then return true end
+    local steady = c.rescale > 3
+    if c.convert == 1 and not steady then return true end
+    -- P is as large as its row's sum, which fp16 could not hold.
+    if steady and (p.dtype ~= "bf16" or p.has_lengths or c.parts) then
+      return false, "rows that keep their maximum are for bf16 without lengths and parts"
+    end
+    if steady and c.convert == 1 then return true end
+    if steady then return false, "rows that keep their maximum go with convert=early" end
     if c.schedule == c.named.schedule.pingpong_exp then
       return false, "turns at the exponentials are for P that becomes 16-bit on the way"
     end
@@ -295,7 +302,7 @@ local function ways_of_scores(p, c, l)
   l.most = l.relative and plain and p.score.most
   -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
   -- where these are read once (docs/experiments.md).
-  l.sums = not l.most and (l.sums or plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256))
+  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
@@ -444,13 +451,6 @@ return masked {
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
     { "convert", convert(false), upto = "convert" },
-    -- P is as large as its row's sum, which fp16 could not hold.
-    { "steady", function(p, c)
-      if c.rescale ~= c.named.rescale.steady then return true end
-      if p.dtype ~= "bf16" or p.has_lengths or c.parts then return false, "rows that keep their maximum are for bf16 without lengths and parts" end
-      if c.convert == c.named.convert.early then return true end
-      return false, "rows that keep their maximum go with convert=early"
-    end, upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
@@ -504,8 +504,6 @@ return masked {
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
     l.relative = c.rescale >= 3
-    -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu).
-    l.sums = c.rescale == c.named.rescale.steady
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -522,9 +520,12 @@ return masked {
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
     if p.score then ways_of_scores(p, c, l) end
-    -- Such rows need no maxima, so that half of a block's exponentials are taken beside the P V before.
-    l.early = c.rescale == c.named.rescale.steady and l.sums and not l.pingpong_softmax and not l.begins and not l.besides
-      and not (p.score and edges.scans(p))
+    if c.rescale > 3 then
+      -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
+      -- exponentials are taken beside the P V before.
+      l.sums = not l.most
+      l.early = l.sums and not l.pingpong_softmax and not l.begins and not l.besides and not (p.score and edges.scans(p))
+    end
     return l
   end,
 
