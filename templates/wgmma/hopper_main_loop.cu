@@ -89,15 +89,7 @@
 //| end
         wgmma_wait<0>(o);
         release_v();
-//| if l.early then
-        if (__builtin_expect(stay, 1))
-          other_exponentials(s, a, state, $(unit));
-        else
-          next_probabilities(s, a, o, state, keep, moved, p);
-        lower_sums(a, o, state);
-//| else
-        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
-//| end
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or "")$(l.early and ", stay" or ""));
 //| if l.begins then
         if (more) release_stage();
 //| end

@@ -258,22 +258,25 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)$(l.early and ", bool stay" or "")) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
 //|   if l.early then
-  // Seldom: one text for rows that have moved, and for others.
-  if (!moved) keep[0] = keep[1] = 1.f;
-  exponentials<true, true>(s, a, o, state, keep, shift, scale_log2);
+  if (__builtin_expect(stay, 1)) {
+    other_exponentials(s, a, state, scale_log2);
+  } else {  // one text for rows that have moved, and for others
+    if (!moved) keep[0] = keep[1] = 1.f;
+    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2);
+  }
 //|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
     exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
 //|   end
-//|   if l.sums and not l.early then
+//|   if l.sums then
   lower_sums(a, o, state);
 //|   end
 //|   if l.pingpong_softmax then
