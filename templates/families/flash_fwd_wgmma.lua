@@ -260,6 +260,14 @@ local function fits(packed)
   end
 end
 
+-- Score programs under which rows may keep their maximum: where nothing is computed of a pair, and where it was raced and not slower.
+local function keeps_maxima(p)
+  local score = p.score
+  if not score or not (score.has_score or score.has_mask) then return true end
+  if score.has_mask or score.most then return false end
+  return p.d + p.dv <= 128 or #score.arrays == 1 and score.arrays[1].by_row and not score.arrays[1].wide
+end
+
 local function convert(packed)
   return function(p, c, a)
     local steady = c.rescale > 3
@@ -269,6 +277,7 @@ local function convert(packed)
     if steady and (p.dtype ~= "bf16" or p.has_lengths or c.parts) then
       return false, "rows that keep their maximum are for bf16 without lengths and parts"
     end
+    if steady and not keeps_maxima(p) then return false, "under this score program rows do not keep their maximum" end
     if c.schedule == 3 and (p.has_dropout or p.score and (p.score.has_score or p.score.has_mask)) then
       return false, "a second set of scores is for attention without dropout and score programs, sinks alone"
     end
@@ -355,13 +364,15 @@ return masked {
   start = function(p, a)
     local list = {}
     local scans = p.score and edges.scans(p)
+    -- Where rows that keep their maximum were raced and gained: short rows of K and V, and biases at d = 128.
+    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) == not (p.score and p.score.has_score)
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = c.br == 64 and 1 or 0,
-        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
+        sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
