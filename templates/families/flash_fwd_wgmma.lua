@@ -540,7 +540,7 @@ return masked {
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
       l.sums = not l.most
-      l.early = l.sums and not l.pingpong_softmax and not l.begins and not l.besides and not (p.score and edges.scans(p))
+      l.early = l.sums and not l.pingpong_softmax and not l.besides and not (p.score and edges.scans(p))
     end
     return l
   end,

@@ -227,16 +227,24 @@ __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&st
 #pragma unroll
   for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2) {
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(next_type)) {
   const float shift[2] = {state[0].m, state[1].m};
 #pragma unroll
   for (int n = EARLY; n < NS / 4; n++) {
     exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
     pack_four(s, a, n);
+//|     if l.begins then
+    begin_scores(s, n, next);
+//|     end
 #pragma unroll
     for (int i = 0; i < (EARLY + NS / 4 - EARLY - 1) / (NS / 4 - EARLY); i++) {
       const int at = (n - EARLY) * EARLY / (NS / 4 - EARLY) + i;
-      if (at < (n - EARLY + 1) * EARLY / (NS / 4 - EARLY)) pack_four(s, a, at);
+      if (at < (n - EARLY + 1) * EARLY / (NS / 4 - EARLY)) {
+        pack_four(s, a, at);
+//|     if l.begins then
+        begin_scores(s, at, next);
+//|     end
+      }
     }
   }
 }
@@ -265,10 +273,10 @@ __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS /
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, scale_log2);
+    other_exponentials(s, a, state, $(l.begins and "p.scale_log2" or "scale_log2")$(next));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
-    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2);
+    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
   }
 //|   else
   if (moved)
