@@ -30,7 +30,6 @@ local function matrices(p, c, packed)
   if p.score and (edges.ends(p) or not packed and mask_places.wanted(p, c)) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  if c.schedule == 3 then regs = regs + c.bc // 2 end
   return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
 end
 
@@ -71,13 +70,13 @@ local function registers(a, c, p) return after_launch(a, c, feeder_of(a, c, p)) 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
   { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
-  { "schedule", function(c) return c.schedule > c.named.schedule.pingpong end },
+  { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
   { "grid", function(c) return c.grid == c.named.grid.per_tile end },
   { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
   { "sections", function(c) return c.sections ~= 1 end },
   { "cluster", function(c) return c.cluster ~= 1 or c.grid == c.named.grid.static end },  -- clusters that stay have static tiles
-  { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled and c.schedule < 3 end },
+  { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled end },
   { "exp", function(c) return c.exp ~= 0 end },
   { "convert", function(c) return c.convert == c.named.convert.late end },
   { "o_path", function(c) return c.o_path == c.named.o_path.tma_q and c.q_bufs == 1 end },  -- the next Q waits for O
@@ -271,16 +270,12 @@ end
 local function convert(packed)
   return function(p, c, a)
     local steady = c.rescale > 3
-    if not steady and c.schedule == 3 then return false, "a second set of scores is for rows that keep their maximum: rescale=steady" end
     if c.convert == 1 and not steady then return true end
     -- P is as large as its row's sum, which fp16 could not hold.
     if steady and (p.dtype ~= "bf16" or p.has_lengths or c.parts) then
       return false, "rows that keep their maximum are for bf16 without lengths and parts"
     end
     if steady and not keeps_maxima(p) then return false, "under this score program rows do not keep their maximum" end
-    if c.schedule == 3 and (p.has_dropout or p.score and (p.score.has_score or p.score.has_mask)) then
-      return false, "a second set of scores is for attention without dropout and score programs, sinks alone"
-    end
     if steady and c.convert == 1 then return true end
     if steady then return false, "rows that keep their maximum go with convert=early" end
     if c.schedule == c.named.schedule.pingpong_exp then
@@ -334,9 +329,9 @@ return masked {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" }, { 3, "two_sets" } },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
       "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
-      "pingpong_exp = the exponentials are taken in turns; two_sets = S of the next block but one, into registers of its own" },
+      "pingpong_exp = the exponentials are taken in turns" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
@@ -515,7 +510,7 @@ return masked {
     l.ahead = c.ahead == 1
     -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
     l.pingpong_products, l.pingpong_softmax = c.schedule == 1, c.schedule == 2
-    l.pingpong, l.two_sets = c.schedule == 1 or c.schedule == 2, c.schedule == 3
+    l.pingpong = c.schedule > 0
     -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged? l.two_sets?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -354,7 +354,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include(l.two_sets and "wgmma/hopper_two_sets.cu" or "wgmma/hopper_main_loop.cu")
+//| include "wgmma/hopper_main_loop.cu"
 
 //| include "wgmma/hopper_epilogue.cu"
     }
