@@ -112,7 +112,8 @@ def main():
     begun = time.monotonic()
     tournament.warm_up()
     print(torch.cuda.get_device_name(), flush=True)
-    libraries = {side: fagen.Fagen(template_dir=folder) for side, folder in o.sides.items()}
+    named = any(job["config"] for job in o.jobs)
+    libraries = {side: fagen.Fagen(lever=named, template_dir=folder) for side, folder in o.sides.items()}
     for d, s in dict.fromkeys((job["d"], job["s"]) for job in o.jobs):
         jobs = [job for job in o.jobs if (job["d"], job["s"]) == (d, s)]
         if time.monotonic() - begun > o.seconds:

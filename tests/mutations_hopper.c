@@ -112,7 +112,7 @@ const scene hopper_scenes[] = {
 #define Q "sequence.cu"
 #define NEXT_P                                                                                                                         \
     "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or " \
-    "\"\"));\n"
+    "\"\")$(l.early and \", stay\" or \"\"));\n"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
@@ -337,12 +337,13 @@ const mutation hopper_mutations[] = {
     { "a coefficient of exp2", S, "0.69312419f", "0.69282f", 0, "polynomial" },
     { "the highest term of exp2 left out", S, "0.009582853f", "0.f", 0, "polynomial" },
     { "the exponent of exp2 by one bit", S, "__float_as_int(t) << 23", "__float_as_int(t) << 22", 0, "polynomial" },
-    { "exp2 of minus infinity", S, "  x = fmaxf(x, -127.f);\n", "", 0, "polynomial" },
+    { "exp2 of minus infinity", S, "  x = fmaxf($(l.relative and l.sums and \"fminf(x, 128.f)\" or \"x\"), -127.f);\n", "", 0,
+      "polynomial" },
     { "the first maximum over one lane", X, "$(quad_max)(top)$(l.relative", "top$(l.relative", 0, "one" },
     { "the first block's maximum by every other column", X, "top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));",
       "top = $(larger)(top, s[4 * n + 2 * h]);", 0, "steep" },
     { "relative: m is taken for a score", X, "\" * scale_log2\" or \"\"", "\"\" or \"\"", 0, "relative_steep" },
-    { "relative: LSE by the scale", "hopper_rows.cu", "c.rescale == 3 then", "c.rescale == 4 then", 0, "relative" },
+    { "relative: LSE by the scale", "hopper_rows.cu", "c.rescale >= 3 then", "c.rescale == 4 then", 0, "relative" },
     { "relative: a late maximum is forgotten", X, "> __float_as_int(LAG) ||", "> __float_as_int(1000.f * LAG) ||", 0, "relative_steep" },
     { "relative: the rows of one lane look out for it", X, "$(quad_max)(rise);", "rise;", 0, "relative_steep" },
     { "relative: every other column looks out for it", X, "max(max(top[h], __float_as_int(x)), __float_as_int(y))",

@@ -53,6 +53,12 @@ static const struct {
       "mixed_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,"
       "grid=2,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0",
       90, 300, true },
+    { "bf16,d=64", "", WGMMA "br=128,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=1,convert=1,grid=2,rescale=4,o_path=2",
+      200, 330, true },
+    { "bf16,d=64", "",
+      "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=16,br=64,bc=80,box=64,stages_k=2,stages_v=2,q_bufs=2,ahead=1,schedule=0,"
+      "convert=1,grid=2,rescale=4,o_path=1",
+      100, 250, true },
 };
 
 /* Inputs: multiples of 1/8 out of a seed, so that products are exact, and what is out of the ordinary. */
@@ -61,7 +67,7 @@ typedef struct inputs {
     int kind, odd; /* odd: a row of V, from the last, with a value that is not finite; -1: none */
     float value;
 } inputs;
-enum { ORDINARY, HUGE_ROWS, NO_HUGE_ROWS, HUGE_LATE, ALL_LOW, FROM_FAR, TO_FAR, FROM_LOW, BEYOND };
+enum { ORDINARY, HUGE_ROWS, NO_HUGE_ROWS, HUGE_LATE, ALL_LOW, FROM_FAR, TO_FAR, FROM_LOW, RISING, BEYOND };
 
 /* Scores close to -2^24 in log2 units: those of eight keys are on this side of it, and all others, a little beyond, still weigh. Three
  * columns whose products are multiples of 8 make one, the coarse one first. */
@@ -110,6 +116,12 @@ static float value(void *user, int operand, size_t i)
         if (i % width == 0)
             return q ? -lowest * (1 + (float)(row % 7) / 8) : key / (keys / 3) != 1 ? lowest : 0;
         return q ? ordinary / 8 : key / (keys / 3) != 1 ? 0 : ordinary;
+    case RISING: /* from about 0 at the last key to 2^115 times as much at the first; of later queries from 2^150 down to 2^35 */
+        if (i % width == 0)
+            return q ? (row % (size_t)p->sq < 64 ? 16 : -16) : (float)((keys - 1 - key) * 40 / keys);
+        if (i % width == 1)
+            return q ? (row % (size_t)p->sq < 64 ? 0 : 16) : 52;
+        return ordinary / 8;
     case BEYOND:
         return i % width == 0 ? 0x1p70f * (q ? -1 : 1) : 0;
     default:
@@ -216,6 +228,7 @@ static const struct {
     { "scores from far, last keys near", { .odd = -1, .kind = FROM_FAR } }, /* but where scores are rounded once they have their scale */
     { "scores from far, first keys near", { .odd = -1, .kind = TO_FAR } },
     { "few scores that are not low", { .odd = -1, .kind = FROM_LOW } },
+    { "scores that rise, or fall, from block to block", { .odd = -1, .kind = RISING } },
 };
 static const char *const masks[] = { "causal", "window", "none" };
 
@@ -325,6 +338,19 @@ static const struct {
     { { "hopper_store.cu", "tma_wait();\n      named_wait(8 + wg, 128);", "tma_wait();" }, 0, 2, 4 },
     { { "exact_rows.cu", "pr.drop_pair, \"e\"", "function() end, \"e\"" }, 5, 0, 3 },
     { { "exact_keys.cu", "(key - entry * p.page_size) * stride", "key % 8 * stride" }, 17, 0, 3 },
+    /* rows that keep their maximum */
+    { { "hopper_softmax.cu", "  const float shift[2] = {state[0].m, state[1].m};\n#pragma unroll\n  for (int n = EARLY",
+        "  const float shift[2] = {state[0].m, state[0].m};\n#pragma unroll\n  for (int n = EARLY" },
+      23,
+      2,
+      0 },
+    { { "hopper_softmax.cu", "const int at = (n - EARLY) * EARLY", "const int at = (n - EARLY) / 2 * EARLY" }, 24, 2, 0 },
+    { { "hopper_softmax.cu", "    state[h].l *= keep[h];\n  }\n#pragma unroll\n  for (int i = 0; i < NO",
+        "  }\n#pragma unroll\n  for (int i = 0; i < NO" },
+      23,
+      2,
+      9 },
+    { { "hopper_softmax.cu", "if (!moved) keep[0] = keep[1] = 1.f;", "if (!moved) keep[0] = keep[1] = 2.f;" }, 23, 2, 9 },
 };
 
 ParameterizedTestParameters(exact_rows, faults_are_noticed)

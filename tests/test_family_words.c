@@ -34,6 +34,7 @@ static const struct {
     { "gen/traffic.c", "naive", "an algorithm of the model" },
     { "gen/literature.c", "naive", "an algorithm of the literature" },
     { "gen/cost.c", "exp", "a unit of the model" },
+    { "cache/quality.c", "steady", "a quality of a timing" },
     { "gen/price.c", "grid", "what limits the blocks of an SM" },
     { "runtime/bundle/columns.c", NULL, "the fields of a step, in a bundle" },
     { "cli/emit/emit.c", NULL, "--grid, fields of a step, and a config in the help's examples" },

@@ -269,9 +269,25 @@ local function fits(packed)
   end
 end
 
+-- Score programs under which rows may keep their maximum: where nothing is computed of a pair, and where it was raced and not slower.
+local function keeps_maxima(p)
+  local score = p.score
+  if not score or not (score.has_score or score.has_mask) then return true end
+  if score.has_mask or score.most then return false end
+  return p.d + p.dv <= 128 or #score.arrays == 1 and score.arrays[1].by_row and not score.arrays[1].wide
+end
+
 local function convert(packed)
   return function(p, c, a)
-    if c.convert == c.named.convert.early then return true end
+    local steady = c.rescale > 3
+    if c.convert == 1 and not steady then return true end
+    -- P is as large as its row's sum, which fp16 could not hold.
+    if steady and (p.dtype ~= "bf16" or p.has_lengths or c.parts) then
+      return false, "rows that keep their maximum are for bf16 without lengths and parts"
+    end
+    if steady and not keeps_maxima(p) then return false, "under this score program rows do not keep their maximum" end
+    if steady and c.convert == 1 then return true end
+    if steady then return false, "rows that keep their maximum go with convert=early" end
     if c.schedule == c.named.schedule.pingpong_exp then
       return false, "turns at the exponentials are for P that becomes 16-bit on the way"
     end
@@ -296,6 +312,8 @@ local function ways_of_scores(p, c, l)
   l.reads_twice = l.begins and p.d + p.dv < 256
   -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
   l.fades = l.relative and l.interleaved and p.score.fades
+  -- At d = 64 products are too short to ask beside them.
+  l.fades_soon = l.fades and p.d + p.dv >= 256
   -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
   local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
@@ -336,9 +354,10 @@ return masked {
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
-    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" }, { 4, "steady" } },
       "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
-      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale; " ..
+      "steady = where a row's sum is large, but as lazy_scaled while its maximum is not near 0" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
       "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = after both, which run side by side" },
@@ -351,13 +370,15 @@ return masked {
   start = function(p, a)
     local list = {}
     local scans = p.score and edges.scans(p)
+    -- Where rows that keep their maximum were raced and gained: short rows of K and V, and biases at d = 128.
+    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) == not (p.score and p.score.has_score)
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = c.br == 64 and 1 or 0,
-        sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
+        sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
@@ -508,7 +529,7 @@ return masked {
     -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
-    l.relative = c.rescale == 3
+    l.relative = c.rescale >= 3
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
@@ -525,6 +546,12 @@ return masked {
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
     if p.score then ways_of_scores(p, c, l) end
+    if c.rescale > 3 then
+      -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
+      -- exponentials are taken beside the P V before.
+      l.sums = not l.most
+      l.early = l.sums and not l.pingpong_softmax and not l.besides and not (p.score and edges.scans(p))
+    end
     return l
   end,
 

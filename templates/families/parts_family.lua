@@ -241,7 +241,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         local packs = tiles * 33 < (p.sq + at.br - 1) // at.br * p.hq * p.b * 32
         if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
           if at.feeder then
-            local with = { ahead = 0, grid = p.has_batch_invariant and "persistent" or "static", feeder = 40, q_bufs = 1 }
+            local with = { ahead = 0, grid = p.has_batch_invariant and "persistent" or "static", feeder = 40, q_bufs = 1,
+              rescale = "lazy_scaled" }
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
             add(at, with)
@@ -250,7 +251,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             -- Two tiles and more to a head: the most keys that two buffers of each find room for, in turns.
             if at.br == WIDE_ROWS and at.bc == 64 and at.schedule == "pingpong" and at.box == 64 and rows > WIDE_ROWS
               and p.dv > WIDE_COLUMNS and p.dv <= WIDEST_COLUMNS and not p.has_lengths then
-              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, bc = TURNS_KEYS })
+              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, rescale = "lazy_scaled", bc = TURNS_KEYS })
             end
           else
             add(at, { pack = 1 })

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.row_ends? l.staged? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -229,7 +229,7 @@ __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2,
 // LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
   const float lse = log_sum_exp(row, l, scale);
-  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > 64.f)) ? z : lse;
+  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > $(l.relative and l.sums and "120.f" or "64.f"))) ? z : lse;
 }
 //|   end
 //|

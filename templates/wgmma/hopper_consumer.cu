@@ -353,9 +353,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.fades then
-    // Whether of a block all probabilities are 0.
-    auto none_left = [&](int $(pr.scans and "code" or "block")) {
-      return $(whole) && all_fade(s, p, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t);
+    // Whether of a block all probabilities may be 0.
+    auto may_be_none = [&](int $(pr.scans and "code" or "block"), float &most) {
+      return $(whole) && may_fade(p, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, most);
     };
 //| end
 //| if l.skip_late then

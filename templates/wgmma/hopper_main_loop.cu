@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.fades? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -48,13 +48,21 @@
         const bool more = block - 1 > keys.last;
         const Beginning next = begin(more, q_tile);
 //| end
+//| if l.fades_soon then
+        float most;
+        const bool may = may_be_none($(next), most);  // while the products are on their way
+//| end
         wgmma_wait<1>(s);
         release_k();
 //| if l.besides then
         float unit_log2, beside;
 //| end
 //| if l.fades then
-        if (none_left($(next))) {
+//|   if not l.fades_soon then
+        float most;
+        const bool may = may_be_none($(next), most);
+//|   end
+        if (may && all_fade(s, p, most)) {
           wgmma_wait<0>(o);
           release_v();
 //|   if l.pingpong_softmax then
@@ -66,7 +74,14 @@
         }
 //| end
         $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
-//| if l.interleaved then
+//| if l.early then
+        const bool stay = all_stay(state);
+        bool moved = false;
+        if (__builtin_expect(stay, 1))
+          early_exponentials(s, state, $(unit));
+        else
+          moved = next_maxima(s, state, keep, $(unit));
+//| elseif l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
         const bool moved = next_softmax(s, state, keep, $(unit));
@@ -74,7 +89,7 @@
 //| end
         wgmma_wait<0>(o);
         release_v();
-        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
+        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or "")$(l.early and ", stay" or ""));
 //| if l.begins then
         if (more) release_stage();
 //| end

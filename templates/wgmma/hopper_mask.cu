@@ -56,17 +56,17 @@ __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params 
 //|   if l.fades then
 // Up to here 2^x is 0, by the special-function unit as by exp2_by_fma().
 constexpr float NOTHING = -127.f;
-// Of products of a later block that is whole: whether the powers of 2 of all exponents are 0. An exponent rises with the product, and over
-// a row's keys it rises or falls all the way: so does what is rounded. None is above that of the largest product, or of 0, at the thread's
-// first or last key. The same for a warp.
-__device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, const ScoreTile &scored, const RowState (&state)[2], int row,
-                                         int block, int t) {
+// Of a later block that is whole: whether the powers of 2 of all exponents may be 0. An exponent rises with the product, and over a row's
+// keys it rises or falls all the way: so does what is rounded. None is above that of the largest product, or of 0, at the thread's first or
+// last key. most: the largest of a product of 0. The same for a warp.
+__device__ __forceinline__ bool may_fade(const Params &p, const ScoreTile &scored, const RowState (&state)[2], int row, int block, int t,
+                                         float &most) {
   auto exponent = [&](int h, int column) {  // of a product of 0
 //|     indented(4, pr.own_row, "row + 8 * h")
     return score_exponent(p, scored, head, query, block * BC + 2 * t, column, 0.f, near_shift(state[h].m));
   };
+  most = -infinity();
   if (!__all_sync(~0u, exponent(0, 0) <= NOTHING)) return false;  // of most blocks the thread's first key is enough
-  float most = -infinity();
   bool below = p.scale > 0.f;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -74,7 +74,10 @@ __device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, 
     below = below && first <= NOTHING && last <= NOTHING && !is_far(state[h].m, 1.f);  // NaN is not
     most = fmaxf(most, fmaxf(first, last));
   }
-  if (!__all_sync(~0u, below)) return false;
+  return __all_sync(~0u, below);
+}
+// Whether they are, by the products.
+__device__ __forceinline__ bool all_fade(const float (&s)[NS], const Params &p, float most) {
   int top = 0;  // as integers products above 0 are in order, and NaN above all
 #pragma unroll
   for (int i = 0; i < NS; i += 2) top = max(max(top, __float_as_int(s[i])), __float_as_int(s[i + 1]));

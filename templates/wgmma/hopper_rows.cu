@@ -3,10 +3,10 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_type = pr.has_sink and ", float z" or ""
-//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//| if c.rescale >= 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
-//| local unit = c.rescale == 3 and "1.f" or "scale_log2"
+//| local unit = c.rescale >= 3 and "1.f" or "scale_log2"
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.interleaved l.most? l.pingpong_softmax l.relative l.sums?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.most? l.pingpong_softmax l.relative l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -54,8 +54,11 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
   }
 //|   end
 //|   if l.sums then
+//|     if not l.early then
   // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
+//|     end
   const bool stays[2] = {fabsf(state[0].m) <= STEADY, fabsf(state[1].m) <= STEADY};
+//|     if not l.early then
   if (__all_sync(~0u, stays[0] & stays[1])) {
 //|     if not pr.slopes then
 #pragma unroll
@@ -63,6 +66,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|     end
     return false;
   }
+//|     end
 //|   end
   int top[2] = {0, 0};
 #pragma unroll
@@ -207,6 +211,44 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
     a[i] = pack2(__uint_as_float(a[i] << 16) * keep[i % 2], __uint_as_float(a[i] & 0xffff0000u) * keep[i % 2]);
 }
 //|   end
+//|   if l.early then
+// Of a block that begins with rows which all stay, nothing is looked for: their sums tell. The first half of its exponentials, while the P V
+// before is under way, and the others when it is over.
+__device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
+  return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
+}
+__device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
+  a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
+  a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
+}
+constexpr int EARLY = NS / 8;  // fours of exponentials
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+  const float shift[2] = {state[0].m, state[1].m};
+#pragma unroll
+  for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+}
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(next_type)) {
+  const float shift[2] = {state[0].m, state[1].m};
+#pragma unroll
+  for (int n = EARLY; n < NS / 4; n++) {
+    exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+    pack_four(s, a, n);
+//|     if l.begins then
+    begin_scores(s, n, next);
+//|     end
+#pragma unroll
+    for (int i = 0; i < (EARLY + NS / 4 - EARLY - 1) / (NS / 4 - EARLY); i++) {
+      const int at = (n - EARLY) * EARLY / (NS / 4 - EARLY) + i;
+      if (at < (n - EARLY + 1) * EARLY / (NS / 4 - EARLY)) {
+        pack_four(s, a, at);
+//|     if l.begins then
+        begin_scores(s, at, next);
+//|     end
+      }
+    }
+  }
+}
+//|   end
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
@@ -223,16 +265,25 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 }
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                   const float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)) {
+                                                   $(l.early and "" or "const ")float (&keep)[2], bool moved,
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)$(l.early and ", bool stay" or "")) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
+//|   if l.early then
+  if (__builtin_expect(stay, 1)) {
+    other_exponentials(s, a, state, $(l.begins and "p.scale_log2" or "scale_log2")$(next));
+  } else {  // one text for rows that have moved, and for others
+    if (!moved) keep[0] = keep[1] = 1.f;
+    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
+  }
+//|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
     exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   end
 //|   if l.sums then
   lower_sums(a, o, state);
 //|   end

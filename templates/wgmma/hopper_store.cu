@@ -3,7 +3,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| local z_of = pr.has_sink and ", z" or ""
-//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//| if c.rescale >= 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
