@@ -46,8 +46,10 @@ local function chunks_of(p, f, n)
   return (bytes + 15) // 16
 end
 
--- Whether a head's row of K or V ends within a line of memory.
+-- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of it
+-- reads up to 1.6 times what is needed.
 local function is_narrow(p, low)
+  if not low then return p.d * p.bytes % 128 > 0 or p.dv * p.bytes % 128 > 0 end
   return rows_of.row_bytes(low.k, p.d) % 128 > 0 or rows_of.row_bytes(low.v, p.dv) % 128 > 0
 end
 
@@ -114,6 +116,7 @@ function decode.layout(p, c, a)
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
   l.vb = round_up(p.dv, 8) // 8
   l.low = low_bits(p, a.cc)
+  l.narrow = is_narrow(p, l.low) or nil
   if l.low then
     l.chunks, l.chunks_v = chunks_of(p, l.low.k, p.d), chunks_of(p, l.low.v, p.dv)
     l.shifts_k, l.shifts_v = shifts(p, l.low.k), shifts(p, l.low.v)
@@ -121,8 +124,6 @@ function decode.layout(p, c, a)
     l.half = c.br == 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
-    -- The rest of a line is another head's: a copy that asks the L2 for all of it reads twice what is needed.
-    l.narrow = is_narrow(p, l.low)
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16

@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.merge_threads l.pdl l.walks?"
+//| needs "l.even_rows? l.last_round? l.merge_threads l.pdl l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
@@ -35,6 +35,20 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
 //|   end
     const Sequence sequence = sequence_of(p, place.x);
     if (where.row + row < row_count(p, sequence)) add_parts(p, sequence, where, row, i % (COLS / 4));
+  }
+//| elseif l.last_round then
+  const int2 open = __ldcg((const int2 *)p.tiles_open);  // parts of a tile that is cut, and how many tiles are not
+  if (open.x == 1) return;                               // O is there
+  const int all = (p.tiles * p.hkv * p.b - open.y) * BR * (COLS / 4);
+#pragma unroll 1
+  for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
+    const int number = i / (BR * (COLS / 4)), row = i / (COLS / 4) - number * BR;
+    Tile where = tile_of(p, open.y + number);
+    where.number = number;
+    where.part = 0;
+    where.parts = open.x;
+    const Sequence sequence = sequence_of(p, where.batch);
+    if (row < rows_of_tile(p) && where.row + row < row_count(p, sequence)) add_parts(p, sequence, where, row, i % (COLS / 4));
   }
 //| else
   const int parts = __ldcg((const int *)p.tiles_open);
