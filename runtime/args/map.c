@@ -6,11 +6,11 @@
 #include "gen/thread.h"
 #include "runtime/context/driver_cuda.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 108 KiB for a thread that uses maps */
 #define TMA_UNIT 16
+#define LINE_BYTES 128
 #define RANK_MAX 5
 #define GROUP 8 /* rows that a swizzle pattern has */
 
@@ -21,10 +21,10 @@ typedef struct recipe {
     uint64_t stride[RANK_MAX - 1]; /* bytes, of all dimensions but the first */
     uint32_t size[RANK_MAX];       /* elements */
     uint32_t box[RANK_MAX];
-    uint16_t rank, type;
-    uint32_t swizzle;
+    uint16_t rank, type, swizzle;
+    uint16_t promotion; /* what the L2 fetches for a sector that it lacks */
 } recipe;
-_Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 2 * 2 + 4, "no padding");
+_Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 4 * 2, "no padding");
 
 typedef struct cached_map {
     CUtensorMap map; /* aligned by its type, to 64 bytes or 128 */
@@ -240,8 +240,18 @@ static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const
                    .address = given->address,
                    .rank = (uint16_t)at,
                    .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .swizzle = (uint32_t)m->swizzle };
+                   .swizzle = (uint16_t)m->swizzle,
+                   .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B };
     encode_dimensions(r, all, ARRAY_BYTES, false);
+}
+
+/* Lines of 128 bytes, where rows are whole ones or lie one behind the other. Of another row the line ends with what another head's block
+ * reads at another time: memory then moves up to 1.6 times what is needed. */
+static CUtensorMapL2promotion promotion_of(const tensor *t, int bytes)
+{
+    int64_t row = (int64_t)t->width * bytes;
+    bool whole = row % LINE_BYTES == 0 || t->stride[0] * bytes == row;
+    return !t->keys || whole ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
 }
 
 static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_call *c)
@@ -258,7 +268,12 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     }
     int bytes = fa_dtype_bytes(t.dtype);
     dimension all[RANK_MAX];
-    *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
+    *r = (recipe){ .driver = d,
+                   .address = t.ptr,
+                   .rank = m->boxes ? 5 : 4,
+                   .type = types[t.dtype],
+                   .swizzle = (uint16_t)m->swizzle,
+                   .promotion = (uint16_t)promotion_of(&t, bytes) };
     if (empty) /* it may be NULL then, its strides 0; nothing is loaded. Of Q and K one has rows, or there would be no launch */
         r->address = a->operand[t.keys ? 0 : 1].address;
     else if (keys_are_known(&t, c) || queries_are_known(&t, c)) {
@@ -267,8 +282,6 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     }
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
     encode_dimensions(r, all, bytes, empty);
-    const char *x = getenv("FAGEN_X_PROMO");
-    r->type = (uint16_t)(r->type | (t.keys && x && *x ? *x - '0' : 2) << 8);
 }
 
 static uint32_t line_of(const recipe *r)
@@ -276,7 +289,7 @@ static uint32_t line_of(const recipe *r)
     uint64_t h = r->address;
     for (int i = 0; i < r->rank - 1; i++)
         h = (h ^ r->stride[i]) * 0x9E3779B97F4A7C15u;
-    h ^= (uint64_t)(r->type >> 8) << 40; h ^= (uint64_t)r->size[1] << 32 ^ r->size[r->rank - 1] ^ (uint64_t)r->box[1] << 16 ^ (uint64_t)r->box[0] << 24;
+    h ^= (uint64_t)r->size[1] << 32 ^ r->size[r->rank - 1] ^ (uint64_t)r->box[1] << 16 ^ (uint64_t)r->box[0] << 24;
     h *= 0xD6E8FEB86659FD93u;
     return (uint32_t)(h >> 40) % LINES;
 }
@@ -314,9 +327,9 @@ static fa_status encode(cached_map *at, const recipe *r, const char *name)
                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
     at->of.driver = NULL;
     at->stamp++;
-    CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)(r->type & 255), r->rank, (void *)(uintptr_t)r->address, size,
+    CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)r->type, r->rank, (void *)(uintptr_t)r->address, size,
                                                      r->stride, r->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                                     (CUtensorMapL2promotion)(r->type >> 8), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                                     (CUtensorMapL2promotion)r->promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (got != CUDA_SUCCESS)
         return refused(r, name, got);
     at->of = *r;
@@ -326,7 +339,7 @@ static fa_status encode(cached_map *at, const recipe *r, const char *name)
 /* The map of a call that another one of its number has had at this address. */
 static const cached_map *recall(const recent *r, uint64_t same, uint64_t address)
 {
-    return !getenv("FAGEN_X_PROMO") && same && r->same == same && r->address == address && r->at->stamp == r->stamp ? r->at : NULL;
+    return same && r->same == same && r->address == address && r->at->stamp == r->stamp ? r->at : NULL;
 }
 
 fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, uint64_t same, const fa_call *c)

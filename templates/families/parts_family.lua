@@ -16,6 +16,8 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
 local LONG = 4 -- times as many keys as queries: a diagonal makes tiles of nearly one length
+-- Queries of a shape with as many keys, and of others that it stands for.
+local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 // 16, p.sq * 15 // 16 } end
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
@@ -116,16 +118,17 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   -- what the longer leave.
   local function last_round_pays(p, c, a)
     if p.has_lengths or p.has_batch_invariant or p.sq < 1 or edges.right(p) and p.sk < LONG * p.sq or edges.left(p) then return false end
-    local chip, columns, rows = a.sm_count * c.ctas, round_up(p.dv, 8), p.sq * (p.hq // p.hkv)
-    local tiles = (rows + c.br - 1) // c.br * p.b * p.hkv
-    local rounds, rest = tiles // chip, tiles % chip
-    if rounds < 1 or rest == 0 then return false end
-    local clocks_each, most = c.br * p.sk * (p.d + p.dv) * 3 // flop(p, a), chip * part_tiles(p, c, columns, true) // rest
-    for k = 1, MORE_ROUNDS do
-      local parts = math.min(k * chip // rest, most, p.sk // PART_KEYS)
-      local spared = parts > 1 and 1 - ((rest * parts + chip - 1) // chip) / parts or 0
-      if spared > (rounds + 1) * SPARED and spared * clocks_each > MERGE_CLOCKS + rest * parts * c.br * columns * 4 // SUM_BYTES_CLK then
-        return true
+    local chip, columns, clocks_each = a.sm_count * c.ctas, round_up(p.dv, 8), c.br * p.sk * (p.d + p.dv) * 3 // flop(p, a)
+    for _, sq in ipairs(around(p)) do
+      local tiles = (sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.b * p.hkv
+      local rounds, rest = tiles // chip, tiles % chip
+      local most = rest > 0 and chip * part_tiles(p, c, columns, true) // rest or 0
+      for k = 1, rounds > 0 and rest > 0 and MORE_ROUNDS or 0 do
+        local parts = math.min(k * chip // rest, most, p.sk // PART_KEYS)
+        local spared = parts > 1 and 1 - ((rest * parts + chip - 1) // chip) / parts or 0
+        if spared > (rounds + 1) * SPARED and spared * clocks_each > MERGE_CLOCKS + rest * parts * c.br * columns * 4 // SUM_BYTES_CLK then
+          return true
+        end
       end
     end
     return false
@@ -288,7 +291,11 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        local packs = tiles * 33 < (p.sq + at.br - 1) // at.br * p.hq * p.b * 32
+        local packs = false
+        for _, sq in ipairs(group > 1 and around(p) or {}) do
+          local together = (sq * group + at.br - 1) // at.br
+          packs = packs or together * 33 < (sq + at.br - 1) // at.br * group * 32
+        end
         if chosen(p, at) and not few and tiles > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
           to.parts, to.combine = "last_round", "second_kernel"
