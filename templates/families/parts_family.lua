@@ -123,7 +123,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local tiles = (sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.b * p.hkv
       local rounds, rest = tiles // chip, tiles % chip
       local most = rest > 0 and chip * part_tiles(p, c, columns, true) // rest or 0
-      for k = 1, rounds > 0 and rest > 0 and MORE_ROUNDS or 0 do
+      local enough = rounds > 0 and rest > 0 and 1 - rest / chip > (rounds + 1) * SPARED
+      for k = 1, enough and MORE_ROUNDS or 0 do
         local parts = math.min(k * chip // rest, most, p.sk // PART_KEYS)
         local spared = parts > 1 and 1 - ((rest * parts + chip - 1) // chip) / parts or 0
         if spared > (rounds + 1) * SPARED and spared * clocks_each > MERGE_CLOCKS + rest * parts * c.br * columns * 4 // SUM_BYTES_CLK then
@@ -231,7 +232,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- As those of the whole tiles; but few rows take no tile of many, and where tiles fill the chip nothing is cut: then only the heads
     -- of a group that share a tile are won.
     start = function(p, a)
-      local list, group = {}, p.hq // p.hkv
+      local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
@@ -292,11 +293,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
         local packs = false
-        for _, sq in ipairs(group > 1 and around(p) or {}) do
-          local together = (sq * group + at.br - 1) // at.br
-          packs = packs or together * 33 < (sq + at.br - 1) // at.br * group * 32
+        for _, sq in ipairs(group > 1 and queries or {}) do
+          packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        if chosen(p, at) and not few and tiles > a.sm_count and last_round(at) then
+        if chosen(p, at) and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
