@@ -10,7 +10,6 @@
 
 #define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 108 KiB for a thread that uses maps */
 #define TMA_UNIT 16
-#define LINE_BYTES 128
 #define RANK_MAX 5
 #define GROUP 8 /* rows that a swizzle pattern has */
 
@@ -21,10 +20,10 @@ typedef struct recipe {
     uint64_t stride[RANK_MAX - 1]; /* bytes, of all dimensions but the first */
     uint32_t size[RANK_MAX];       /* elements */
     uint32_t box[RANK_MAX];
-    uint16_t rank, type, swizzle;
-    uint16_t promotion; /* what the L2 fetches for a sector that it lacks */
+    uint16_t rank, type;
+    uint32_t swizzle;
 } recipe;
-_Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 4 * 2, "no padding");
+_Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 2 * 2 + 4, "no padding");
 
 typedef struct cached_map {
     CUtensorMap map; /* aligned by its type, to 64 bytes or 128 */
@@ -240,18 +239,8 @@ static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const
                    .address = given->address,
                    .rank = (uint16_t)at,
                    .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .swizzle = (uint16_t)m->swizzle,
-                   .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B };
+                   .swizzle = (uint32_t)m->swizzle };
     encode_dimensions(r, all, ARRAY_BYTES, false);
-}
-
-/* Lines of 128 bytes, where rows are whole ones or lie one behind the other. Of another row the line ends with what another head's block
- * reads at another time: memory then moves up to 1.6 times what is needed. */
-static CUtensorMapL2promotion promotion_of(const tensor *t, int bytes)
-{
-    int64_t row = (int64_t)t->width * bytes;
-    bool whole = row % LINE_BYTES == 0 || t->stride[0] * bytes == row;
-    return !t->keys || whole ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
 }
 
 static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_call *c)
@@ -268,12 +257,7 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     }
     int bytes = fa_dtype_bytes(t.dtype);
     dimension all[RANK_MAX];
-    *r = (recipe){ .driver = d,
-                   .address = t.ptr,
-                   .rank = m->boxes ? 5 : 4,
-                   .type = types[t.dtype],
-                   .swizzle = (uint16_t)m->swizzle,
-                   .promotion = (uint16_t)promotion_of(&t, bytes) };
+    *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
     if (empty) /* it may be NULL then, its strides 0; nothing is loaded. Of Q and K one has rows, or there would be no launch */
         r->address = a->operand[t.keys ? 0 : 1].address;
     else if (keys_are_known(&t, c) || queries_are_known(&t, c)) {
@@ -329,7 +313,7 @@ static fa_status encode(cached_map *at, const recipe *r, const char *name)
     at->stamp++;
     CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)r->type, r->rank, (void *)(uintptr_t)r->address, size,
                                                      r->stride, r->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                                     (CUtensorMapL2promotion)r->promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (got != CUDA_SUCCESS)
         return refused(r, name, got);
     at->of = *r;

@@ -44,7 +44,7 @@ return decode.family {
         tiles[#tiles + 1] = { br = br, bk = bk, row_warps = row_warps, key_warps = low and warps // row_warps or br > 16 and warps // 2 or warps }
       end
     end
-    if not low then return decode.starts(tiles, "last_block") end
+    if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
       local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
