@@ -111,8 +111,8 @@ static int32_t one_of(fa_random *r, const int32_t *list, int32_t n)
 }
 
 /* Fewer queries than fill a tile, or more; keys that are no multiple of a block, as many as queries, or fewer; groups of any size. What
- * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. rest: more tiles than
- * SMs. */
+ * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. rest: more
+ * tiles than SMs. */
 static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest, uint64_t seed)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 5, 7, 8, 12, 16 }, batches[] = { 1, 1, 1, 2, 3 };
