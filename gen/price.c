@@ -26,6 +26,8 @@
 /* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
  * much is lost, times the part of its warpgroups that rest. */
 #define APART 0.7
+/* In rounds after the first all tiles begin apart, and stay so: of two shapes in 3 and 7 rounds. */
+#define APART_ROUNDS 1.0
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
 /* K and V are in the L2 when a launch begins, since the kernel before has written or read them: all of them up to so much of the L2, none
@@ -107,6 +109,8 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
     bool lines = row_bytes(p, p->d) % LINE == 0 && row_bytes(p, p->dv) % LINE == 0;
     bool at_once = pack && tiles * p->b * p->hkv * fmax(1, w->cuts) <= (double)a->sm_count * cost->blocks_sm;
+    if (pack && w->rows >= 128 && rest > 0 && w->cuts <= 1 && tiles * p->b * p->hkv > (double)a->sm_count * cost->blocks_sm)
+        keep = fmin(keep, 1 - APART_ROUNDS * rest);
     double hit = w->cuts > 1 && w->rest <= 0 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);

@@ -19,6 +19,7 @@ local LONG = 4 -- times as many keys as queries: a diagonal makes tiles of nearl
 -- Queries of a shape with as many keys, and of others that it stands for.
 local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 // 16, p.sq * 15 // 16 } end
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
+local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
@@ -93,7 +94,11 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     local rows, most = p.sq * (p.hq // p.hkv), math.min(MORE_ROUNDS, part_tiles(p, c, columns, true))
     local each = (rows + c.br - 1) // c.br
     -- Tiles that all walk at once, of which the last would have a warpgroup without rows: cut evenly, all come to a key at once.
-    if c.box and each > 1 and heads * each <= chip and each * c.br - rows >= 64 then return true end
+    -- In more rounds likewise, where few rows more are multiplied: each tile had read its keys anew (docs/experiments.md).
+    if c.box and each > 1 and each * c.br - rows >= 64 then
+      local even, uneven = ((rows + each - 1) // each + 63) // 64 * each, (rows + 63) // 64
+      if heads * each <= chip or even * EVEN < uneven * 100 then return true end
+    end
     if heads * each * 2 > chip * most then return false end
     if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
     for _, n in ipairs(heads > 16 and { heads, heads * 7 // 8, heads * 9 // 8 } or { heads }) do
