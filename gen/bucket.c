@@ -19,6 +19,8 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
 #define SPLIT_LONG 8192     /* with lengths: cut tiles of d = 128 lost over 2k keys and won over 8k, but for full batches */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
+#define SPLIT_LAST 1024     /* nor that many without a mask, some four rounds of tiles twice as high, of which the last is cut alone, */
+#define LAST_KEYS 1024      /* over as many keys or more */
 #define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
 #define SPLIT_FEATURES \
     (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_BATCH_INVARIANT)
@@ -369,9 +371,11 @@ bool fa_problem_splits(const fa_problem *in)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t all = rows_of(&p), most = p.sk > p.sq ? SPLIT_TILES : SPLIT_SQUARE;
+    if (few == SPLIT_ROWS && p.mask == FA_MASK_NONE && p.sk >= LAST_KEYS)
+        most = SPLIT_LAST;
     if (all <= few || p.sk < SPLIT_KEYS)
         return false;
-    packs = p.hq > p.hkv && p.sq <= PACK_QUERIES && p.sk > p.sq;
+    packs = p.hq > p.hkv && p.sq <= PACK_QUERIES && p.sk >= p.sq;
     return packs || tiles_of(&p) <= most;
 }
 

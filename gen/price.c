@@ -26,6 +26,8 @@
 /* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
  * much is lost, times the part of its warpgroups that rest. */
 #define APART 0.7
+/* In rounds after the first all tiles begin apart, and stay so: of two shapes in 3 and 7 rounds. */
+#define APART_ROUNDS 1.0
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
 /* K and V are in the L2 when a launch begins, since the kernel before has written or read them: all of them up to so much of the L2, none
@@ -107,7 +109,9 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
     bool lines = row_bytes(p, p->d) % LINE == 0 && row_bytes(p, p->dv) % LINE == 0;
     bool at_once = pack && tiles * p->b * p->hkv * fmax(1, w->cuts) <= (double)a->sm_count * cost->blocks_sm;
-    double hit = w->cuts > 1 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    if (pack && w->rows >= 128 && rest > 0 && w->cuts <= 1 && tiles * p->b * p->hkv > (double)a->sm_count * cost->blocks_sm)
+        keep = fmin(keep, 1 - APART_ROUNDS * rest);
+    double hit = w->cuts > 1 && w->rest <= 0 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);
     double kept = fmax(0, fmin(1, 2 - once / (KEPT * a->l2_bytes)));
@@ -230,7 +234,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     }
 
     /* Thread blocks take parts of a tile, and a prologue and an epilogue with each. */
-    if (w->cuts > 1) {
+    double pieces = w->cuts > 1 ? w->cuts : 1, part = ceil(v.longest / pieces) * full + tile; /* of a tile that is cut */
+    if (w->cuts > 1 && w->rest <= 0) {
         bool equal = v.longest == v.shortest;
         tiles *= w->cuts;
         v.longest = ceil(v.longest / w->cuts);
@@ -248,6 +253,10 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
                                         last_round(tiles_each, a->sm_count, longest, shortest));
     double clocks = v.longest == v.shortest ? repeats * ((waves - 1) * usual + longest) : fmax(mean, repeats * unequal);
+    if (w->rest > 0) { /* rounds that are full, and one of parts */
+        double whole = floor((tiles_each * repeats - w->rest) / a->sm_count) * usual;
+        clocks = fmax(mean, whole + longest - usual + ceil(w->rest * pieces / a->sm_count) * part);
+    }
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 

@@ -76,6 +76,7 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     w->bytes = number(L, f, "bytes", 0);
     w->even = number(L, f, "even", 0);
     w->cuts = number(L, f, "cuts", 1);
+    w->rest = number(L, f, "rest", 0);
     w->gathers = number(L, f, "gathers", 0);
     w->share = number(L, f, "share", 1);
     w->uneven = number(L, f, "uneven", 0);

@@ -27,6 +27,7 @@ typedef struct fa_work {
         uneven;  /* where they are not all: so many times as long as the mean is the longest tile, the shortest is none; 0: all are alike */
     double even; /* 1: the rows of a head are cut evenly over its tiles; 0: the last has what is left */
     double cuts; /* parts of the keys of each row tile, which thread blocks take one by one */
+    double rest; /* so many row tiles of the last round alone are cut; 0: all are */
     double gathers; /* 1: fewer thread blocks than SMs come in twos, as many to an SM as fit: the launch before still holds some */
 } fa_work;
 

@@ -376,7 +376,7 @@ Test(runtime_choose, a_choice_is_cheap)
         most = after.steps - before.steps > most ? after.steps - before.steps : most;
         priced = after.priced - before.priced > priced ? after.priced - before.priced : priced;
     }
-    cr_expect_lt(most, 266000, "%lld steps", (long long)most);
+    cr_expect_lt(most, 276000, "%lld steps", (long long)most);
     cr_expect_leq(priced, 136, "%lld prices", (long long)priced);
 }
 

@@ -20,6 +20,8 @@
 #define LAST ",parts=4,combine=0"
 #define COST ",parts=0,combine=1"
 #define ROUNDS ",parts=1,combine=1"
+#define REST ",parts=6,combine=1" /* last_round */
+#define LAST_ROUND 6
 #define MANY ",parts=16,combine=1"
 #define WGMMA(br, bc, schedule, rest) \
     "split_wgmma:ctas=1,ahead=0,sections=1,cluster=1,o_path=0,br=" #br ",bc=" #bc ",schedule=" #schedule ",feeder=" rest
@@ -87,6 +89,9 @@ static const struct row {
     { "fp16,d=80,mask=window,o=fp32", WGMMA(64, 48, 0, "40,box=16,grid=2," TWO LAZY ",parts=1,combine=0") },
     { "bf16,d=64,mask=causal", WGMMA(128, 48, 1, "40,box=64,grid=1," TWO LAZY ROUNDS) },
     { "bf16,d=128", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO LAZY ROUNDS) },
+    { "bf16,d=64", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY REST) },
+    { "fp16,d=96,mask=window,o=fp32", WGMMA(128, 48, 1, "40,box=32,grid=2," TWO LAZY ",parts=6,combine=0") },
+    { "fp16,d=128,mask=causal", WGMMA(64, 48, 0, "40,box=64,grid=2," TWO LAZY REST) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -106,8 +111,9 @@ static int32_t one_of(fa_random *r, const int32_t *list, int32_t n)
 }
 
 /* Fewer queries than fill a tile, or more; keys that are no multiple of a block, as many as queries, or fewer; groups of any size. What
- * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. */
-static fa_case make(const fa_problem *class, bool by_cost, bool even, uint64_t seed)
+ * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. rest: more
+ * tiles than SMs. */
+static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest, uint64_t seed)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 5, 7, 8, 12, 16 }, batches[] = { 1, 1, 1, 2, 3 };
     fa_case c;
@@ -122,6 +128,12 @@ static fa_case make(const fa_problem *class, bool by_cost, bool even, uint64_t s
     p->sq = p->sq ? p->sq : 1;
     p->sq = even ? ROWS_MOST / 2 / group + 1 : p->sq;
     p->sq = by_cost && !even && p->sq * group > 32 ? fa_random_within(&r, 1, 32 / group) : p->sq;
+    if (rest) {
+        p->b = fa_random_within(&r, SMS - 2, SMS + 3);
+        p->hkv = 1;
+        p->hq = group;
+        p->sq = fa_random_within(&r, 1, 100 / group + 1);
+    }
     p->sk = by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
@@ -174,7 +186,8 @@ ParameterizedTest(int *number, split_parts, cases, .timeout = 900)
     cr_assert_eq(fa_gen_config_parse(g, &config, row->config), FA_OK, "%s", fa_last_error());
     for (int at = 0; at < CASES; at++) {
         int32_t parts = (int32_t)fa_config_get(&config, "parts", 0);
-        fa_case c = make(&class, parts <= 1, parts == 1 && at % 4 == 1, (uint64_t)(*number * 1000 + at));
+        bool by_cost = parts <= 1 || parts == LAST_ROUND;
+        fa_case c = make(&class, by_cost, parts == 1 && at % 4 == 1, parts == LAST_ROUND, (uint64_t)(*number * 1000 + at));
         run_case(ctx, &config, &c, at);
     }
     fa_gen_close(g);

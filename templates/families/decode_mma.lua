@@ -49,7 +49,7 @@ return decode.family {
         end
       end
     end
-    if not low then return decode.starts(tiles, "last_block") end
+    if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
       local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }

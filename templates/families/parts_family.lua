@@ -15,7 +15,11 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
+local LONG = 4 -- times as many keys as queries: a diagonal makes tiles of nearly one length
+-- Queries of a shape with as many keys, and of others that it stands for.
+local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 // 16, p.sq * 15 // 16 } end
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
+local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
@@ -36,9 +40,26 @@ local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
 -- Constraints that these lack, or have in another form.
 local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, cluster = true, o_path = true, q_bufs = true }
 
+-- Of the tiles of the last round: what fills the chip in the fewest clocks, without those of the rounds before, and how many tiles these are.
+local function parts_of_last(l, tiles, blocks, thread_blocks)
+  local rest = tiles % thread_blocks
+  local most = math.min(blocks // 2, rest > 0 and thread_blocks * l.part_tiles // rest or 0)
+  local each, least = 1, blocks * l.block_clocks + l.tile_clocks
+  for rounds = 1, l.rounds do
+    local n = rest > 0 and math.min(rounds * thread_blocks // rest, most) or 1
+    if n >= 2 and n ~= each then
+      local clocks = (rest * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
+        + l.merge_clocks + n * l.part_clocks + rest * n * l.sum_clocks
+      if clocks < least then each, least = n, clocks end
+    end
+  end
+  return each, each > 1 and rest or 0
+end
+
 -- The number of parts of each tile, as parts_of() of split_parts.cu finds it, by the tunable's value; and the clocks that they take, where
 -- the cost decides. blocks: of the keys that the longest tile sees. Batch invariance: tiles and thread blocks are those of a sequence.
 local function parts_of(parts, l, tiles, blocks, thread_blocks)
+  if l.last_round then return parts_of_last(l, tiles, blocks, thread_blocks) end
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
   if l.walks then most = parts > 1 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
   if parts > 1 then return math.max(math.min(parts, most), 1) end
@@ -73,7 +94,11 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     local rows, most = p.sq * (p.hq // p.hkv), math.min(MORE_ROUNDS, part_tiles(p, c, columns, true))
     local each = (rows + c.br - 1) // c.br
     -- Tiles that all walk at once, of which the last would have a warpgroup without rows: cut evenly, all come to a key at once.
-    if c.box and each > 1 and heads * each <= chip and each * c.br - rows >= 64 then return true end
+    -- In more rounds likewise, where few rows more are multiplied: each tile had read its keys anew (docs/experiments.md).
+    if c.box and each > 1 and each * c.br - rows >= 64 then
+      local even, uneven = ((rows + each - 1) // each + 63) // 64 * each, (rows + 63) // 64
+      if heads * each <= chip or even * EVEN < uneven * 100 then return true end
+    end
     if heads * each * 2 > chip * most then return false end
     if edges.left(p) then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
     for _, n in ipairs(heads > 16 and { heads, heads * 7 // 8, heads * 9 // 8 } or { heads }) do
@@ -94,12 +119,33 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     return false
   end
 
+  -- Whether a round that is not full is cut for more than it costs. Of tiles of one length: the shorter ones of a diagonal end last, and fill
+  -- what the longer leave.
+  local function last_round_pays(p, c, a)
+    if p.has_lengths or p.has_batch_invariant or p.sq < 1 or edges.right(p) and p.sk < LONG * p.sq or edges.left(p) then return false end
+    local chip, columns, clocks_each = a.sm_count * c.ctas, round_up(p.dv, 8), c.br * p.sk * (p.d + p.dv) * 3 // flop(p, a)
+    for _, sq in ipairs(around(p)) do
+      local tiles = (sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.b * p.hkv
+      local rounds, rest = tiles // chip, tiles % chip
+      local most = rest > 0 and chip * part_tiles(p, c, columns, true) // rest or 0
+      local enough = rounds > 0 and rest > 0 and 1 - rest / chip > (rounds + 1) * SPARED
+      for k = 1, enough and MORE_ROUNDS or 0 do
+        local parts = math.min(k * chip // rest, most, p.sk // PART_KEYS)
+        local spared = parts > 1 and 1 - ((rest * parts + chip - 1) // chip) / parts or 0
+        if spared > (rounds + 1) * SPARED and spared * clocks_each > MERGE_CLOCKS + rest * parts * c.br * columns * 4 // SUM_BYTES_CLK then
+          return true
+        end
+      end
+    end
+    return false
+  end
+
   whole = whole.bare or whole
   local function kept(name) return name == "cluster" and whole.clusters end -- blocks of a cluster have neighbouring rows
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and not kept(t[1]) and { t[1], fixed[t[1]], t[3] } or t end
-  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16 },
+  tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16, { 6, "last_round" } },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; in_rounds = in up to eight; " ..
-    "N = so many, as far as there are keys" }
+    "N = so many, as far as there are keys; last_round = of the tiles of a round that is not full alone, as in_rounds" }
   tunables[#tunables + 1] = { "combine", { { 1, "second_kernel" }, { 0, "last_warp" } },
     "what adds up the parts of a tile: a second kernel, or of the warps with the same rows the one that comes last" }
   for _, t in ipairs(whole.constraints) do
@@ -119,12 +165,18 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     return true
   end, upto = whole.tunables[#whole.tunables][1] }
   constraints[#constraints + 1] = { "by_cost", function(p, c, a)
+    if c.parts == c.named.parts.last_round then
+      if last_round_pays(p, c, a) then return true end
+      return false, "the last round is full enough"
+    end
     if c.parts > 1 then return false, "a number of parts is for one shape, and a config is for many" end
     if c.parts == 0 or rounds_pay(p, c, a) then return true end
     return false, "more rounds than two fill the chip no better"
   end, upto = "parts", search = true }
   constraints[#constraints + 1] = { "in_rounds", function(p, c)
-    if c.parts ~= 1 or not (p.has_lengths or p.has_batch_invariant) then return true end
+    if c.parts ~= 1 and c.parts ~= c.named.parts.last_round then return true end
+    if c.parts ~= 1 and not c.feeder then return false, "only tiles of wgmma are cut in the last round alone" end
+    if not (p.has_lengths or p.has_batch_invariant) then return true end
     return false, "parts in many rounds are of dense batches, whose number of tiles is known before"
   end, upto = "parts" }
   -- Some blocks walk all parts of a tile, and others take single parts in the meantime. Which tiles these are says the batch.
@@ -151,7 +203,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.pdl = a.cc >= 90 and l.tma or false
     -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
     if l.tma and not l.shared and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
-    l.more_rounds = c.parts == c.named.parts.in_rounds
+    l.last_round = c.parts == c.named.parts.last_round or nil
+    l.more_rounds = c.parts == c.named.parts.in_rounds or l.last_round or false
+    l.fixed_parts = c.parts > 1 and not l.last_round and c.parts or nil
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
     if p.has_batch_invariant then l.walks, l.nominal = true, NOMINAL end
@@ -183,7 +237,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- As those of the whole tiles; but few rows take no tile of many, and where tiles fill the chip nothing is cut: then only the heads
     -- of a group that share a tile are won.
     start = function(p, a)
-      local list, group = {}, p.hq // p.hkv
+      local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
@@ -196,7 +250,12 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
         return to
       end
-      local pays = {}
+      local pays, last_pays = {}, {}
+      local function last_round(c)
+        local tile = c.br + c.ctas
+        if last_pays[tile] == nil then last_pays[tile] = c.feeder ~= nil and last_round_pays(p, c, a) end
+        return last_pays[tile]
+      end
       local function parts(c)
         local tile = c.br + c.ctas
         if pays[tile] == nil then pays[tile] = rounds_pay(p, c, a) and 1 or 0 end
@@ -238,7 +297,15 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       for _, at in ipairs(whole.start(p, a)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        local packs = tiles * 33 < (p.sq + at.br - 1) // at.br * p.hq * p.b * 32
+        local packs = false
+        for _, sq in ipairs(group > 1 and queries or {}) do
+          packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
+        end
+        if chosen(p, at) and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
+          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
+          to.parts, to.combine = "last_round", "second_kernel"
+          list[#list + 1] = to
+        end
         if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
           if at.feeder then
             local with = { ahead = 0, grid = p.has_batch_invariant and "persistent" or "static", feeder = 40, q_bufs = 1,
@@ -303,8 +370,13 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local tiles = each * p.hkv * p.b
       local total = tiles * ((p.sk + 2 * c.bc - 1) // (2 * c.bc))
       local blocks, thread_blocks = (keys + c.bc - 1) // c.bc, math.min(total, a.sm_count * c.ctas // together)
-      local parts = l.near and 1 or parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
-      local first = whole.work(p, c, a, l, not l.walks, tiles * parts) -- batch invariance: one config for single tokens, too
+      local parts, rest = 1, 0
+      if not l.near then
+        parts, rest = parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
+      end
+      local cut = l.last_round and rest or tiles
+      local pieces = tiles - cut + cut * parts
+      local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
@@ -320,8 +392,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
+      if l.last_round and parts > 1 then first.rest = rest end
       if c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
-      if c.ctas > 1 and l.pdl and tiles * parts * together <= a.sm_count then first.gathers = 1 end
+      if c.ctas > 1 and l.pdl and pieces * together <= a.sm_count then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
       if l.shared then there = math.max(1, (rows + each - 1) // each) end
@@ -329,8 +402,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if parts > 1 and not l.merges then first.tile_latency = first.tile_latency + l.merge_clocks + parts * l.part_clocks end
       if not l.merges then return { first } end
       -- The second kernel waits beside the first where an SM has registers for both, or thread blocks to spare.
-      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (tiles * parts * together * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
-      return { first, { bytes = parts > 1 and tiles * parts * there * (l.columns + 2) * 4 + 2 * tiles * there * p.dv or 1,
+      local held = (c.feeder and c.br >= 128 and 1400 or 0) + (pieces * together * 10 > a.sm_count * c.ctas * 9 and 500 or 0)
+      return { first, { bytes = parts > 1 and cut * parts * there * (l.columns + 2) * 4 + 2 * cut * there * p.dv or 1,
                         latency = parts > 1 and 1900 + 1500 * ((parts + 7) // 8) + held or 2750 } }
     end,
   }

@@ -1,4 +1,4 @@
-//| needs "l.mma? l.narrow? l.spill?"
+//| needs "l.lines? l.mma? l.narrow? l.spill?"
 // ---- types and the machine's instructions: all PTX of this kernel is below ----
 
 typedef unsigned short u16;
@@ -122,11 +122,22 @@ __device__ __forceinline__ uint4 load_streamed(const uint4 *from) {
 //|   end
 //| end
 
-// Asynchronous copy of BYTES to shared memory; where valid is false zeros are written and nothing is read.
+// Asynchronous copy of BYTES to shared memory; where valid is false zeros are written and nothing is read.$(l.lines and " LINES: the L2 fetches" or "")
+//| if l.lines then
+// all of the line.
+template <int BYTES, bool LINES = true>
+//| else
 template <int BYTES>
+//| end
 __device__ __forceinline__ void cp_async(u32 to, const void *from, bool valid) {
   const int n = valid ? BYTES : 0;
+//| if l.lines then
+  if constexpr (BYTES == 16 && !LINES)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+  else if constexpr (BYTES == 16)
+//| else
   if constexpr (BYTES == 16)
+//| end
     asm volatile("cp.async.cg.shared.global$(l.narrow and "" or ".L2::128B") [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(n) : "memory");

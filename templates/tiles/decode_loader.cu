@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -178,7 +178,7 @@ struct Loader {
 //|   end
 //| else
   // One of K and V: rows of the block whose first key is `key`.
-  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or "")>
+  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or l.lines and ", bool LINES" or "")>
   __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
     using S = Share<N>;
     auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
@@ -187,7 +187,7 @@ struct Loader {
 #pragma unroll
     for (int r = 0; r < BC; r += S::STEP) {
       const int row = S::row() + r;
-      if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES$(l.lines and ", LINES" or "")>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
     }
   }
 //| end
@@ -376,6 +376,15 @@ struct Loader {
       copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss);
 //|   elseif steps then
       copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
+//|   elseif l.lines then
+      // Blocks that are in step meet the rest of a line with the rows of other heads. Of others it comes for nothing, and comes again.
+      if (walk.items.share > 0) {
+        copy<CHUNKS, false, $(kb), true>(buffer, k, key, p.k_ss);
+        copy<CHUNKS_V, PAIRS_V, $(vb), true>(buffer + K_TILE, v, key, p.v_ss);
+      } else {
+        copy<CHUNKS, false, $(kb), false>(buffer, k, key, p.k_ss);
+        copy<CHUNKS_V, PAIRS_V, $(vb), false>(buffer + K_TILE, v, key, p.v_ss);
+      }
 //|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
 //|   end
@@ -383,7 +392,7 @@ struct Loader {
       copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, v_first, v_column, key, p.v_ss);
 //|   elseif steps then
       copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
-//|   else
+//|   elseif not l.lines then
       copy<CHUNKS_V, PAIRS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
 //|   end
 //| end

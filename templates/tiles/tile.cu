@@ -1,4 +1,4 @@
-//| needs "l.boxed? l.copier? l.copiers?"
+//| needs "l.boxed? l.copier? l.copiers? l.lines?"
 // ---- tiles in shared memory ----
 // A tile is ROWS dense rows of CHUNKS 16-byte chunks. Chunk c of row r lies at chunk c ^ swizzle(r): the eight rows that one
 // phase of ldmatrix reads, and the eight chunks that one phase of a copy writes, then fall into different bank groups for every
@@ -52,12 +52,12 @@ struct Share {
 };
 
 // One row of one thread: its chunks from `from`, the row's first byte; zeros where read is false and past ROW_BYTES.
-template <int CHUNKS, bool PAIRS, int ROW_BYTES>
+template <int CHUNKS, bool PAIRS, int ROW_BYTES$(l.lines and ", bool LINES = true" or "")>
 __device__ __forceinline__ void load_row(u32 tile, int row, const char *from, bool read) {
   using S = Share<CHUNKS>;
 #pragma unroll
   for (int c = 0; c < CHUNKS; c += S::WIDTH)
-    cp_async<16>(tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from + (S::col() + c) * 16,
+    cp_async<16$(l.lines and ", LINES" or "")>(tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from + (S::col() + c) * 16,
                  read && (ROW_BYTES == CHUNKS * 16 || (S::col() + c) * 16 < ROW_BYTES));
 }
 //| else

@@ -1,4 +1,5 @@
-//| needs "l.even_rows? l.merge_threads l.pdl l.walks?"
+//| needs "l.even_rows? l.last_round? l.merge_threads l.pdl l.walks?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- the second step: what the parts of all rows are together ----
 extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(const __grid_constant__ Params p) {
@@ -35,6 +36,25 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads)) fa_fwd_merge(co
 //|   end
     const Sequence sequence = sequence_of(p, place.x);
     if (where.row + row < row_count(p, sequence)) add_parts(p, sequence, where, row, i % (COLS / 4));
+  }
+//| elseif l.last_round then
+  const int2 open = __ldcg((const int2 *)p.tiles_open);  // parts of a tile that is cut, and how many tiles are not
+  if (open.x == 1) return;                               // O is there
+  const int rows = p.sq * p.group, tiles = (rows + BR - 1) / BR, high = rows_of_tile(rows, tiles);
+  const int all = (tiles * p.hkv * p.b - open.y) * BR * (COLS / 4);
+#pragma unroll 1
+  for ($(wk.steps("int", "i", "all", l.merge_threads, "(int)threadIdx.x"))) {
+    const int number = i / (BR * (COLS / 4)), row = i / (COLS / 4) - number * BR;
+    const int at = (open.y + number) / tiles, tile = open.y + number - at * tiles;  // as tile_of() has it
+    Tile where;
+    where.batch = at / p.hkv;
+    where.kv_head = at - (int)where.batch * p.hkv;
+    where.head = where.kv_head * p.group;
+    where.row = $(pr.right and "(tiles - 1 - tile)" or "tile") * high;
+    where.number = number;
+    where.part = 0;
+    where.parts = open.x;
+    if (row < min(high, rows - where.row)) add_parts(p, sequence_of(p, where.batch), where, row, i % (COLS / 4));
   }
 //| else
   const int parts = __ldcg((const int *)p.tiles_open);

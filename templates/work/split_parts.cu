@@ -1,4 +1,4 @@
-//| needs "l.near? l.shared? l.block_clocks l.merge_clocks l.merges l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.cluster? c.parts"
+//| needs "l.near? l.shared? l.block_clocks l.merge_clocks l.merges l.fixed_parts? l.last_round? l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.cluster?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
@@ -7,8 +7,8 @@
 
 //| if l.near then
 // A cluster has one tile, and each of its blocks a part.
-//| elseif c.parts > 1 then
-constexpr int PARTS = $(c.parts);  // of each tile, as far as there are keys and room
+//| elseif l.fixed_parts then
+constexpr int PARTS = $(l.fixed_parts);  // of each tile, as far as there are keys and room
 //| else
 // Clocks of an SM: of a block of keys, of what a part begins and ends with, of adding up, and of each part more in a sum.
 constexpr int BLOCK_CLOCKS = $(l.block_clocks), TILE_CLOCKS = $(l.tile_clocks);
@@ -33,6 +33,12 @@ struct Parts {
   __device__ __forceinline__ int total() const { return walked + (tiles - walked) * each; }
 };
 //|   end
+//| elseif l.last_round then
+// What there is to take: first the tiles that are not cut, then all parts of the others.
+struct Parts {
+  int tiles, each, whole;
+  __device__ __forceinline__ int total() const { return whole + (tiles - whole) * each; }
+};
 //| else
 // Parts of all tiles, number n of tile t being t * each + n.
 struct Parts {
@@ -45,14 +51,14 @@ struct Parts {
 //|   pr.most_keys()
 
 //| end
-//| if c.parts <= 1 and not l.near then
+//| if not l.fixed_parts and not l.near then
 // What takes the fewest clocks: as many parts as fill one round over the thread blocks, or $(l.more_rounds and "more" or "two"), or one for each tile.
 //| end
 //| if l.near then
 //| elseif l.walks then
-// A part of the longest tile has two blocks of keys at least$(c.parts <= 1 and ", and it takes twice what it begins and ends with" or "").
+// A part of the longest tile has two blocks of keys at least$(not l.fixed_parts and ", and it takes twice what it begins and ends with" or "").
 __device__ __forceinline__ int parts_of(int tiles, int blocks) {
-//|   if c.parts <= 1 then
+//|   if not l.fixed_parts then
   constexpr int thread_blocks = NOMINAL;
   const int most = (int)min((long long)blocks * BLOCK_CLOCKS / (2 * TILE_CLOCKS), blocks / 2ll);
 //|   else
@@ -64,11 +70,15 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 // mean: blocks of a tile.
 //|   end
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks$(by_mean and ", int mean" or "")) {
+//|   if l.last_round then
+  const int all = tiles;
+  tiles %= thread_blocks;  // of the last round
+//|   end
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
-//| local function found(n) return l.walks and n or ("{tiles, %s}"):format(n) end
+//| local function found(n) return l.walks and n or l.last_round and ("{all, %s, %s > 1 ? all - tiles : all}"):format(n, n) or ("{tiles, %s}"):format(n) end
 //| if not l.near then
-//| if c.parts > 1 then
+//| if l.fixed_parts then
   return $(found("max(min(PARTS, most), 1)"));
 //| else
   int each = 1;
@@ -130,7 +140,9 @@ __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
 //|   else
   const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), $(tiles_at_once));
 //|   end
-//| if l.merges then
+//| if l.merges and l.last_round then
+  if ($(wk.block) == 0 && threadIdx.x == 64) *(int2 *)p.tiles_open = make_int2(parts.each, parts.whole);  // for the second step
+//| elseif l.merges then
   if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
 //| end
   return parts;
@@ -139,10 +151,18 @@ __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
 //| pr.part_of(true)
 // Which part of which tile the index-th of all is.
 __device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int index) {
+//|   if l.last_round then
+  const int item = index - parts.whole, tile = item < 0 ? 0 : item / parts.each;  // of those that are cut
+  Tile w = tile_of(p, item < 0 ? index : parts.whole + tile);
+  w.number = tile;
+  w.part = item < 0 ? 0 : item - tile * parts.each;
+  w.parts = item < 0 ? 1 : parts.each;
+//|   else
   const int tile = index / parts.each;
   Tile w = tile_of(p, tile);
   w.part = index - tile * parts.each;
   w.parts = parts.each;
+//|   end
   return w;
 }
 //|   else
