@@ -295,7 +295,7 @@ static int run(cli *c, const void *args, int n, char **path)
     if (st == FA_OK && !arch)
         st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
     if (st == FA_OK)
-        st = fa_gen_open(&g, NULL);
+        st = fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR"));
     int code = st != FA_OK              ? cli_fail(c, st)
                : a->draw || a->problems ? draw(c, a, g, arch, choice)
                : a->prices              ? list_prices(c, g, arch, a, n, path)
@@ -312,7 +312,7 @@ const cli_command dev_judge = {
     .about =
         "Chooses for every problem of the files by what ships alone, and tells how much slower the choice was measured than the best "
         "of the file. With --draw lists what is to be measured for that: random shapes of one seed, the candidates of each, what is chosen "
-        "first, and random configs of its space. Needs no device.",
+        "first, and random configs of its space. FAGEN_TEMPLATE_DIR names other templates. Needs no device.",
     .examples = "fagen-dev judge --draw few --shapes 15 --seed 1 --arch h100 --json > few.json\n"
                 "fagen-dev judge --arch h100 recordings/*.json",
     .groups = groups,
