@@ -408,6 +408,7 @@ return masked {
       if staged.wanted(p) and not c.pack and c.feeder < 32 then
         return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
       end
+      if c.feeder >= 40 then return true end
       local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -468,8 +469,9 @@ return masked {
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },
     { "resident", function(p, c, a)
+      if c.ctas == 1 then return true end
       local need, most = places(p, c).bytes, shared_memory(a, c)
-      if c.ctas == 1 or need <= most then return true end
+      if need <= most then return true end
       return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
     end, about = "shared memory" },
   },
