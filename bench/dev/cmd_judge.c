@@ -83,7 +83,7 @@ static fa_status list_shape(json_t *shapes, fa_gen *g, const judge_args *a, cons
     for (size_t i = 0; st == FA_OK && i < choice->n; i++)
         json_array_append_new(candidates, config_json(&choice->row[i].config));
     if (st == FA_OK)
-        st = add_random(random, g, p, arch, a->random, r);
+        st = a->random ? add_random(random, g, p, arch, a->random, r) : FA_OK;
     fa_problem_print(text, sizeof text, p);
     json_array_append_new(shapes, json_pack("{s:s,s:o,s:o}", "problem", text, "candidates", candidates, "random", random));
     return st;

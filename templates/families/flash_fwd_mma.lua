@@ -24,6 +24,9 @@ end
 -- Rows that begin between two sectors of 32 bytes take one sector more, and their tiles have an odd number of 16-byte chunks: beside wgmma
 -- these kernels then took 1.1 to 1.5 times their price, the shorter the more: waiting for a block of keys, and less of either rate.
 local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
+-- Issue slots of a copy of 512 bytes by a block of one warp, which has them to itself: where such blocks are few to an SM they took up to twice
+-- their price, the more bytes a block of keys has.
+local LONE_COPY = 8
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
 return masked {
@@ -183,6 +186,8 @@ return masked {
     if p.has_lengths and p.b > 1 and not prompts then
       more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
     end
+    -- A lone warp issues all copies of a block of keys, with an address each, before its products.
+    local slots = a.has_wgmma and c.warps == 1 and LONE_COPY or 1
     -- Beside wgmma, in races on an H100 and an H200, these kernels took an eighth longer than as they were fitted alone.
     local beside = a.has_wgmma
     return {
@@ -190,7 +195,7 @@ return masked {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512 * slots
         + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
