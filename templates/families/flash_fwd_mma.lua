@@ -24,8 +24,8 @@ end
 -- Rows that begin between two sectors of 32 bytes take one sector more, and their tiles have an odd number of 16-byte chunks: beside wgmma
 -- these kernels then took 1.1 to 1.5 times their price, the shorter the more: waiting for a block of keys, and less of either rate.
 local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
--- Issue slots of a copy of 512 bytes by a block of one warp, which has them to itself: where such blocks are few to an SM they took up to twice
--- their price, the more bytes a block of keys has.
+-- Issue slots of a copy of 512 bytes of rows that are no whole lines, by a block of one warp, which has all of them to itself: where such
+-- blocks are few to an SM they took up to twice their price, the more bytes a block of keys has.
 local LONE_COPY = 8
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
@@ -49,12 +49,13 @@ return masked {
     { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
   },
 
-  -- Four warps of 16 or 32 rows; of a group whose rows do not fill a tile the heads share one.
+  -- Four warps of 16 or 32 rows, or one; of a group whose rows do not fill a tile the heads share one. Beside wgmma one warp of 32 rows was
+  -- the fastest of no shape that was raced.
   start = function(p, a)
     local list = {}
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
     for _, rows in ipairs({ 16, 32 }) do
-      for _, warps in ipairs({ 1, 4 }) do
+      for _, warps in ipairs(rows == 32 and a.has_wgmma and p.bytes == 2 and { 4 } or { 1, 4 }) do
         for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
           for stages = 1, 2 do
             list[#list + 1] = {
@@ -186,8 +187,8 @@ return masked {
     if p.has_lengths and p.b > 1 and not prompts then
       more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
     end
-    -- A lone warp issues all copies of a block of keys, with an address each, before its products.
-    local slots = a.has_wgmma and c.warps == 1 and LONE_COPY or 1
+    -- A lone warp issues all copies of a block of keys before its products.
+    local slots = a.has_wgmma and c.warps == 1 and (p.d % 64 > 0 or p.dv % 64 > 0) and LONE_COPY or 1
     -- Beside wgmma, in races on an H100 and an H200, these kernels took an eighth longer than as they were fitted alone.
     local beside = a.has_wgmma
     return {
