@@ -49,14 +49,14 @@ return masked {
     { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
   },
 
-  -- Four warps of 16 or 32 rows, or one; of a group whose rows do not fill a tile the heads share one. Beside wgmma one warp of 32 rows was
-  -- the fastest of no shape that was raced.
+  -- Four warps of 16 or 32 rows, or one; of a group whose rows do not fill a tile the heads share one. Beside wgmma one warp of 32 rows
+  -- was the fastest of no shape that was raced, and 16 keys of one, by 2 %.
   start = function(p, a)
     local list = {}
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
     for _, rows in ipairs({ 16, 32 }) do
       for _, warps in ipairs(rows == 32 and a.has_wgmma and p.bytes == 2 and { 4 } or { 1, 4 }) do
-        for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
+        for _, bc in ipairs(p.d <= 128 and { 32, 64, 80 } or a.has_wgmma and p.bytes == 2 and { 32, 64 } or { 16, 32, 64 }) do
           for stages = 1, 2 do
             list[#list + 1] = {
               br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages,

@@ -340,12 +340,19 @@ return masked {
   start = function(p, a)
     local list = {}
     local scans = p.score and edges.scans(p)
+    local dense = not p.has_lengths and not p.score
+    -- Between the widest and 64 keys one more.
+    local function key_bytes() return 4 * (round_up(p.d, 64) + round_up(p.dv, 64)) end
+    local function two_q(c, bc) return bc * key_bytes() + 2 * c.br * round_up(p.d, 64) * 2 + 1024 end
+    local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
+      -- A second buffer of Q where there is room.
+      local two = c.br == 64 and not (dense and two_q(c, bc) > shared_memory(a, c))
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32, schedule = schedule or c.schedule, bc = bc, box = box,
-        stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
-        ahead = c.br == 64 and 1 or 0,
+        stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
+        ahead = two and 1 or 0,
         sections = 1, cluster = cluster, rescale = "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
     end
@@ -363,14 +370,17 @@ return masked {
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = c.br <= 128 and 40 or 32 }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      local n = 0
+      -- Those that two buffers of each find no room for are none of the widest.
+      local bytes, most = key_bytes(), shared_memory(a, c) - c.br * round_up(p.d, 64) * 2 - 1024
+      local n, last = 0, 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and (n < c.wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0) then
-          n = n + 1
+        local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and bc * bytes <= most)
+        if bc <= room and (wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0 or dense and c.wide > 0 and bc == between(last)) then
+          n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if scans then add_scanned(c, bc) end
-          if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
+          if (p.d % 64 > 0 or p.dv % 64 > 0) and (wide or bc == 64 or not dense) then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
       end
