@@ -340,7 +340,7 @@ return masked {
   start = function(p, a)
     local list = {}
     local scans = p.score and edges.scans(p)
-    local dense = not p.has_lengths and not p.score
+    local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
     -- Between the widest and 64 keys one more.
     local function key_bytes() return 4 * (round_up(p.d, 64) + round_up(p.dv, 64)) end
     local function two_q(c, bc) return bc * key_bytes() + 2 * c.br * round_up(p.d, 64) * 2 + 1024 end

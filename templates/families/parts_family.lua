@@ -317,7 +317,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local parts = l.near and 1 or parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
       local first = whole.work(p, c, a, l, not l.walks, tiles * parts) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
-      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.92
+      first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
         first.latency = math.max(0, first.latency - 630)
