@@ -141,7 +141,8 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     return FA_OK;
 }
 
-fa_status fa_cost_judged(lua_State *L, const fa_lua_args *fr, const fa_lua_args *shaped, const fa_family *f, fa_tile_counts *known, fa_cost *out)
+fa_status fa_cost_judged(lua_State *L, const fa_lua_args *fr, const fa_lua_args *shaped, const fa_family *f, fa_tile_counts *known,
+                         fa_cost *out)
 {
     fa_pricing on = pricing_of(shaped->asked, fr->arch);
     job j = { .family = f, .on = &on };

@@ -184,8 +184,9 @@ Test(space, every_class_has_starts)
                     fa_cost cost;
                     cr_expect_eq(fa_model_cost(g, &p, &start[k].config, a, 0, &cost), FA_OK, "%s: %s", line, fa_last_error());
                     cr_expect(cost.seconds > 0, "%s: %s takes %g s", line, start[k].config.family, cost.seconds);
-                    cr_expect(start[k].priced == FA_OK && start[k].cost.seconds == cost.seconds, "%s: %s asked with the others takes %g s, alone %g",
-                              line, start[k].config.family, start[k].cost.seconds, cost.seconds);
+                    cr_expect(start[k].priced == FA_OK && start[k].cost.seconds == cost.seconds,
+                              "%s: %s asked with the others takes %g s, alone %g", line, start[k].config.family, start[k].cost.seconds,
+                              cost.seconds);
                 }
             }
     free(start);

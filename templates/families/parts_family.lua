@@ -17,7 +17,7 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
--- What a launch takes to find out how many rounds to cut for: of 60 pairs of one tile and one number of parts 0.7 to 2 us on an H100.
+-- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
