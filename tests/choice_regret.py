@@ -35,6 +35,7 @@ KINDS = (
     ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (8.0, 21.0, 25.0), 12),
     ("beside another", "h100", ("h100_tuned_choice_131",), (9.0, 22.5, 24.0), 12),
     ("beside another, held out", "h100", ("h100_tuned_choice_131_held",), (10.5, 25.0, 29.0), 14),
+    ("what more starts moved", "h100", ("h100_choice_moved_131",), (3.0, 7.5, 50.0), 90),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
     ("what the missing terms moved", "h200", ("h200_model_races",), (4.1, 12.0, 22.0), 21),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (5.2, 17.5, 32.0), 58),
