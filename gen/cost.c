@@ -1,6 +1,6 @@
 /* cost: what one config costs on one chip: the sum of its steps. */
+#include "cost.h"
 #include "error.h"
-#include "family.h"
 #include "model.h"
 #include "price.h"
 #include "problem.h"
@@ -141,6 +141,28 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     return FA_OK;
 }
 
+fa_status fa_cost_judged(lua_State *L, const fa_lua_args *fr, const fa_lua_args *shaped, const fa_family *f, fa_tile_counts *known,
+                         fa_cost *out)
+{
+    fa_pricing on = pricing_of(shaped->asked, fr->arch);
+    job j = { .family = f, .on = &on };
+    on.known = known;
+    *out = (fa_cost){ .bound = "", .limiter = "" };
+    if (f->work == LUA_NOREF)
+        return FA_UNSUPPORTED;
+    ask_steps(L, &j, fr);
+    ask_work(L, &j, fr, shaped->p);
+    return price(&j, 0, out);
+}
+
+fa_status fa_cost_problem(fa_problem *out, const fa_problem *in)
+{
+    fa_status st = fa_problem_normalize(out, in);
+    if (st == FA_OK)
+        fill(out);
+    return st;
+}
+
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out)
 {
     return fa_model_named(g, p, c, a, 0, regs, NULL, out);
@@ -153,12 +175,11 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
     fa_config config;
     const char *error;
     *out = (fa_cost){ .bound = "", .limiter = "" };
-    fa_status st = fa_problem_normalize(&p, in);
+    fa_status st = fa_cost_problem(&p, in);
     if (st != FA_OK)
         return st;
     if ((st = fa_gen_load_family(g, c->family)) != FA_OK)
         return st;
-    fill(&p);
     g->priced++;
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
@@ -176,6 +197,53 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
     if (!j.has_work)
         return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
     return price(&j, regs, out);
+}
+
+/* A config under several shapes. */
+typedef struct ends {
+    const fa_family *family;
+    const fa_config *c;
+    const fa_problem *p;
+    const fa_arch *a;
+    size_t n;
+    fa_cost *out;
+    fa_status st;
+} ends;
+
+static int run_ends(lua_State *L)
+{
+    ends *e = lua_touserdata(L, 1);
+    fa_lua_args fr, shaped;
+    fa_point pt;
+    fa_lua_args_push(L, &fr, e->family, e->p, e->a, 0, false);
+    for (int i = 0; i < e->c->n; i++)
+        fa_lua_args_set(L, &fr, e->c->tunable[i].name, e->c->tunable[i].value);
+    fa_family_layout(L, &fr, e->family, &pt);
+    int layout = lua_gettop(L);
+    for (size_t k = 0; k < e->n && e->st == FA_OK; k++) {
+        fa_lua_args_push(L, &shaped, e->family, &e->p[k], e->a, 0, true);
+        lua_pushvalue(L, layout);
+        e->st = fa_cost_judged(L, &fr, &shaped, e->family, NULL, &e->out[k]);
+    }
+    return 0;
+}
+
+fa_status fa_model_ends(fa_gen *g, const fa_problem in[FA_MODEL_ENDS], const fa_config *c, const fa_arch *a, fa_cost out[FA_MODEL_ENDS])
+{
+    fa_problem p[FA_MODEL_ENDS];
+    fa_config config;
+    const char *error;
+    fa_status st = FA_OK;
+    for (size_t k = 0; k < FA_MODEL_ENDS && st == FA_OK; k++)
+        st = fa_cost_problem(&p[k], &in[k]);
+    if (st != FA_OK || (st = fa_gen_load_family(g, c->family)) != FA_OK)
+        return st;
+    ends e = { fa_family_find(g, c->family), &config, p, a, FA_MODEL_ENDS, out, FA_OK };
+    if (!e.family || fa_family_config(&config, e.family, c) != FA_OK)
+        return FA_INVALID;
+    g->priced += FA_MODEL_ENDS;
+    st = fa_sandbox_run(g->sb, run_ends, &e, &error);
+    return st == FA_OK ? e.st : fa_template_fail(&g->files, st, e.family->name, error);
 }
 
 /* A part of a space, priced in one run. */

@@ -77,6 +77,10 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, cons
 fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int32_t budget, int regs,
                          struct fa_point *pt, fa_cost *out);
 
+/* What a config that runs costs at the ends of a bucket, shapes of one class: what its family says without the shape it is asked once. */
+#define FA_MODEL_ENDS 2
+fa_status fa_model_ends(fa_gen *g, const fa_problem in[FA_MODEL_ENDS], const fa_config *c, const fa_arch *a, fa_cost out[FA_MODEL_ENDS]);
+
 /* The cost of every point of the space that fits and that the model can price, told in the order of the space; once for thousands it
  * is quicker than one by one. in is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last
  * one has no price. A fault in a template ends it. */

@@ -98,8 +98,8 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
         return fa_traffic_total(t);
     bool pack = fa_step_packs(s);
     double tiles = ceil(rows_of(p, pack) / w->rows), last = rows_of(p, pack) - (tiles - 1) * w->rows;
-    double rest = w->even > 0 ? 0 : 1 - held(w, last);
-    double keep = 1 - APART * rest / fmax(1, tiles - 1); /* one of the tiles that read again is the last */
+    double rest = w->even > 0 || tiles < 2 ? 0 : 1 - held(w, last); /* one tile of each head: all are alike */
+    double keep = 1 - APART * rest / fmax(1, tiles - 1);            /* one of the tiles that read again is the last */
     double head = (double)p->sk * (double)fa_problem_key_bytes(p);
     double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / s->cluster;
     double heads = ceil(running / fmax(tiles, 1));

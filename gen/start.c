@@ -1,22 +1,25 @@
 /* start: what start(p, a) of a family returns, read as configs. */
 #include "start.h"
+#include "cost.h"
 #include "error.h"
-#include "family.h"
-#include "space.h"
 #include <lauxlib.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct job {
+    fa_gen *g;
     const fa_family *family;
-    const fa_problem *p;
+    const fa_problem *p; /* as it is asked for */
+    fa_problem priced;   /* and as the model prices it */
     const fa_arch *a;
     int32_t budget;
-    fa_config *out;
+    fa_start *out;
     size_t most, *n;
-    fa_lua_args fr;
+    fa_lua_args fr, shaped;
+    fa_tile_counts *known;
 } job;
 
-/* Appends the config, if it runs. */
+/* Appends the config, if it runs, with its cost. */
 static void add(lua_State *L, const job *j, const fa_config *c)
 {
     fa_point pt;
@@ -26,9 +29,13 @@ static void add(lua_State *L, const job *j, const fa_config *c)
     for (int i = 0; i < c->n; i++)
         fa_lua_args_set(L, &j->fr, c->tunable[i].name, c->tunable[i].value);
     fa_family_judge(L, &j->fr, j->family, FA_NAMED, &pt, &size_only);
+    if (pt.fits) {
+        fa_start *s = &j->out[(*j->n)++];
+        *s = (fa_start){ .config = *c, .spills = pt.spills };
+        s->priced = fa_cost_judged(L, &j->fr, &j->shaped, j->family, j->known, &s->cost);
+        j->g->priced++;
+    }
     lua_pop(L, 1);
-    if (pt.fits)
-        j->out[(*j->n)++] = *c;
 }
 
 /* The config of the table at the top: tunables that it leaves out have their first value, names of values count as the values. */
@@ -66,8 +73,9 @@ static int run(lua_State *L)
     job *j = lua_touserdata(L, 1);
     const fa_family *f = j->family;
     char why[104];
-    fa_lua_args shaped;
-    fa_lua_args_push(L, &shaped, f, j->p, j->a, j->budget, true);
+    fa_lua_args asked;
+    fa_lua_args_push(L, &asked, f, j->p, j->a, j->budget, true);
+    fa_lua_args_push(L, &j->shaped, f, &j->priced, j->a, j->budget, true);
     fa_lua_args_push(L, &j->fr, f, j->p, j->a, j->budget, false);
     if (!fa_family_supports(L, &j->fr, f, why, sizeof why))
         return 0;
@@ -77,8 +85,8 @@ static int run(lua_State *L)
         return 0;
     }
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->start);
-    lua_pushvalue(L, shaped.p);
-    lua_pushvalue(L, shaped.a);
+    lua_pushvalue(L, asked.p);
+    lua_pushvalue(L, asked.a);
     lua_call(L, 2, 1);
     if (!lua_istable(L, -1))
         luaL_error(L, "templates/%s: start returned a %s; accepted: an array of tables", f->file, luaL_typename(L, -1));
@@ -95,11 +103,15 @@ static int run(lua_State *L)
     return 0;
 }
 
-fa_status fa_gen_starts(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, fa_config *out, size_t most, size_t *n)
+fa_status fa_gen_starts(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, fa_start *out, size_t most, size_t *n)
 {
     const char *error;
-    job j = { .p = p, .a = a, .budget = budget, .out = out, .most = most, .n = n };
-    fa_status st = fa_gen_load_operation(g, p->op);
+    job j = { .g = g, .p = p, .a = a, .budget = budget, .out = out, .most = most, .n = n };
+    fa_status st = fa_cost_problem(&j.priced, p);
+    if (st != FA_OK || (st = fa_gen_load_operation(g, p->op)) != FA_OK)
+        return st;
+    if (!(j.known = calloc(FA_TILE_COUNTS, sizeof *j.known)))
+        return fa_fail(FA_NOMEM, "no memory for the tiles of the model");
     for (size_t i = 0; i < g->n && st == FA_OK; i++) {
         j.family = &g->family[i];
         if (!j.family->loaded || !fa_family_listed(j.family, p))
@@ -108,5 +120,6 @@ fa_status fa_gen_starts(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
         if (st != FA_OK)
             fa_template_fail(&g->files, st, "the starts of a family", error);
     }
+    free(j.known);
     return st;
 }

@@ -168,7 +168,7 @@ Test(space, every_class_has_starts)
                                             ",features=lengths+batch-invariant" };
     fa_gen *g = open_gen(NULL);
     const fa_arch *a = fa_arch_find("h100");
-    fa_config *start = malloc(MOST * sizeof *start);
+    fa_start *start = malloc(MOST * sizeof *start);
     cr_assert_not_null(start);
     for (int d = 8; d <= 256; d += 8)
         for (size_t i = 0; i < sizeof features / sizeof *features; i++)
@@ -182,8 +182,11 @@ Test(space, every_class_has_starts)
                 cr_expect(n > 0 && n < MOST, "%s: %zu starts", line, n);
                 for (size_t k = 0; k < n && d <= 40; k++) {
                     fa_cost cost;
-                    cr_expect_eq(fa_model_cost(g, &p, &start[k], a, 0, &cost), FA_OK, "%s: %s", line, fa_last_error());
-                    cr_expect(cost.seconds > 0, "%s: %s takes %g s", line, start[k].family, cost.seconds);
+                    cr_expect_eq(fa_model_cost(g, &p, &start[k].config, a, 0, &cost), FA_OK, "%s: %s", line, fa_last_error());
+                    cr_expect(cost.seconds > 0, "%s: %s takes %g s", line, start[k].config.family, cost.seconds);
+                    cr_expect(start[k].priced == FA_OK && start[k].cost.seconds == cost.seconds,
+                              "%s: %s asked with the others takes %g s, alone %g", line, start[k].config.family, start[k].cost.seconds,
+                              cost.seconds);
                 }
             }
     free(start);

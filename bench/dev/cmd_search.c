@@ -115,7 +115,7 @@ static int run(cli *c, const void *args, int n, char **path)
     if (st == FA_OK)
         st = fa_problem_parse(&p, a->problem);
     if (st == FA_OK)
-        st = fa_gen_open(&s.g, NULL);
+        st = fa_gen_open(&s.g, getenv("FAGEN_TEMPLATE_DIR"));
     if (st == FA_OK)
         st = search_all(&s, a, &p, arch, choice);
     free(s.at);
@@ -131,7 +131,8 @@ const cli_command dev_search = {
     .usage = "--problem TEXT",
     .about =
         "Prints configs, a line each and an empty line, reads a line of seconds for each (0: it did not run), and goes on with what "
-        "the strategy wants next: seeds and the best by the model, then neighbours of the fastest. It ends when nothing promises more.",
+        "the strategy wants next: seeds and the best by the model, then neighbours of the fastest. It ends when nothing promises more. "
+        "FAGEN_TEMPLATE_DIR names other templates.",
     .examples = "fagen-dev search --arch h100 --problem bf16,d=128,dv=128,mask=none,o=bf16,align=16,b=2,hq=8,hkv=2,sq=5,sk=9000",
     .groups = groups,
     .size = sizeof(search_args),

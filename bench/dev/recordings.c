@@ -149,7 +149,7 @@ fa_status cli_recordings_read(cli_recordings *out, const char *path, const char 
     reader r = { .out = out, .arch = arch, .st = FA_OK, .before = out->taken };
     fa_status st = fa_input_read(path, FILE_CAP, FA_IO, &bytes, &n);
     if (st == FA_OK)
-        st = fa_gen_open(&r.g, NULL);
+        st = fa_gen_open(&r.g, getenv("FAGEN_TEMPLATE_DIR"));
     if (st == FA_OK) {
         char *copy = calloc(1, n + 1);
         json_t *doc = json_loadb(bytes, n, 0, NULL);

@@ -173,25 +173,21 @@ static fa_status add_winners(const choosing *c, double base)
     return FA_OK;
 }
 
-static fa_status add_starts(const choosing *c, double base, fa_config *start)
+static fa_status add_starts(const choosing *c, double base, fa_start *start)
 {
     size_t n = 0;
     fa_status st = fa_gen_starts(c->g, c->point, c->arch, c->budget, start, STARTS_MAX, &n);
     for (size_t i = 0; i < n && st == FA_OK; i++) {
-        fa_choosable x = { .config = start[i], .kind = FA_FACT_NONE };
-        fa_cost cost;
-        fa_point pt = { .fits = false };
-        if (is_there(c->out, &start[i]) || fa_facts_failure(c->facts, &start[i]))
+        fa_choosable x = { .config = start[i].config, .kind = FA_FACT_NONE, .spills = start[i].spills };
+        if (is_there(c->out, &x.config) || fa_facts_failure(c->facts, &x.config))
             continue;
-        fa_status priced = model(c, c->point, &start[i], &pt, &cost);
-        if (priced == FA_NOMEM || priced == FA_TEMPLATE)
-            st = priced;
-        if (priced != FA_OK)
+        if (start[i].priced == FA_NOMEM || start[i].priced == FA_TEMPLATE)
+            st = start[i].priced;
+        if (start[i].priced != FA_OK)
             continue;
-        x.model = cost.seconds;
-        x.bound = cost.bound;
-        x.spills = pt.spills;
-        x.price = cost.seconds * base;
+        x.model = start[i].cost.seconds;
+        x.bound = start[i].cost.bound;
+        x.price = x.model * base;
         put(c->out, c->out->decided, &x);
     }
     return st;
@@ -201,24 +197,24 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
  * that are cheap over the bucket. The cheapest keeps its price; beside it another's is in the mean over the shape and the ends. */
 static fa_status weigh_ends(const choosing *c)
 {
-    fa_problem at[2];
+    fa_problem at[FA_MODEL_ENDS];
     fa_choice *o = c->out;
     size_t n = o->n < WEIGHED_MOST ? o->n : WEIGHED_MOST;
-    fa_cost first[2] = { { .seconds = 0 }, { .seconds = 0 } };
+    fa_cost first[FA_MODEL_ENDS] = { { .seconds = 0 }, { .seconds = 0 } };
     if (o->decided || n < 2 || !fa_problem_ends(c->point, &at[0], &at[1]))
         return FA_OK;
     for (size_t i = 0; i < n; i++) {
         fa_choosable *x = &o->row[i];
+        fa_cost cost[FA_MODEL_ENDS] = { { .seconds = 0 }, { .seconds = 0 } };
         double times = 1;
-        for (size_t k = 0; k < 2; k++) {
-            fa_cost cost;
-            fa_status st = model(c, &at[k], &x->config, NULL, &cost);
-            if (st == FA_NOMEM)
-                return st;
+        fa_status st = x->model > 0 ? fa_model_ends(c->g, at, &x->config, c->arch, cost) : FA_OK;
+        if (st == FA_NOMEM)
+            return st;
+        for (size_t k = 0; k < FA_MODEL_ENDS; k++) {
             if (i == 0)
-                first[k] = cost;
-            bool known = st == FA_OK && cost.seconds > 0 && first[k].seconds > 0 && x->model > 0 && o->row[0].model > 0;
-            times += known ? cost.seconds / first[k].seconds / (x->model / o->row[0].model) : 1;
+                first[k] = cost[k];
+            bool known = st == FA_OK && cost[k].seconds > 0 && first[k].seconds > 0 && o->row[0].model > 0;
+            times += known ? cost[k].seconds / first[k].seconds / (x->model / o->row[0].model) : 1;
         }
         x->price *= times / 3;
         x->model *= times / 3;
@@ -254,7 +250,7 @@ fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_
     double base = whole || !facts->n || !facts->fact[0].own ? reference(&c) : 1;
     fa_status st = add_winners(&c, base);
     if (st == FA_OK && (whole || !out->decided)) {
-        fa_config *start = malloc(STARTS_MAX * sizeof *start);
+        fa_start *start = malloc(STARTS_MAX * sizeof *start);
         st = start ? add_starts(&c, base, start) : fa_fail(FA_NOMEM, "no memory for the starts of families");
         free(start);
     }

@@ -24,6 +24,9 @@ end
 -- Rows that begin between two sectors of 32 bytes take one sector more, and their tiles have an odd number of 16-byte chunks: beside wgmma
 -- these kernels then took 1.1 to 1.5 times their price, the shorter the more: waiting for a block of keys, and less of either rate.
 local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
+-- Issue slots of a copy of 512 bytes of rows that are no whole lines, by a block of one warp, which has all of them to itself: where such
+-- blocks are few to an SM they took up to twice their price, the more bytes a block of keys has.
+local LONE_COPY = 8
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
 return masked {
@@ -46,13 +49,14 @@ return masked {
     { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
   },
 
-  -- Four warps of 16 or 32 rows; of a group whose rows do not fill a tile the heads share one.
+  -- Four warps of 16 or 32 rows, or one; of a group whose rows do not fill a tile the heads share one. Beside wgmma one warp of 32 rows
+  -- was the fastest of no shape that was raced, and 16 keys of one, by 2 %.
   start = function(p, a)
     local list = {}
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
     for _, rows in ipairs({ 16, 32 }) do
-      for _, warps in ipairs({ 1, 4 }) do
-        for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
+      for _, warps in ipairs(rows == 32 and a.has_wgmma and p.bytes == 2 and { 4 } or { 1, 4 }) do
+        for _, bc in ipairs(p.d <= 128 and { 32, 64, 80 } or a.has_wgmma and p.bytes == 2 and { 32, 64 } or { 16, 32, 64 }) do
           for stages = 1, 2 do
             list[#list + 1] = {
               br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages,
@@ -183,6 +187,8 @@ return masked {
     if p.has_lengths and p.b > 1 and not prompts then
       more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
     end
+    -- A lone warp issues all copies of a block of keys before its products.
+    local slots = a.has_wgmma and c.warps == 1 and (p.d % 64 > 0 or p.dv % 64 > 0) and LONE_COPY or 1
     -- Beside wgmma, in races on an H100 and an H200, these kernels took an eighth longer than as they were fitted alone.
     local beside = a.has_wgmma
     return {
@@ -190,7 +196,7 @@ return masked {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512
+      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512 * slots
         + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,

@@ -372,12 +372,19 @@ return masked {
     local scans = p.score and edges.scans(p)
     -- Where rows that keep their maximum were raced and gained: short rows of K and V, and biases at d = 128.
     local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) == not (p.score and p.score.has_score)
+    local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
+    -- Between the widest and 64 keys one more.
+    local function key_bytes() return 4 * (round_up(p.d, 64) + round_up(p.dv, 64)) end
+    local function two_q(c, bc) return bc * key_bytes() + 2 * c.br * round_up(p.d, 64) * 2 + 1024 end
+    local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
+      -- A second buffer of Q where there is room.
+      local two = c.br == 64 and not (dense and two_q(c, bc) > shared_memory(a, c))
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
-        stages_k = stages or 2, stages_v = stages or 2, q_bufs = c.br == 64 and 2 or 1, grid = cluster > 1 and "static" or "persistent",
-        ahead = c.br == 64 and 1 or 0,
+        stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
+        ahead = two and 1 or 0,
         sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
       }
     end
@@ -395,14 +402,17 @@ return masked {
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      local n = 0
+      -- Those that two buffers of each find no room for are none of the widest.
+      local bytes, most = key_bytes(), shared_memory(a, c) - c.br * round_up(p.d, 64) * 2 - 1024
+      local n, last = 0, 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        if bc <= room and (n < c.wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0) then
-          n = n + 1
+        local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and bc * bytes <= most)
+        if bc <= room and (wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0 or dense and c.wide > 0 and bc == between(last)) then
+          n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if scans then add_scanned(c, bc) end
-          if p.d % 64 > 0 or p.dv % 64 > 0 then add(c, 32, bc, 1) end
+          if (p.d % 64 > 0 or p.dv % 64 > 0) and (wide or bc == 64 or not dense) then add(c, 32, bc, 1) end
           if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
         end
       end
@@ -443,6 +453,7 @@ return masked {
       if staged.wanted(p) and not c.pack and c.feeder < 32 then
         return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
       end
+      if c.feeder >= 40 then return true end
       local _launch, consumer = registers(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -504,8 +515,9 @@ return masked {
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },
     { "resident", function(p, c, a)
+      if c.ctas == 1 then return true end
       local need, most = places(p, c).bytes, shared_memory(a, c)
-      if c.ctas == 1 or need <= most then return true end
+      if need <= most then return true end
       return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
     end, about = "shared memory" },
   },

@@ -6,6 +6,7 @@ local hopper = {}
 
 -- A narrower box must save columns.
 hopper.box = { "box", function(p, c)
+  if c.box >= 64 then return true end
   local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
   for _, wider in ipairs({ 64, 32 }) do
     if wider > c.box and round_up(p.d, wider) + round_up(p.dv, wider) <= columns then
