@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.v_in_k?"
 //| if l.joined then
 // The same of a map of rank 5.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
@@ -126,6 +126,7 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 //| wait_sizes, wait_operands = { NS, NO }, operands
 //| include "machine/wgmma_wait.cu"
 //| include "machine/hold_order.cu"
+//| if l.v_in_k then
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.
 __device__ __forceinline__ void wgmma_scores_first(float (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, 0, 0;\n"
@@ -141,11 +142,4 @@ __device__ __forceinline__ void wgmma_scores(float (&s)[$(NS)], u64 q, u64 k) {
       : $(operands(NS, '"+f"(s[#])'))
       : "l"(q), "l"(k));
 }
-// o += P V for sixteen keys, $(NO * 2) columns; P from registers.
-__device__ __forceinline__ void wgmma_output(float (&o)[$(NO)], const u32 *a, u64 v) {
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NO * 2)k16.f32.$(T).$(T) {$(registers(NO))}, "
-      "{%$(NO), %$(NO + 1), %$(NO + 2), %$(NO + 3)}, %$(NO + 4), more, 1, 1, 1;\n}"
-      : $(operands(NO, '"+f"(o[#])'))
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
-}
+//| end
