@@ -33,7 +33,9 @@ KINDS = (
     ("few queries, that seed", "h200", ("h200_few_queries_97",), (2.8, 9.0, 28.0), 95),
     ("unequal lengths, that seed", "h200", ("h200_unequal_lengths_97",), (1.8, 5.5, 20.0), 95),
     ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (8.8, 21.0, 22.0), 15),
-    ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
+    ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 13.0), 78),
+    ("gradients of long rows", "h100", ("h100_gradients_long_rows",), (5.0, 15.5, 39.0), 20),
+    ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (3.8, 8.5, 28.0), 12),
     ("what the missing terms moved", "h200", ("h200_model_races",), (4.1, 11.7, 22.0), 28),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (6.0, 17.5, 75.0), 85),
 )

@@ -252,7 +252,8 @@ const mutation hopper_mutations[] = {
     { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */
-    { "boxes of K after the first are the first", K, "64 * ROW + %d) / 16))'):format(box,", "64 * ROW + %d) / 16))'):format(0,", 0, "boxes" },
+    { "boxes of K after the first are the first", K, "64 * ROW + %d) / 16))'):format(box,", "64 * ROW + %d) / 16))'):format(0,", 0,
+      "boxes" },
     { "boxes of Q lie as those of K", K, "(%d * BR * ROW + %d)", "(%d * 64 * ROW + %d)", 0, "twins_128" },
     { "an odd eight of columns is left out", K, "(columns + 15) // 16", "columns // 16", 0, "odd" },
     { "S begins again with its second product", ASM, "(i == 1 and t.begins and \"ne\"", "(t.begins and \"ne\"", 0, "one" },
@@ -435,7 +436,8 @@ const mutation hopper_mutations[] = {
     { "held: eight columns twice", K, " + threadIdx.x % 32 / 16;", ";", 0, "held" },
     { "held: boxes after the first are the first", K, "tile + 16 * i / BOX * 64 * ROW + row", "tile + row", 0, "held_boxes" },
     { "held: sixteen columns over and over", K, "rows[%d])'):format(4 * i + j)", "rows[%d])'):format(j)", 0, "held" },
-    { "held: boxes of Q after the first are the first", K, "BR * ROW + %d) / 16))'):format(box,", "BR * ROW + %d) / 16))'):format(0,", 0, "held_boxes" },
+    { "held: boxes of Q after the first are the first", K, "BR * ROW + %d) / 16))'):format(box,", "BR * ROW + %d) / 16))'):format(0,", 0,
+      "held_boxes" },
     { "held: S is added to what is there", ASM, "(i == 1 and t.begins and \"ne\" or \"eq\")", "\"eq\"", 0, "held" },
     { "held: K of the first warpgroup for both", W, "hold_rows(k, smem + wg * K_TILE);", "hold_rows(k, smem);", 0, "held_turns" },
     { "held: K for V", W, "hold_rows(v, smem + SMEM_V + wg * V_TILE);", "hold_rows(v, smem + wg * V_TILE);", 0, "held" },

@@ -58,4 +58,13 @@ function asm.products(t)
     asm.operands(n, out .. "(" .. t.to .. "[#])") .. "\n      : " .. table.concat(inputs) .. ");"
 end
 
+-- The same products in a statement each, between which the compiler may schedule.
+function asm.products_one_by_one(t)
+  local out = {}
+  for i, a in ipairs(t.a) do
+    out[i] = asm.products { to = t.to, n = t.n, shape = t.shape, a = { a }, b = { t.b[i] }, tail = t.tail, begins = t.begins and i == 1 }
+  end
+  return table.concat(out, "\n  ")
+end
+
 return asm

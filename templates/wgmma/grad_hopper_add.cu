@@ -1,4 +1,4 @@
-//| needs "c.held l.apart l.columns l.spread"
+//| needs "c.held l.apart l.columns l.dq l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"

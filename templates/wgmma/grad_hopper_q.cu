@@ -1,4 +1,4 @@
-//| needs "c.spread l.q_consumer l.q_feeder l.spread"
+//| needs "c.spread l.dk l.q_consumer l.q_feeder l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
