@@ -22,7 +22,7 @@ end
 
 -- One statement of several products on wgmma that add to the same registers; listed once for all of them, since each register that a
 -- statement reads or writes takes the compiler as long as an instruction. What it is given:
---   to, n     the registers' name and their number
+--   to, n     the registers' name and their number; or a function of the number, the name of that one
 --   shape     of the instruction, as "m64n128k16.f32.bf16.bf16"
 --   a, b      of each product the operands, as '"l"(q)'; in a four registers, where it comes from them: a list
 --   tail      what follows the predicate
@@ -51,11 +51,15 @@ function asm.products(t)
     lines[#lines + 1] = '"wgmma.mma_async.sync.aligned.' .. t.shape .. " {" .. asm.registers(n) .. '}, "\n      "' .. from .. ", more, " ..
       t.tail .. ';\\n"'
   end
-  local out = t.begins == true and '"=f"' or '"+f"'
+  local out, to = t.begins == true and '"=f"' or '"+f"', {}
+  for i = 0, n - 1 do
+    local name = type(t.to) == "function" and t.to(i) or ("%s[%d]"):format(t.to, i)
+    to[#to + 1] = ("%s(%s)%s"):format(out, name, i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
+  end
   local inputs = {}
   for i, text in ipairs(read) do inputs[i] = text .. (i == #read and "" or i % 4 == 0 and ",\n        " or ", ") end
   return 'asm volatile("{\\n.reg .pred more;\\n"\n      ' .. table.concat(lines, "\n      ") .. '\n      "}"\n      : ' ..
-    asm.operands(n, out .. "(" .. t.to .. "[#])") .. "\n      : " .. table.concat(inputs) .. ");"
+    table.concat(to) .. "\n      : " .. table.concat(inputs) .. ");"
 end
 
 -- The same products in a statement each, between which the compiler may schedule.
