@@ -2,6 +2,8 @@
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| -- Of wide heads a statement for each product: one for all of them was not raced there.
+//| local products = l.v_in_k == nil and asm.products or asm.products_one_by_one
 //| local function issue_scores(name, begins)
 //|   if l.v_in_k then
 template <int FROM, int END>
@@ -30,7 +32,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k) {
 //|       kb[#kb + 1] = ('"l"(b + (%d * %s + %d) / 16)'):format(box, l.joined and "K_BOX" or "BC * ROW", in_box)
 //|     end
 //|     local shape = ("m64n%dk16.f32.%s.%s"):format(c.bc, T, T)
-  $(asm.products { to = "s", n = c.bc // 2, shape = shape, a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
+  $(products { to = "s", n = c.bc // 2, shape = shape, a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
 //|   end
 }
 //| end
@@ -55,7 +57,7 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 //|   vb[#vb + 1] = ('"l"(b + %d * %s / 16)'):format(i, l.joined and "2 * V_GROUP" or "16 * ROW")
 //| end
 //| local shape = ("m64n%dk16.f32.%s.%s"):format(l.o_regs * 2, T, T)
-  $(asm.products { to = "o", n = l.o_regs, shape = shape, a = weights, b = vb, tail = "1, 1, 1" })
+  $(products { to = "o", n = l.o_regs, shape = shape, a = weights, b = vb, tail = "1, 1, 1" })
 }
 
 //| if l.pingpong then
