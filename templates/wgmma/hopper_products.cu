@@ -2,8 +2,9 @@
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
-//| -- Of wide heads a statement for each product: one for all of them was not raced there.
-//| local products = l.v_in_k == nil and asm.products or asm.products_one_by_one
+//| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
+//| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128)
+//| local products = same and asm.products or asm.products_one_by_one
 //| local function issue_scores(name, begins)
 //|   if l.v_in_k then
 template <int FROM, int END>
