@@ -38,7 +38,9 @@ KINDS = (
     ("beside another, held out", "h100", ("h100_tuned_choice_131_held",), (10.5, 25.0, 29.0), 14),
     ("what more starts moved", "h100", ("h100_choice_moved_131",), (3.0, 7.5, 50.0), 90),
     ("whose last round is cut", "h100", ("h100_last_round",), (2.2, 6.5, 45.0), 55),
-    ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 16.0), 80),
+    ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 13.0), 78),
+    ("gradients of long rows", "h100", ("h100_gradients_long_rows",), (5.0, 15.5, 39.0), 20),
+    ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (3.8, 8.5, 28.0), 12),
     ("what the missing terms moved", "h200", ("h200_model_races",), (4.1, 12.0, 22.0), 21),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (5.2, 17.5, 32.0), 58),
 )

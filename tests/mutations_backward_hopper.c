@@ -96,6 +96,7 @@ const scene hopper_scenes[] = {
 #define A "grad_hopper_add.cu"
 #define V "grad_hopper_convert.cu"
 #define H "hopper_gradient.cu"
+#define ASM "asm_operands.lua"
 #define L "grad_hopper_tiles.cu"
 #define U "queue.cu"
 #define D "delta_block.cu"
@@ -251,19 +252,20 @@ const mutation hopper_mutations[] = {
     { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */
-    { "boxes of K after the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
-    { "boxes of Q lie as those of K", K, "(box * BR * ROW + in_box) / 16", "(box * 64 * ROW + in_box) / 16", 0, "twins_128" },
-    { "an odd eight of columns is left out", K, "(COLUMNS + 15) / 16", "COLUMNS / 16", 0, "odd" },
-    { "S begins again with its second product", K, "if (i == 0)\n      wgmma_dots_first", "if (i < 2)\n      wgmma_dots_first", 0, "one" },
-    { "S is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 0, "one" },
-    { "dV of sixteen queries over and over", K, "across_rows(BR * ROW) + i * 16 * ROW / 16", "across_rows(BR * ROW)", 0, "one" },
+    { "boxes of K after the first are the first", K, "64 * ROW + %d) / 16))'):format(box,", "64 * ROW + %d) / 16))'):format(0,", 0,
+      "boxes" },
+    { "boxes of Q lie as those of K", K, "(%d * BR * ROW + %d)", "(%d * 64 * ROW + %d)", 0, "twins_128" },
+    { "an odd eight of columns is left out", K, "(columns + 15) // 16", "columns // 16", 0, "odd" },
+    { "S begins again with its second product", ASM, "(i == 1 and t.begins and \"ne\"", "(t.begins and \"ne\"", 0, "one" },
+    { "S is added to what is there", ASM, "(i == 1 and t.begins and \"ne\" or \"eq\")", "\"eq\"", 0, "one" },
+    { "dV of sixteen queries over and over", K, "across_rows(BR * ROW) + %d * 16", "across_rows(BR * ROW) + %d * 0", 0, "one" },
     { "boxes of dO lie as those of V", K, "others + across_rows(BR * ROW)", "others + across_rows(64 * ROW)", 0, "twins_128" },
     { "boxes across rows lie side by side", H, "(u32)(next / 16) << 16", "1u << 16", 0, "boxes boxes_32" },
     { "patterns of 32 bytes for 64", H, "ROW_BYTES == 64 ? 2 : 3", "ROW_BYTES == 64 ? 3 : 2", 0, "boxes_32 odd" },
-    { "Q is not transposed for dK", H, "%$(n + 4), more, 1, 1, 1;", "%$(n + 4), more, 1, 1, 0;", 0, "one" },
-    { "add: dS is not transposed for dQ", H, "more, 1, 1, 1, 1;", "more, 1, 1, 0, 1;", 0, "add" },
-    { "dQ of sixteen keys of dS over and over", G, "a + 4 * i, descriptor", "a, descriptor", 0, "one" },
-    { "dQ of sixteen keys of K over and over", G, "across_rows(64 * ROW) + i * 16 * ROW / 16", "across_rows(64 * ROW)", 0, "one" },
+    { "Q is not transposed for dK", K, "tail = \"1, 1, 1\" })", "tail = \"1, 1, 0\" })", 0, "one" },
+    { "add: dS is not transposed for dQ", A, "tail = \"1, 1, 1, 1\"", "tail = \"1, 1, 0, 1\"", 0, "add" },
+    { "dQ of sixteen keys of dS over and over", G, "format(4 * i + j)", "format(j)", 0, "one" },
+    { "dQ of sixteen keys of K over and over", G, "across_rows(64 * ROW) + %d * 16", "across_rows(64 * ROW) + %d * 0", 0, "one" },
     { "dQ out of the first warpgroup's dS", G, "stage + K_TILE + wg * DS_TILE + warp", "stage + K_TILE + warp", 0, "one" },
     { "dQ: dS of the first warp's queries", G, "+ warp % 4 * 512 + lane", "+ lane", 0, "one" },
     { "dQ: a matrix of dS is not transposed", G, "a[4 * i] = transpose(x[i].x)", "a[4 * i] = x[i].x", 0, "one" },
@@ -433,9 +435,10 @@ const mutation hopper_mutations[] = {
       "const int row = threadIdx.x % 16, swizzle", 0, "held" },
     { "held: eight columns twice", K, " + threadIdx.x % 32 / 16;", ";", 0, "held" },
     { "held: boxes after the first are the first", K, "tile + 16 * i / BOX * 64 * ROW + row", "tile + row", 0, "held_boxes" },
-    { "held: sixteen columns over and over", K, "wgmma_dots(x, rows + 4 * i, bi)", "wgmma_dots(x, rows, bi)", 0, "held" },
-    { "held: boxes of Q after the first are the first", K, "+ (i * 16 / BOX * BR * ROW + i * 16", "+ (i * 16", 0, "held_boxes" },
-    { "held: S is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 1, "held" },
+    { "held: sixteen columns over and over", K, "rows[%d])'):format(4 * i + j)", "rows[%d])'):format(j)", 0, "held" },
+    { "held: boxes of Q after the first are the first", K, "BR * ROW + %d) / 16))'):format(box,", "BR * ROW + %d) / 16))'):format(0,", 0,
+      "held_boxes" },
+    { "held: S is added to what is there", ASM, "(i == 1 and t.begins and \"ne\" or \"eq\")", "\"eq\"", 0, "held" },
     { "held: K of the first warpgroup for both", W, "hold_rows(k, smem + wg * K_TILE);", "hold_rows(k, smem);", 0, "held_turns" },
     { "held: K for V", W, "hold_rows(v, smem + SMEM_V + wg * V_TILE);", "hold_rows(v, smem + wg * V_TILE);", 0, "held" },
     { "held: V before it has landed", W, "mbarrier_wait(k_full(smem), keys.parity), mbarrier_wait(v_full(smem), keys.parity);",
@@ -501,9 +504,9 @@ const mutation hopper_mutations[] = {
     { "add: columns of the second warpgroup in the first box", A, "COLUMNS / BOX * 64 * ROW : COLUMNS * 2", "COLUMNS * 2 : COLUMNS * 2", 0,
       "add_boxes" },
     { "add: boxes of K as of both warpgroups", A, "keys + across_rows(64 * ROW)", "keys + across_rows(128 * ROW)", 0, "add_boxes" },
-    { "add: the first 64 keys twice", A, "(i / 4 * K_TILE + i % 4 * 16 * ROW)", "(i % 4 * 16 * ROW)", 0, "add" },
-    { "add: dS of the first 64 keys twice", A, "(i / 4 * DS_TILE + i % 4 * 2048)", "(i % 4 * 2048)", 0, "add" },
-    { "add: a product is added to what is there", A, "i == 0 ? zero : 1", "1", 0, "add" },
+    { "add: the first 64 keys twice", A, "16 * ROW) / 16))'):format(i // 4,", "16 * ROW) / 16))'):format(0,", 0, "add" },
+    { "add: dS of the first 64 keys twice", A, "2048) / 16))'):format(i // 4,", "2048) / 16))'):format(0,", 0, "add" },
+    { "add: a product is added to what is there", A, ", begins = '\"r\"(zero)' }", " }", 0, "add" },
     { "add: from the first block of queries on", A, "+ blocks.lo) * (64 * D)", ") * (64 * D)", 0, "add_causal" },
     { "add: the first batch for all", A, "(long long)unit.batch * p.hq + ", "", 0, "add" },
     { "add: the second head from block 0 on", A, "- (blocks.hi - blocks.lo + 1)) * (64 * D)", "- (blocks.hi + 1)) * (64 * D)", 0,

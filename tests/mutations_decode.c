@@ -213,7 +213,7 @@ static const mutation mutations[] = {
     { "the groups' parts are not awaited", M, "or \"g\"\n  __syncthreads();\n", "or \"g\"\n", 0, "line" },
     { "the next keys over parts that are read", M,
       "  __syncthreads();  // the buffer is free, and what the block leaves of a tile is written\n", "", 0, "line" },
-    { "the last block's word is not awaited", M, "  __syncthreads();\n  const bool is_last", "  const bool is_last", 0, "line" },
+    { "the last block's word is not awaited", M, "    __syncthreads();\n    if (*word", "    if (*word", 0, "line" },
     { "the counter orders nothing", G, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "line" },
     { "the counter releases only", G, "atom.acq_rel.gpu", "atom.release.gpu", 0, "line" },
     { "parts of two tiles in one place", M, "(begun ? 0 : 1)", "0", 0, "line_second" },

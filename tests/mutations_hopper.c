@@ -104,6 +104,7 @@ const scene hopper_scenes[] = {
 #define L "flash_fwd_wgmma.lua"
 #define H "hopper.cu"
 #define HF "hopper_forward.cu"
+#define ASM "asm_operands.lua"
 #define O "hopper_store.cu"
 #define RING "ring.cu"
 #define GATHER "gather_block.cu"
@@ -259,19 +260,18 @@ const mutation hopper_mutations[] = {
       "(u64)(4 * ROW / 16) << 32 | (u64)(next / 16)", 0, "one" },
     { "the stride between boxes of V", HF, "(u64)(8 * ROW / 16) << 32 | (u64)(next / 16) << 16",
       "(u64)(8 * ROW / 16) << 32 | (u64)(next / 32) << 16", 0, "boxes" },
-    { "a k-step of half its length", R, "in_box = i * 16 % BOX * 2;", "in_box = i * 16 % BOX;", 0, "one" },
-    { "boxes of Q read by the height of K's", R, "a + (box * 64 * ROW + in_box) / 16", "a + (box * BC * ROW + in_box) / 16", 0, "boxes" },
-    { "boxes of K read by the height of Q's", R, "b + (box * $(l.joined and \"K_BOX\" or \"BC * ROW\")", "b + (box * 64 * ROW", 0,
-      "boxes" },
-    { "the last columns of an odd head_dim", R, "\"0\", \"(D + 15) / 16\"", "\"0\", \"D / 16\"", 0, "odd" },
-    { "P V by half steps", R, "\"16 * ROW\") / 16", "\"8 * ROW\") / 16", 0, "one" },
-    { "P by half steps", R, "wgmma_output(o, a + 4 * i,", "wgmma_output(o, a + 2 * i,", 0, "one" },
-    { "the last keys of a block", R, "i < BC / 16; i++) wgmma_output", "i < BC / 16 - 1; i++) wgmma_output", 0, "one" },
-    { "V is not transposed", HF, "more, 1, 1, 1;", "more, 1, 1, 0;", 0, "one" },
-    { "S is added to what was there", HF, "setp.ne.b32 more, 0, 0;", "setp.eq.b32 more, 0, 0;", 0, "one" },
-    { "S of the last columns only", HF, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 0, "one" },
-    { "O of the last keys only", HF, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 1, "one" },
-    { "K is subtracted", HF, "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;", "%$(NS), %$(NS + 1), more, 1, -1, 0, 0;", 1, "one" },
+    { "a k-step of half its length", R, "i * 16 % c.box * 2", "i * 16 % c.box", 0, "one" },
+    { "boxes of Q read by the height of K's", R, "a + (%d * 64 * ROW", "a + (%d * BC * ROW", 0, "boxes" },
+    { "boxes of K read by the height of Q's", R, "\"BC * ROW\", in_box", "\"64 * ROW\", in_box", 0, "boxes" },
+    { "the last columns of an odd head_dim", R, "(p.d + 15) // 16", "p.d // 16", 0, "odd" },
+    { "P V by half steps", R, "or \"16 * ROW\")", "or \"8 * ROW\")", 0, "one" },
+    { "P by half steps", R, "format(4 * i + j)", "format(2 * i + j)", 0, "one" },
+    { "the last keys of a block", R, "c.bc // 16 - 1 do", "c.bc // 16 - 2 do", 0, "one" },
+    { "V is not transposed", R, "tail = \"1, 1, 1\"", "tail = \"1, 1, 0\"", 0, "one" },
+    { "S is added to what was there", ASM, "(i == 1 and t.begins and \"ne\" or \"eq\")", "\"eq\"", 0, "one" },
+    { "S of the last columns only", ASM, "(i == 1 and t.begins and \"ne\"", "(t.begins and \"ne\"", 0, "one" },
+    { "O of the last keys only", R, "tail = \"1, 1, 1\" }", "tail = \"1, 1, 1\", begins = true }", 0, "one" },
+    { "K is subtracted", R, "tail = \"1, 1, 0, 0\"", "tail = \"1, -1, 0, 0\"", 0, "one" },
     { "products without a fence", HF, "void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
       "void wgmma_fence() {}", 0, "one" },
     { "P V without a fence", N, "        wgmma_fence(o, a);\n", "", 0, "one" },

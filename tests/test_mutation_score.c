@@ -86,7 +86,7 @@ static const score_fault faults[] = {
     { "distances of a block before that has none", "wgmma_staged_far_sides", "hopper_staged.cu",
       "if far and far.above then first = first", "if false then first = first" },
     { "products in the place of what scores begin with", "wgmma_staged_line", "hopper_products.cu",
-      "\"issue_scores_onto\", \"wgmma_scores\"", "\"issue_scores_onto\", \"wgmma_scores_first\"" },
+      "\"issue_scores_onto\", false", "\"issue_scores_onto\", true" },
     { "scores begin with those of the row eight below", "wgmma_staged_line", P, "%s + 32 + (u32)", "%s + (u32)" },
     { "scores begin in units of scores", "wgmma_staged_line", "hopper_staged.cu", "? x * reciprocal(p.scale) :", "? x :" },
     { "the first block in units of products", "wgmma_staged_line", P, "p.scale * (e == 0", "1.f * (e == 0" },

@@ -108,10 +108,12 @@ static bool is_there(const fa_choice *o, const fa_config *c)
 }
 
 /* What a winner would be with other values of tunables that came later: where it was measured, it may not have been held against them. Of
- * what makes it a winner they keep `off`, what the model errs by, and half of its fame. */
+ * what makes it a winner they keep `off`, what the model errs by, and half of its fame; all of it where keys have four heads of queries
+ * or more here and one there: how a group is dealt out was not measured then. */
 static fa_status add_variants(const choosing *c, const fa_fact *f, double off, double fame)
 {
     fa_tunable t;
+    bool groups = c->point->mask == FA_MASK_CAUSAL && c->point->hq >= 4 * c->point->hkv && f->problem.hq == f->problem.hkv;
     for (size_t i = 0; fa_gen_tunable(c->g, f->config.family, i, &t); i++)
         for (size_t v = 0; t.later && v < t.n; v++) {
             fa_choosable x = { .config = f->config, .kind = FA_FACT_NONE };
@@ -127,7 +129,7 @@ static fa_status add_variants(const choosing *c, const fa_fact *f, double off, d
             x.model = cost.seconds;
             x.bound = cost.bound;
             x.spills = pt.spills;
-            x.price = cost.seconds * off * (1 - fame / 2);
+            x.price = cost.seconds * off * (1 - (groups ? fame : fame / 2));
             put(c->out, c->out->decided, &x);
         }
     return FA_OK;

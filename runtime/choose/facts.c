@@ -91,6 +91,17 @@ static void add_near(gathering *g, const fa_relative *r, fa_fact *f, double apar
     add(g, f);
 }
 
+/* Whether this very chip has a winner of the problem of a row of another chip: of gradients, where the chips differ by what dS in memory
+ * costs. */
+static bool outdone(const gathering *g, const fa_shipped *row)
+{
+    bool own = false;
+    for (size_t i = 0; row->problem.op == FA_BACKWARD && i < fa_shipped_count && !own; i++)
+        if (!memcmp(&fa_shipped_rows[i].problem, &row->problem, sizeof row->problem))
+            chip_apart(fa_shipped_rows[i].chip, g->arch, &own);
+    return own;
+}
+
 static void add_shipped(gathering *g, const fa_relative *r)
 {
     for (size_t i = 0; i < fa_shipped_count; i++) {
@@ -99,7 +110,7 @@ static void add_shipped(gathering *g, const fa_relative *r)
         double dims, chip;
         bool own;
         if (f.problem.op != r->problem.op || !class_apart(&f.problem, &r->problem, &dims) ||
-            (chip = chip_apart(row->chip, g->arch, &own)) < 0)
+            (chip = chip_apart(row->chip, g->arch, &own)) < 0 || (!own && outdone(g, row)))
             continue;
         f.config = row->config;
         f.arch = chip < ARCH_APART;

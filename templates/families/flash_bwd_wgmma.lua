@@ -91,19 +91,27 @@ local function q_feeder_of(p) return edges.marked(p) and 32 or FEEDER end
 
 -- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
 -- the heads of its group one by one, leave each other behind, for each has more queries to go through than the next: half the heads are at
--- work. Heads come in groups of eight (tile_at() in work/order.cu) but for the last; without a mask, one by one. share: fitted to timings
--- on an H100.
+-- work. Heads come in groups of eight, and in a last one of some 512 tiles (tile_at() in work/order.cu); without a mask, one by one. share:
+-- fitted to timings on an H100.
 local function again(p, c, a, l, row)
-  local share, last = 0.79, 512
+  local share = 0.79
   local masked = seen_share(p) < 0.75
   local group = p.hq // p.hkv
   local heads = l.spread and math.min(c.spread, group) or group
   local units = p.b * p.hkv * ((group + heads - 1) // heads)
   local tiles = (p.sk + c.bc - 1) // c.bc
-  local most = math.max(last // tiles, 1)
-  local at_work = math.min(units, masked and (units > most and math.min(most, 8) or units) or (a.sm_count + tiles - 1) // tiles)
-  local bytes = at_work * (masked and (heads + 1) / 2 or 1) * p.sq * (row + (l.sums and 4 * p.d or 0))
-  return 1 + share * math.max(0, 1 - a.l2_bytes / bytes)
+  local function missed(at_work)
+    local bytes = at_work * (masked and (heads + 1) / 2 or 1) * p.sq * (row + (l.sums and 4 * p.d or 0))
+    return math.max(0, 1 - a.l2_bytes / bytes)
+  end
+  local one_by_one = (a.sm_count + tiles - 1) // tiles
+  if not masked or tiles < 8 then return 1 + share * missed(math.min(units, one_by_one)) end
+  local most = math.max(512 // tiles, 1)
+  local few = math.min(most, 8)
+  local evenly = math.max(units - most, 0) // few * few
+  local last = units - evenly
+  if heads == 1 then return 1 + share * missed(few) end
+  return 1 + share * (evenly * missed(few) + last * missed(math.min(last, a.sm_count))) / units
 end
 
 -- With lengths the place for dS is that of the longest sequence: a call becomes many launches, most of them with few tiles, whose ends cost
@@ -350,9 +358,11 @@ return backward.family({
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d
       kv.issue = kv.issue + 100
-      if not l.apart then kv.latency = kv.latency + 130 end  -- dP waits for dQ and dK
+      -- dP waits for dQ and dK; at d = 128 an H200 took up to 7 % longer than with 130.
+      if not l.apart then kv.latency = kv.latency + (p.d + p.dv >= 256 and 330 or 130) end
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
-      kv.bytes = math.max(1, once + 5.7 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
+      -- Of each sum 4 bytes, and what of it does not stay in the L2: fitted, at d = 128 on an H100 and an H200.
+      kv.bytes = math.max(1, once + (p.d + p.dv >= 256 and 4.9 or 5.7) * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
     kv.bytes = kv.bytes * again(p, c, a, l, row)

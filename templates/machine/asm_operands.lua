@@ -20,4 +20,55 @@ function asm.registers(n)
   return table.concat(out)
 end
 
+-- One statement of several products on wgmma that add to the same registers; listed once for all of them, since each register that a
+-- statement reads or writes takes the compiler as long as an instruction. What it is given:
+--   to, n     the registers' name and their number; or a function of the number, the name of that one
+--   shape     of the instruction, as "m64n128k16.f32.bf16.bf16"
+--   a, b      of each product the operands, as '"l"(q)'; in a four registers, where it comes from them: a list
+--   tail      what follows the predicate
+--   begins    whether the first product is all of the sum; or the text of a number that is 0 then
+function asm.products(t)
+  local n, read, lines = t.n, {}, {}
+  local function operand(text)
+    read[#read + 1] = text
+    return "%" .. n + #read - 1
+  end
+  for i, a in ipairs(t.a) do
+    local from
+    if type(a) == "table" then
+      local four = {}
+      for j, text in ipairs(a) do four[j] = operand(text) end
+      from = "{" .. table.concat(four, ", ") .. "}"
+    else
+      from = operand(a)
+    end
+    from = from .. ", " .. operand(t.b[i])
+    if i == 1 and type(t.begins) == "string" then
+      lines[#lines + 1] = '"setp.ne.b32 more, ' .. operand(t.begins) .. ', 0;\\n"'
+    elseif i == 1 or i == 2 and t.begins then
+      lines[#lines + 1] = '"setp.' .. (i == 1 and t.begins and "ne" or "eq") .. '.b32 more, 0, 0;\\n"'
+    end
+    lines[#lines + 1] = '"wgmma.mma_async.sync.aligned.' .. t.shape .. " {" .. asm.registers(n) .. '}, "\n      "' .. from .. ", more, " ..
+      t.tail .. ';\\n"'
+  end
+  local out, to = t.begins == true and '"=f"' or '"+f"', {}
+  for i = 0, n - 1 do
+    local name = type(t.to) == "function" and t.to(i) or ("%s[%d]"):format(t.to, i)
+    to[#to + 1] = ("%s(%s)%s"):format(out, name, i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
+  end
+  local inputs = {}
+  for i, text in ipairs(read) do inputs[i] = text .. (i == #read and "" or i % 4 == 0 and ",\n        " or ", ") end
+  return 'asm volatile("{\\n.reg .pred more;\\n"\n      ' .. table.concat(lines, "\n      ") .. '\n      "}"\n      : ' ..
+    table.concat(to) .. "\n      : " .. table.concat(inputs) .. ");"
+end
+
+-- The same products in a statement each, between which the compiler may schedule.
+function asm.products_one_by_one(t)
+  local out = {}
+  for i, a in ipairs(t.a) do
+    out[i] = asm.products { to = t.to, n = t.n, shape = t.shape, a = { a }, b = { t.b[i] }, tail = t.tail, begins = t.begins and i == 1 }
+  end
+  return table.concat(out, "\n  ")
+end
+
 return asm

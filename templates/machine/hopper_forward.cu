@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.persistent? l.q_held?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.v_in_k?"
 //| if l.persistent and include("pairs/edges.lua").walks(p) then
 // Brings a box into the L2.
 __device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
@@ -133,6 +133,7 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 //| wait_sizes, wait_operands = { NS, NO }, operands
 //| include "machine/wgmma_wait.cu"
 //| include "machine/hold_order.cu"
+//| if l.v_in_k or (l.q_held or 0) > 0 then
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.
 __device__ __forceinline__ void wgmma_scores_first(float (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, 0, 0;\n"
@@ -163,6 +164,8 @@ __device__ __forceinline__ void wgmma_scores_held(float (&s)[$(NS)], const u32 (
       : "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "l"(k));
 }
 //| end
+//| end
+//| if NO > 128 then
 //| -- One product has 256 columns at most. Of more the first takes 192, whole boxes, and a second one the rest.
 //| local function output(name, of, from)
 __device__ __forceinline__ void $(name)(float (&o)[$(NO)], const u32 *a, u64 v) {
@@ -173,10 +176,6 @@ __device__ __forceinline__ void $(name)(float (&o)[$(NO)], const u32 *a, u64 v) 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
 }
 //| end
-//| if NO <= 128 then
-// o += P V for sixteen keys, $(NO * 2) columns; P from registers.
-//|   output("wgmma_output", NO, "")
-//| else
 // o += P V for sixteen keys, the first 192 columns, and the $(NO * 2 - 192) after them; P from registers.
 //|   output("wgmma_output_left", 96, "")
 //|   output("wgmma_output_right", NO - 96, "96 + ")

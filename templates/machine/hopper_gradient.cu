@@ -63,8 +63,7 @@ __device__ __forceinline__ u64 descriptor(u32 low) {
 }
 
 //| local asm = include("machine/asm_operands.lua")
-//| local operands, registers = asm.operands, asm.registers
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| local operands = asm.operands
 //| local NS, NK, NV, NQ = c.br // 2, l.dk, l.dv, l.dq
 //| local sizes = { NS }
 //| for _, n in ipairs { NK, NV, NQ } do
@@ -100,51 +99,11 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[NS / 2]) {
       : "memory");
 }
 
-// x = A B^T or x += A B^T for sixteen columns of 64 rows of A and BR of B; both from shared memory.
-//| for _, first in ipairs { true, false } do
-__device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)[NS], u64 a, u64 b) {
-  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.br)k16.f32.$(T).$(T) {$(registers(NS))}, "
-      "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;\n}"
-      : $(operands(NS, first and '"=f"(x[#])' or '"+f"(x[#])'))
-      : "l"(a), "l"(b));
-}
-//| end
 //| if c.held > 0 then
-// The same; A from registers.
-//|   for _, first in ipairs { true, false } do
-__device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)[NS], const u32 *a, u64 b) {
-  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.br)k16.f32.$(T).$(T) {$(registers(NS))}, "
-      "{%$(NS), %$(NS + 1), %$(NS + 2), %$(NS + 3)}, %$(NS + 4), more, 1, 1, 0;\n}"
-      : $(operands(NS, first and '"=f"(x[#])' or '"+f"(x[#])'))
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-//|   end
 // Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void ldmatrix_x4(u32 *r, u32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
-}
-//| end
-// x += A B for sixteen rows of B; A from registers.
-//| for _, n in ipairs(NK == NV and { NK } or { NK, NV }) do
-__device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b) {
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(n * 2)k16.f32.$(T).$(T) {$(registers(n))}, "
-      "{%$(n), %$(n + 1), %$(n + 2), %$(n + 3)}, %$(n + 4), more, 1, 1, 1;\n}"
-      : $(operands(n, '"+f"(x[#])'))
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-//| end
-// x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory. more: 0 for x = A^T B.
-//| if l.sums then
-__device__ __forceinline__ void wgmma_transposed(float (&x)[$(NQ)], u64 a, u64 b, u32 more = 1) {
-  asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, %$(NQ + 2), 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NQ * 2)k16.f32.$(T).$(T) {$(registers(NQ))}, "
-      "%$(NQ), %$(NQ + 1), more, 1, 1, 1, 1;\n}"
-      : $(operands(NQ, '"+f"(x[#])'))
-      : "l"(a), "l"(b), "r"(more));
 }
 //| end
 

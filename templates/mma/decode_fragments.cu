@@ -160,7 +160,7 @@ struct WarpRows {
 //| elseif not l.low then
 #pragma unroll
           for (int v = 0; v < VB; v++)
-            *(float2 *)(exchange + exchange_offset(r, v * 4 + at.t)) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
+            *(float2 *)(exchange + exchange_offset(r, v % 4 * 4 + at.t) + v / 4 * 128) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
 //| end
         }
       }

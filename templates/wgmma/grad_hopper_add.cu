@@ -1,4 +1,4 @@
-//| needs "c.held l.apart l.columns l.spread"
+//| needs "c.held l.apart l.columns l.dq l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
@@ -31,12 +31,15 @@ __device__ __forceinline__ void fence_scores(u32 smem) {
 // Issues the warpgroup's columns of dS K, both by their places. zero: where no compiler can prove it to be 0, x is an operand, and the
 // additions of the block before have its registers until then. They are slow to read them.
 __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u32 zero) {
-#pragma unroll
-  for (int i = 0; i < 8; i++) {
-    const u64 a = descriptor<128>(ds + across_rows(DS_TILE) + (i / 4 * DS_TILE + i % 4 * 2048) / 16);
-    const u64 b = descriptor<ROW>(keys + across_rows(64 * ROW) + (i / 4 * K_TILE + i % 4 * 16 * ROW) / 16);
-    wgmma_transposed(x, a, b, i == 0 ? zero : 1);
-  }
+//| local asm = include("machine/asm_operands.lua")
+//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| local rows, others = {}, {}
+//| for i = 0, 7 do
+//|   rows[#rows + 1] = ('"l"(descriptor<128>(ds + across_rows(DS_TILE) + (%d * DS_TILE + %d * 2048) / 16))'):format(i // 4, i % 4)
+//|   others[#others + 1] = ('"l"(descriptor<ROW>(keys + across_rows(64 * ROW) + (%d * K_TILE + %d * 16 * ROW) / 16))'):format(i // 4, i % 4)
+//| end
+//| local shape = ("m64n%dk16.f32.%s.%s"):format(l.dq * 2, T, T)
+  $(asm.products { to = "x", n = l.dq, shape = shape, a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
 }
 
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.

@@ -1,4 +1,4 @@
-//| needs "c.held c.twins l.apart l.consumer l.feeder l.groups l.persistent l.spread l.sums l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -134,32 +134,47 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 // that are known to stay the same are all held, in registers that the products need.
 __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
 //| end
+//| local asm = include("machine/asm_operands.lua")
+//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| -- Where the sums of dQ take the registers of dP: with one statement for all of a sum 24 to 36 bytes more are spilled and read again.
+//| local products = l.sums and not l.apart and asm.products_one_by_one or asm.products
+//| -- Of so many columns; held: one operand comes from registers.
+//| local function issue_dots(columns, held)
+//|   local rows, others = {}, {}
+//|   for i = 0, (columns + 15) // 16 - 1 do
+//|     local box, in_box = i * 16 // c.box, i * 16 % c.box * 2
+//|     rows[#rows + 1] = ('"l"(descriptor<ROW>(rows + ALONG_ROW + (%d * 64 * ROW + %d) / 16))'):format(box, in_box)
+//|     if held then
+//|       local four = {}
+//|       for j = 0, 3 do four[#four + 1] = ('"r"(rows[%d])'):format(4 * i + j) end
+//|       rows[#rows] = four
+//|     end
+//|     others[#others + 1] = ('"l"(descriptor<ROW>(others + ALONG_ROW + (%d * BR * ROW + %d) / 16))'):format(box, in_box)
+//|   end
+//|   local shape = ("m64n%dk16.f32.%s.%s"):format(c.br, T, T)
+//|   return products { to = "x", n = c.br // 2, shape = shape, a = rows, b = others, tail = held and "1, 1, 0" or "1, 1, 0, 0",
+//|     begins = true }
+//| end
+//| local function issue_dots_of_each(held)
+//|   if p.d == p.dv then
+  $(issue_dots(p.d, held))
+//|   else
+  if constexpr (COLUMNS == D)
+    $(issue_dots(p.d, held))
+  else
+    $(issue_dots(p.dv, held))
+//|   end
+//| end
 // Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
 template <int COLUMNS>
 __device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others) {
-#pragma unroll
-  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
-    const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
-    const u64 ai = descriptor<ROW>(rows + ALONG_ROW + (box * 64 * ROW + in_box) / 16);
-    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (box * BR * ROW + in_box) / 16);
-    if (i == 0)
-      wgmma_dots_first(x, ai, bi);
-    else
-      wgmma_dots(x, ai, bi);
-  }
+//| issue_dots_of_each(false)
 }
 //| if c.held > 0 then
 // The same; rows: 64 that are held in registers.
 template <int COLUMNS>
 __device__ __forceinline__ void issue_dots(float (&x)[NS], const u32 (&rows)[(COLUMNS + 15) / 16 * 4], u32 others) {
-#pragma unroll
-  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
-    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (i * 16 / BOX * BR * ROW + i * 16 % BOX * 2) / 16);
-    if (i == 0)
-      wgmma_dots_first(x, rows, bi);
-    else
-      wgmma_dots(x, rows + 4 * i, bi);
-  }
+//|   issue_dots_of_each(true)
 }
 // Takes 64 rows into registers, as an operand: each warp its 16.
 template <int N>
@@ -173,11 +188,19 @@ __device__ __forceinline__ void hold_rows(u32 (&rows)[N], u32 tile) {
 }
 //| end
 // Issues dV += P^T dO, or dK += dS^T Q.
-template <int N>
-__device__ __forceinline__ void issue_sums(float (&x)[N], const u32 (&a)[NS / 2], u32 others) {
-#pragma unroll
-  for (int i = 0; i < BR / 16; i++) wgmma_add(x, a + 4 * i, descriptor<ROW>(others + across_rows(BR * ROW) + i * 16 * ROW / 16));
+//| for _, n in ipairs(l.dk == l.dv and { l.dk } or { l.dk, l.dv }) do
+//|   local rows, others = {}, {}
+//|   for i = 0, c.br // 16 - 1 do
+//|     local four = {}
+//|     for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
+//|     rows[#rows + 1] = four
+//|     others[#others + 1] = ('"l"(descriptor<ROW>(others + across_rows(BR * ROW) + %d * 16 * ROW / 16))'):format(i)
+//|   end
+//|   local shape = ("m64n%dk16.f32.%s.%s"):format(n * 2, T, T)
+__device__ __forceinline__ void issue_sums(float (&x)[$(n)], const u32 (&a)[NS / 2], u32 others) {
+  $(products { to = "x", n = n, shape = shape, a = rows, b = others, tail = "1, 1, 1" })
 }
+//| end
 // S^T or dS^T as an operand in registers.
 __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]) {
 #pragma unroll

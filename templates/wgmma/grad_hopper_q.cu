@@ -1,4 +1,4 @@
-//| needs "c.spread l.q_consumer l.q_feeder l.spread"
+//| needs "c.spread l.dk l.q_consumer l.q_feeder l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
@@ -163,9 +163,17 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
           a[4 * i + 2] = transpose(x[i].y), a[4 * i + 3] = transpose(x[i].w);
         }
         wgmma_fence(dq);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-          wgmma_add(dq, a + 4 * i, descriptor<ROW>(place(stage) + across_rows(64 * ROW) + i * 16 * ROW / 16));
+//| local asm = include("machine/asm_operands.lua")
+//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| local rows, keys = {}, {}
+//| for i = 0, 3 do
+//|   local four = {}
+//|   for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
+//|   rows[#rows + 1] = four
+//|   keys[#keys + 1] = ('"l"(descriptor<ROW>(place(stage) + across_rows(64 * ROW) + %d * 16 * ROW / 16))'):format(i)
+//| end
+//| local shape = ("m64n%dk16.f32.%s.%s"):format(l.dk * 2, T, T)
+        $(asm.products { to = "dq", n = l.dk, shape = shape, a = rows, b = keys, tail = "1, 1, 1" })
         wgmma_commit();
         before = stage_empty(smem, ring.at);
       } else {

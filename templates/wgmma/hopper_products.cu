@@ -1,52 +1,76 @@
-//| needs "l.begins? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
+//| needs "c.bc c.box l.begins? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
+//| local asm = include("machine/asm_operands.lua")
+//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
+//| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128)
+//| local products = same and asm.products or asm.products_one_by_one
 //| local held = (l.q_held or 0) > 0
-//| local function issue_scores(name, first)
+//| local function issue_scores(name, begins)
 //|   if l.v_in_k then
 template <int FROM, int END>
 //|   end
 __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or "")) {
-//| if l.joined then
+//|   if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
-//| else
+//|   else
   const u64 a = descriptor_along_row(q), b = descriptor_along_row(k);
-//| end
+//|   end
+//|   if l.v_in_k or held then
+//|     local from, to = "0", "(D + 15) / 16"
+//|     if l.v_in_k then from, to = "FROM * (BOX / 16)", "min(END * (BOX / 16), (D + 15) / 16)" end
 #pragma unroll
-//| local from, to = "0", "(D + 15) / 16"
-//| if l.v_in_k then from, to = "FROM * (BOX / 16)", "min(END * (BOX / 16), (D + 15) / 16)" end
   for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
     if (i == 0)
-      $(first)(s, qa, kb);
-//| if held then
+      $(begins and "wgmma_scores_first" or "wgmma_scores")(s, qa, kb);
+//|     if held then
     else if (box >= BOXES - HELD)
       wgmma_scores_held(s, q_held[i - (BOXES - HELD) * BOX / 16], kb);
-//| end
+//|     end
     else
       wgmma_scores(s, qa, kb);
   }
+//|   else
+//|     local qa, kb = {}, {}
+//|     for i = 0, (p.d + 15) // 16 - 1 do
+//|       local box, in_box = i * 16 // c.box, i * 16 % c.box * 2
+//|       qa[#qa + 1] = ('"l"(a + (%d * 64 * ROW + %d) / 16)'):format(box, in_box)
+//|       kb[#kb + 1] = ('"l"(b + (%d * %s + %d) / 16)'):format(box, l.joined and "K_BOX" or "BC * ROW", in_box)
+//|     end
+//|     local shape = ("m64n%dk16.f32.%s.%s"):format(c.bc, T, T)
+  $(products { to = "s", n = c.bc // 2, shape = shape, a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
+//|   end
 }
 //| end
 //| local of = held and ", the last columns of Q from registers" or ""
 // Issues S = Q K^T$(of)$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
-//| issue_scores("issue_scores", "wgmma_scores_first")
+//| issue_scores("issue_scores", true)
 //| if l.begins then
 // Issues S += Q K^T.
-//| issue_scores("issue_scores_onto", "wgmma_scores")
+//| issue_scores("issue_scores_onto", false)
 //| end
-// Issues O += P V.
+// Issues O += P V; P from registers.
 __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {
 //| if l.joined then
   const u64 b = descriptor_across_rows(v, V_BOX, V_GROUP);
 //| else
   const u64 b = descriptor_across_rows(v, BC * ROW);
 //| end
-//| local key = l.joined and "2 * V_GROUP" or "16 * ROW"
-#pragma unroll
 //| if l.o_regs <= 128 then
-  for (int i = 0; i < BC / 16; i++) wgmma_output(o, a + 4 * i, b + i * $(key) / 16);
+//|   local weights, vb = {}, {}
+//|   for i = 0, c.bc // 16 - 1 do
+//|     local four = {}
+//|     for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
+//|     weights[#weights + 1] = four
+//|     vb[#vb + 1] = ('"l"(b + %d * %s / 16)'):format(i, l.joined and "2 * V_GROUP" or "16 * ROW")
+//|   end
+//|   local shape = ("m64n%dk16.f32.%s.%s"):format(l.o_regs * 2, T, T)
+  $(products { to = "o", n = l.o_regs, shape = shape, a = weights, b = vb, tail = "1, 1, 1" })
 //| else
+//|   local key = l.joined and "2 * V_GROUP" or "16 * ROW"
+#pragma unroll
   for (int i = 0; i < BC / 16; i++) {
     wgmma_output_left(o, a + 4 * i, b + i * $(key) / 16);
     wgmma_output_right(o, a + 4 * i, b + (192 / BOX * $(l.joined and "V_BOX" or "BC * ROW") + i * $(key)) / 16);

@@ -13,10 +13,12 @@
 //|   end
 //|   return table.concat(out)
 //| end
-//| local function registers(n)  -- %0 to %n-1 inside the asm's string
+//| local asm = include("machine/asm_operands.lua")
+//| -- The four registers of an operand.
+//| local function four(name)
 //|   local out = {}
-//|   for i = 0, n - 1 do out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ") end
-//|   return table.concat(out)
+//|   for i = 0, 3 do out[#out + 1] = ('"r"(%s[%d])'):format(name, i) end
+//|   return out
 //| end
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local NS, NO = c.bk // 2, l.vb * 4
@@ -54,21 +56,18 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 // S = Q K^T for the warpgroup's rows and the BC keys of one buffer.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32 k_tile, const Lane &) {
   const u64 k = descriptor_along_row(k_tile);
-//| for ks = 0, l.chunks // 2 - 1 do
-//|   local first = ks == 0
-//|   if first then
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(0, l.chunks // 2 * 4, '"+r"(q.full[0][#4][#1])'))
       :
       : "memory");
-//|   end
-  asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, $(first and 0 or 1), 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.bk)k16.f32.$(T).$(T) {$(registers(NS))}, "
-      "{%$(NS), %$(NS + 1), %$(NS + 2), %$(NS + 3)}, %$(NS + 4), more, 1, 1, 0;\n}"
-      : $(operands(0, NS, (first and '"=f"' or '"+f"') .. "(s[0][#4][#1])"))
-      : "r"(q.full[0][$(ks)][0]), "r"(q.full[0][$(ks)][1]), "r"(q.full[0][$(ks)][2]), "r"(q.full[0][$(ks)][3]),
-        "l"(k + ($(ks // 4) * BOX + $(ks % 4 * 32)) / 16));
+//| local rows, keys = {}, {}
+//| for ks = 0, l.chunks // 2 - 1 do
+//|   rows[#rows + 1] = four(("q.full[0][%d]"):format(ks))
+//|   keys[#keys + 1] = ('"l"(k + (%d * BOX + %d) / 16)'):format(ks // 4, ks % 4 * 32)
 //| end
+//| local function s(i) return ("s[0][%d][%d]"):format(i // 4, i % 4) end
+//| local shape = ("m64n%dk16.f32.%s.%s"):format(c.bk, T, T)
+  $(asm.products { to = s, n = NS, shape = shape, a = rows, b = keys, tail = "1, 1, 0", begins = true })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NS, '"+f"(s[0][#4][#1])'))
@@ -95,13 +94,14 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P
         $(operands(0, NS // 2, '"+r"(a[0][#4][#1])'))
       :
       : "memory");
+//| rows, keys = {}, {}
 //| for kk = 0, c.bk // 16 - 1 do
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NO * 2)k16.f32.$(T).$(T) {$(registers(NO))}, "
-      "{%$(NO), %$(NO + 1), %$(NO + 2), %$(NO + 3)}, %$(NO + 4), more, 1, 1, 1;\n}"
-      : $(operands(0, NO, '"+f"(o[0][#4][#1])'))
-      : "r"(a[0][$(kk)][0]), "r"(a[0][$(kk)][1]), "r"(a[0][$(kk)][2]), "r"(a[0][$(kk)][3]), "l"(v + $(kk) * 16 * BOX_ROW / 16));
+//|   rows[#rows + 1] = four(("a[0][%d]"):format(kk))
+//|   keys[#keys + 1] = ('"l"(v + %d * 16 * BOX_ROW / 16)'):format(kk)
 //| end
+//| local function o(i) return ("o[0][%d][%d]"):format(i // 4, i % 4) end
+//| shape = ("m64n%dk16.f32.%s.%s"):format(NO * 2, T, T)
+  $(asm.products { to = o, n = NO, shape = shape, a = rows, b = keys, tail = "1, 1, 1" })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])'))

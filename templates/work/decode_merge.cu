@@ -32,12 +32,12 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 //| if not p.has_batch_invariant then
 
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
-__device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
-                                          int parts, int step$(l.heads and ", int lane" or "")) {
+__device__ __forceinline__ Sum sum_of_parts(const Params &p, int row, int four, long long first, int parts,
+                                            int step$(l.heads and ", int lane" or "")) {
 //| local slot = l.heads and "(part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * HEADS + lane)"
 //| local from = (slot or "part_slot(first + min(j + k, parts - 1) * step, j + k > 0)") .. " * BR + row"
 //| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, pr.unit_log2)
-  store_row(p, sequence, tile, row, four * 4, sum);
+  return sum;
 }
 //| end
 
@@ -74,10 +74,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 //| end
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
-//| local thread, threads, all = "threadIdx.x", "THREADS", "rows * (COLS / 4)"
-//| if l.heads then thread, threads, all = "threadIdx.x % HEAD_THREADS", "HEAD_THREADS", "(real ? rows * (COLS / 4) : 0)" end
-  for (int i = $(thread); i < $(all); i += $(threads)) {
-    const int row = i / (COLS / 4), four = i % (COLS / 4);
+  auto sum_of_groups = [&](int row, int four) {
     Sum sum = $(wk.no_part);
     float2 states_of[GROUPS];
     float4 x[GROUPS];
@@ -87,25 +84,46 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
       x[g] = *(const float4 *)(part_of_group(smem, last, $(mine)) + exchange_offset(row, 2 * four));
     }
     sum.add(states_of, x, $(pr.unit_log2));
-    if (parts == 1) {
+    return sum;
+  };
+//| local thread, threads, items = "threadIdx.x", "THREADS", "rows * (COLS / 4)"
+//| if l.heads then thread, threads, items = "threadIdx.x % HEAD_THREADS", "HEAD_THREADS", "(real ? rows * (COLS / 4) : 0)" end
+//| local counts = c.combine == c.named.combine.last_block
+//| local whole = counts and "all || parts == 1" or "parts == 1"
+//| if counts then
+  // Once for what the groups of this block have left; again, in the block that comes last, for all parts.
+#pragma unroll 1
+  for (bool all = false;; all = true) {
+//| end
+//| indented(counts and 2 or 0, function()
+  for (int i = $(thread); i < $(items); i += $(threads)) {
+    const int row = i / (COLS / 4), four = i % (COLS / 4);
+//|   if counts then
+    const Sum sum = all ? sum_of_parts(p, row, four, split.block(first), parts, split.streams$(l.heads and ", lane" or ""))
+                        : sum_of_groups(row, four);
+//|   else
+    const Sum sum = sum_of_groups(row, four);
+//|   end
+    if ($(whole)) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
-//| indented(6, wk.leave_sum, "sum", "part_o[(own + row) * (COLS / 4) + four]", "part_state[own + row]", "four == 0")
+//|   indented(6, wk.leave_sum, "sum", "part_o[(own + row) * (COLS / 4) + four]", "part_state[own + row]", "four == 0")
     }
   }
+//| end)
+//| if counts then
+    if (all) return;
+    __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
+    if (parts == 1) return;
+    // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The
+    // word is written again after the next tile's first barrier, when all threads have read it.
+    if (threadIdx.x == 0) *word = $(wk.is_last("split.block(first)", "parts"));
+    __syncthreads();
+    if (*word == 0) return;
+  }
+//| else
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
   if (parts == 1) return;
-
-//| if c.combine == c.named.combine.last_block then
-  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
-  // is written again after the next tile's first barrier, when all threads have read it.
-  if (threadIdx.x == 0) *word = $(wk.is_last("split.block(first)", "parts"));
-  __syncthreads();
-  const bool is_last = *word != 0;
-  if (is_last)
-    for (int i = $(thread); i < $(all); i += $(threads))
-      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.streams$(l.heads and ", lane" or ""));
-//| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
   if (threadIdx.x == 0 && first == split.index())
     $(wk.leave_open(1, "walk.batch", "walk.kv_head", "walk.tile", "parts"))

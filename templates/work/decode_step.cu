@@ -33,10 +33,13 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
   __syncthreads();
 //| end
-  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += $(l.heads and "OWN" or "SLICES") * MERGE_THREADS)
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += $(l.heads and "OWN" or "SLICES") * MERGE_THREADS) {
+    const int row = i / (COLS / 4), four = i % (COLS / 4);
 //| if p.has_batch_invariant then
-    add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
+    add_segments(p, sequence, tile, list, parts, row, four);
 //| else
-    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, streams_of(p)$(l.heads and ", side" or ""));
+    const Sum sum = sum_of_parts(p, row, four, block, open.w, streams_of(p)$(l.heads and ", side" or ""));
+    store_row(p, sequence, tile, row, four * 4, sum);
 //| end
+  }
 }
