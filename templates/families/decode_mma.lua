@@ -37,16 +37,11 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    -- K and V of few bits are unpacked for each warp of rows, and 64 rows leave registers for little else: fewer rows, which read keys again.
-    local few = low and br > 16 and rows <= 64
-    for _, rows_tile in ipairs(few and (br > 32 and { 64, 32, 16 } or { 32, 16 }) or { br }) do
-      for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
-        for _, warps in ipairs(low and (few and { 8 } or { 8, 4 }) or { 4, 8 }) do
-          local row_warps = rows_tile > 32 and 2 or 1
-          if low and p.dv > 64 then row_warps = math.max(1, rows_tile // 16) end -- 32 rows of a warp would take all its registers
-          tiles[#tiles + 1] = { br = rows_tile, bk = bk, row_warps = row_warps,
-            key_warps = low and warps // row_warps or br > 16 and warps // 2 or warps }
-        end
+    for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
+      for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
+        local row_warps = br > 32 and 2 or 1
+        if low and p.dv > 64 then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
+        tiles[#tiles + 1] = { br = br, bk = bk, row_warps = row_warps, key_warps = low and warps // row_warps or br > 16 and warps // 2 or warps }
       end
     end
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
@@ -62,9 +57,7 @@ return decode.family {
       end
     end
     if br >= 32 then -- the last block would add up many rows
-      local many = {}
-      for _, tile in ipairs(tiles) do many[#many + 1] = tile.br >= 32 and tile or nil end
-      for _, to in ipairs(decode.starts(many, "second_kernel", { { 3, 1, 1 }, { 2, 2, 1 } })) do list[#list + 1] = to end
+      for _, to in ipairs(decode.starts(tiles, "second_kernel", { { 3, 1, 1 }, { 2, 2, 1 } })) do list[#list + 1] = to end
     end
     return list
   end,
