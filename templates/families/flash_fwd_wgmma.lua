@@ -240,8 +240,9 @@ local fitted = {
 }
 -- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
 -- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
-fitted.scanned = {}
-for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key] = fitted.dense[key] end
+fitted.scanned, fitted.searched = {}, {}
+for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key], fitted.searched[key] = fitted.dense[key], fitted.dense[key] end
+fitted.searched.latency, fitted.searched.turns, fitted.searched.in_step = fitted.dense.latency + 300, 0.25, 0 -- where pairs look things up
 fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 150, 0.25, 0
 -- On an H100, of documents (docs/experiments.md): turns at the exponentials let wait too; two warpgroups are often at the same place; and
 -- clocks of a tile where the next begins beside it, as then no warpgroup lets pass what it does not see.
@@ -606,7 +607,7 @@ return masked {
   -- prompts: no sequence has few query rows. pieces: tiles and parts of tiles, where tiles are cut.
   work = function(p, c, a, l, prompts, pieces)
     local scans = p.score and edges.scans(p)
-    local fit = p.has_lengths and fitted.lengths or scans and fitted.scanned or fitted.dense
+    local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
@@ -636,6 +637,11 @@ return masked {
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
+    -- Of trees by bits, on an H100: what is looked up for each pair of blocks of 64 keys, and of tiles of three warpgroups.
+    if scans and not l.masks and not l.split and not p.has_lengths then
+      latency = latency + math.max(0, 128 - c.bc) * 6
+      if l.wgs > 2 then tile = tile + 6000 end
+    end
     if l.ahead and l.masks and l.wgs > 2 then tile = tile + fit.ahead end
     -- Its first block of K and of V, which nothing hides.
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
