@@ -377,7 +377,7 @@ Test(runtime_choose, a_choice_is_cheap)
         priced = after.priced - before.priced > priced ? after.priced - before.priced : priced;
     }
     cr_expect_lt(most, 276000, "%lld steps", (long long)most);
-    cr_expect_leq(priced, 144, "%lld prices", (long long)priced);
+    cr_expect_leq(priced, 148, "%lld prices", (long long)priced);
 }
 
 Test(runtime_choose, the_first_choice_loads_what_it_needs)

@@ -6,6 +6,14 @@
 //| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128)
 //| local products = same and asm.products or asm.products_one_by_one
 //| local held = (l.q_held or 0) > 0
+//| -- A descriptor so many steps and bytes further on, as an operand.
+//| local function beyond(descriptor, steps, step, bytes)
+//|   local terms = {}
+//|   if steps > 0 then terms[1] = (steps > 1 and steps .. " * " or "") .. step end
+//|   if bytes > 0 then terms[#terms + 1] = ("%d"):format(bytes) end
+//|   local sum = table.concat(terms, " + ")
+//|   return ('"l"(%s%s)'):format(descriptor, #terms == 0 and "" or (#terms > 1 and " + (%s) / 16" or " + %s / 16"):format(sum))
+//| end
 //| local function issue_scores(name, begins)
 //|   if l.v_in_k then
 template <int FROM, int END>
@@ -36,8 +44,8 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
 //|     local qa, kb = {}, {}
 //|     for i = 0, (p.d + 15) // 16 - 1 do
 //|       local box, in_box = i * 16 // c.box, i * 16 % c.box * 2
-//|       qa[#qa + 1] = ('"l"(a + (%d * 64 * ROW + %d) / 16)'):format(box, in_box)
-//|       kb[#kb + 1] = ('"l"(b + (%d * %s + %d) / 16)'):format(box, l.joined and "K_BOX" or "BC * ROW", in_box)
+//|       qa[#qa + 1] = beyond("a", box, "64 * ROW", in_box)
+//|       kb[#kb + 1] = beyond("b", box, l.joined and "K_BOX" or "BC * ROW", in_box)
 //|     end
 //|     local shape = ("m64n%dk16.f32.%s.%s"):format(c.bc, T, T)
   $(products { to = "s", n = c.bc // 2, shape = shape, a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
@@ -64,7 +72,7 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 //|     local four = {}
 //|     for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
 //|     weights[#weights + 1] = four
-//|     vb[#vb + 1] = ('"l"(b + %d * %s / 16)'):format(i, l.joined and "2 * V_GROUP" or "16 * ROW")
+//|     vb[#vb + 1] = beyond("b", i, l.joined and "2 * V_GROUP" or "16 * ROW", 0)
 //|   end
 //|   local shape = ("m64n%dk16.f32.%s.%s"):format(l.o_regs * 2, T, T)
   $(products { to = "o", n = l.o_regs, shape = shape, a = weights, b = vb, tail = "1, 1, 1" })
