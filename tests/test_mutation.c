@@ -177,7 +177,7 @@ static bool stands_for_template(const mutation *m, const mutation_list *l)
     return true;
 }
 
-/* One in `l->every` is run, or one of every sixth template in the order of the list, all with FAGEN_TEST_FULL: a mutant is compiled for
+/* One in `l->every` is run, or one of every eighth template in the order of the list, all with FAGEN_TEST_FULL: a mutant is compiled for
  * no other test. That the text of each row is still there is seen by every run. */
 static bool is_run(const mutation *m, const mutation_list *l)
 {
@@ -186,7 +186,7 @@ static bool is_run(const mutation *m, const mutation_list *l)
     int before = 0;
     for (const mutation *other = l->mutations; other < m; other++)
         before += stands_for_template(other, l);
-    return before % 6 == 0 && stands_for_template(m, l);
+    return before % 8 == 0 && stands_for_template(m, l);
 }
 
 /* The scenes of a row that are run; returns how many. */

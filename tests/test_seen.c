@@ -117,7 +117,7 @@ ParameterizedTest(int *kernel, seen, nan_and_infinity, .timeout = 600)
     test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
     /* Blocks go from right to left: keys of the last block, of one before, and of one that only later queries see. */
     for (int block = 0; block < 3; block++)
-        for (int i = 0; i < 16; i += full() ? 1 : 5) {
+        for (int i = 0; i < 16; i += full() ? 1 : 7) {
             int number = (const int[]){ 64, 0, kernels[*kernel].sq > 16 ? 128 : SK - 17 }[block] + i + block;
             expect(*kernel, &(odd_key){ number, NAN, NAN }, true);
             expect(*kernel, &(odd_key){ number, INFINITY, 1 }, true);

@@ -33,7 +33,7 @@ static const kind kinds[] = {
     { "bf16", "tiled:tile=16,row=2048", "tiled:tile=64,row=8192", 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
-#define KIND_STEP (full() ? 1 : 8)
+#define KIND_STEP (full() ? 1 : 12)
 
 /* The mask of every eighth kind, by its number, where not all of them take all. */
 static const char *const masks[] = { "none", "causal", "window" };
