@@ -41,7 +41,7 @@ POINTS = (
     ("S", LOOP, "        wgmma_wait<1>(s);\n#"),
     ("maxima", LOOP, "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities("),
     ("P V", LOOP, "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities("),
-    ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or \"\")$(l.early and \", stay\" or \"\"));\n#"),
+    ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(more));\n#"),
     ("last P", EPILOGUE, "#//| local over = "),
     ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),

@@ -33,9 +33,9 @@ static verdict judge(fa_ggml_ridden *b, const fa_ggml_tensor *node, fa_ggml_clai
     if (!slower || by_mask)
         return !fa_ggml_takes(b->on, node, c) ? THEIRS : by_mask ? BY_MASK : OURS;
     const uint32_t bit = 1u << (rule - fa_ggml_rules);
-    if (!(b->on->told & bit)) /* a line takes longer than all before it */
+    if (!(b->on->logged & bit)) /* a line takes longer than all before it */
         fa_ggml_tell("%s: left to ggml, which is faster: %s", b->on->name, rule->because);
-    b->on->told |= bit;
+    b->on->logged |= bit;
     return THEIRS;
 }
 

@@ -17,9 +17,9 @@ typedef struct fa_ggml_hooked {
     char name[32];
     int32_t number; /* of CUDA's devices */
     fa_ggml_engine *engine;
-    _Atomic(bool) failed;   /* no engine, or a launch failed: nothing is claimed any more */
-    _Atomic(bool) has_ours; /* a backend of it came through init_backend */
-    _Atomic(uint32_t) told; /* a bit for each rule that the log has a line of */
+    _Atomic(bool) failed;     /* no engine, or a launch failed: nothing is claimed any more */
+    _Atomic(bool) has_ours;   /* a backend of it came through init_backend */
+    _Atomic(uint32_t) logged; /* a bit for each rule that the log has a line of */
 } fa_ggml_hooked;
 
 /* A backend whose entries were replaced. */

@@ -47,8 +47,8 @@ KINDS = (
 
 
 def with_steady_rows(recording):
-    """Rows that keep their maximum (rescale=4) are younger than the recordings: a config whose rows do counts as the one that was timed, which
-    differs in nothing else. On paper both cost the same."""
+    """Rows that keep their maximum (rescale=4) are younger than the recordings: a config whose rows do counts as the one that was timed,
+    which differs in nothing else. On paper both cost the same."""
     shapes = recording if isinstance(recording, list) else [x for rows in recording.values() if isinstance(rows, list) for x in rows]
     for shape in (x for x in shapes if isinstance(x, dict) and "variants" in x):
         timed = {v.get("config") for v in shape["variants"]}

@@ -47,7 +47,7 @@
 #define M_SKIPS \
     "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
 /* Runs of 70 keys, of which a query sees its own and every second before: what one run's rows see lies between two ends. */
-#define M_TOLD                                                                           \
+#define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Values of keys that are no integers. */
@@ -124,7 +124,7 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
             "o_path=direct"),
       true, 0, 0, 400, 400, 0, 0 },
-    { "wgmma_told", M_TOLD, "bf16,d=64,mask=none",
+    { "wgmma_found", M_FOUND, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 200, 1000, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,

@@ -111,9 +111,7 @@ const scene hopper_scenes[] = {
 #define S "softmax.cu"
 #define P "tile_order.cu"
 #define Q "sequence.cu"
-#define NEXT_P                                                                                                                         \
-    "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\")$(l.begins and \", next\" or " \
-    "\"\")$(l.early and \", stay\" or \"\"));\n"
+#define NEXT_P "        next_probabilities(s, a, o, state, keep, moved, p$(more));\n"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
@@ -265,7 +263,7 @@ const mutation hopper_mutations[] = {
     { "boxes of K read by the height of Q's", R, "\"BC * ROW\", in_box", "\"64 * ROW\", in_box", 0, "boxes" },
     { "the last columns of an odd head_dim", R, "(p.d + 15) // 16", "p.d // 16", 0, "odd" },
     { "P V by half steps", R, "or \"16 * ROW\", 0)", "or \"8 * ROW\", 0)", 0, "one" },
-    { "P by half steps", R, "format(4 * i + j)", "format(2 * i + j)", 0, "one" },
+    { "P by half steps", R, "asm.four(\"a\", 4 * i)", "asm.four(\"a\", 2 * i)", 0, "one" },
     { "the last keys of a block", R, "c.bc // 16 - 1 do", "c.bc // 16 - 2 do", 0, "one" },
     { "V is not transposed", R, "tail = \"1, 1, 1\"", "tail = \"1, 1, 0\"", 0, "one" },
     { "S is added to what was there", ASM, "(i == 1 and t.begins and \"ne\" or \"eq\")", "\"eq\"", 0, "one" },

@@ -1,5 +1,5 @@
 /* Score programs in the kernels of every forward family, on the simulator: random shapes, lengths and pages, operands with gaps of NaN,
- * both timings of copies and three schedules, against fp64 over all pairs. six problems of every third of 55 kernels, since
+ * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third of 55 kernels, since
  * compiling one costs about ten problems of it; FAGEN_TEST_FULL=1: 2,750 of all. */
 #include "score_kernels.h"
 #include "score_table.h"

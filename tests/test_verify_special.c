@@ -1,4 +1,4 @@
-/* Problems at the edges, and what must not change a single bit. By default a test takes every eighth kind of kernel, and a kind has one
+/* Problems at the edges, and what must not change a single bit. By default a test takes every twelfth kind of kernel, and a kind has one
  * mask: compiling costs most here. */
 #include "forward.h"
 #include "test_full.h"
@@ -35,7 +35,7 @@ static const kind kinds[] = {
 #define KINDS (sizeof kinds / sizeof *kinds)
 #define KIND_STEP (full() ? 1 : 12)
 
-/* The mask of every eighth kind, by its number, where not all of them take all. */
+/* The mask of every twelfth kind, by its number, where not all of them take all. */
 static const char *const masks[] = { "none", "causal", "window" };
 static size_t first_kind(const char *mask)
 {

@@ -8,8 +8,8 @@ class Bits(collections.namedtuple("Bits", "words n before")):
     def sees(self, b, i, j):
         """Whether query i of sequence b, or of b a sequence and a head, sees key j: of tensors of indices."""
         at = (j - self.before).clamp(min=0)
-        told = (self.words[(*(b if isinstance(b, tuple) else (b,)), i, at // 32)] >> at % 32) & 1 != 0
-        return told | (j < self.before) if self.before else told
+        seen = (self.words[(*(b if isinstance(b, tuple) else (b,)), i, at // 32)] >> at % 32) & 1 != 0
+        return seen | (j < self.before) if self.before else seen
 
     def expand(self, *extents):
         """The same for as many sequences and heads, with the last dimensions as they are."""

@@ -84,7 +84,8 @@ def scale_of(t):
 
 
 def score_value(v):
-    """What a launch gives for an operand of its score program: a tensor whose dimensions may be expanded, Bits of common/bits.py, or a number."""
+    """What a launch gives for an operand of its score program: a tensor whose dimensions may be expanded, Bits (common/bits.py), or a
+    number."""
     out = abi.ScoreValue(size=C.sizeof(abi.ScoreValue))
     words = v.words if isinstance(v, bits.Bits) else v
     if not hasattr(words, "data_ptr"):
@@ -139,8 +140,8 @@ class Fagen:
         """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
         each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
-        and v, beside sk. score: of score(); values: a tensor, Bits or a number for each of its operands. kv: a name of FORMATS, then the last
-        dimension of k and v is bytes; k_scale, v_scale: as scale_of() takes them."""
+        and v, beside sk. score: of score(); values: a tensor, Bits or a number for each of its operands. kv: a name of FORMATS, then the
+        last dimension of k and v is bytes; k_scale, v_scale: as scale_of() takes them."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,

@@ -163,15 +163,15 @@ static double seconds_of(const fa_recording *r, const fa_config *c)
 
 /* The same where tiles are drawn in the place of dealt out beforehand, or the other way round: of one tile that decides less than a
  * hundredth, and races of before have the other. */
-static double seconds_of_twin(const fa_recording *r, const fa_config *c)
+static double seconds_of_other_grid(const fa_recording *r, const fa_config *c)
 {
     static const int32_t drawn = 2, dealt = 1; /* grid of the families of wgmma */
-    fa_config twin = *c;
+    fa_config other = *c;
     int32_t grid = fa_config_get(c, "grid", 0);
-    for (int i = 0; i < twin.n; i++)
-        if (!strcmp(twin.tunable[i].name, "grid"))
-            twin.tunable[i].value = grid == drawn ? dealt : drawn;
-    return grid == drawn || grid == dealt ? seconds_of(r, &twin) : 0;
+    for (int i = 0; i < other.n; i++)
+        if (!strcmp(other.tunable[i].name, "grid"))
+            other.tunable[i].value = grid == drawn ? dealt : drawn;
+    return grid == drawn || grid == dealt ? seconds_of(r, &other) : 0;
 }
 
 /* False: none of the candidates was measured. */
@@ -185,7 +185,7 @@ static bool judge(const fa_recording *r, const fa_choice *choice, verdict *out)
     for (size_t i = 0; i < choice->n; i++) {
         double s = seconds_of(r, &choice->row[i].config);
         if (s <= 0)
-            s = seconds_of_twin(r, &choice->row[i].config);
+            s = seconds_of_other_grid(r, &choice->row[i].config);
         if (s <= 0)
             continue;
         out->regret = s / best - 1;

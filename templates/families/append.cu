@@ -264,7 +264,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 
 //| if l.gathered then
     // Rows of blocks end within sectors: those of a token that lie side by side are put together before they go out.
-    const bool gathers = $(l.gathers_k and l.gathers_v and "!is_q" or l.gathers_v and "is_v" or "!is_q && !is_v") && first + HEADS <= heads && to_sh == (is_v ? ROW_V : ROW_K) && (u64)to % 16 == 0;
+//|   local gathered = l.gathers_k and l.gathers_v and "!is_q" or l.gathers_v and "is_v" or "!is_q && !is_v"
+    const bool gathers = $(gathered) && first + HEADS <= heads && to_sh == (is_v ? ROW_V : ROW_K) && (u64)to % 16 == 0;
     unsigned char *const gathered = smem + SMEM_GATHERED + threadIdx.x / LANES * (HEADS * $(math.max(l.row_k, l.row_v)));
     char *const out = to;
     if (gathers) to = (char *)gathered;
@@ -316,7 +317,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|     end
             const int at = other / VEC;
             const float y = column_of(ring + place_in_ring(stage, h, at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
-            x[s][i] = is_first ? turn_first(x[s][i], y, ready.cosine[s][i], ready.sine[s][i]) : turn_second(x[s][i], y, ready.cosine[s][i], ready.sine[s][i]);
+            const float cosine = ready.cosine[s][i], sine = ready.sine[s][i];
+            x[s][i] = is_first ? turn_first(x[s][i], y, cosine, sine) : turn_second(x[s][i], y, cosine, sine);
           }
         }
 //|   end

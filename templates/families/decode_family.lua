@@ -46,8 +46,8 @@ local function chunks_of(p, f, n)
   return (bytes + 15) // 16
 end
 
--- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of it
--- reads up to 1.6 times what is needed, where that head's block is not in step.
+-- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
+-- it reads up to 1.6 times what is needed, where that head's block is not in step.
 local function is_narrow(p, low)
   if not low then return p.d * p.bytes % 128 > 0 or p.dv * p.bytes % 128 > 0 end
   return rows_of.row_bytes(low.k, p.d) % 128 > 0 or rows_of.row_bytes(low.v, p.dv) % 128 > 0

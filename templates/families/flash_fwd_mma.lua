@@ -196,8 +196,8 @@ return masked {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1 + program.exps,
-      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale + fragments // 512 + copies // 512 * slots
-        + c.warps * (40 + 30 * mb)) * more,
+      issue = (split_rows and 1 / SPLIT_RATE or 1) * (n_mma + elements * ((beside and 2.94 or 3) + program.issue) + random + rescale
+        + fragments // 512 + copies // 512 * slots + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
       tile_latency = beside and 2650 or 5200,

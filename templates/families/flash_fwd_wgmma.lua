@@ -153,7 +153,8 @@ local function places(p, c, stages)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.tells)) then -- the first and the last key of each row
+  -- The first and the last key of each row.
+  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.finds_ends)) then
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end
@@ -238,14 +239,15 @@ local fitted = {
     rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
--- Of masks that are scanned, on an H200: which warpgroups see what of a block is read, and voted on; and turns at the products let those
--- wait that have little to do, 2 to 10 % beside none or turns at the exponentials.
+-- Of masks that are scanned: searched where pairs look things up, on an H200; scanned where a kernel before finds lines, on an H100, of
+-- documents (docs/experiments.md). Which warpgroups see what of a block is read, and voted on; and turns at the products let those wait that
+-- have little to do, 2 to 10 % beside none or turns at the exponentials.
 fitted.scanned, fitted.searched = {}, {}
 for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key], fitted.searched[key] = fitted.dense[key], fitted.dense[key] end
-fitted.searched.latency, fitted.searched.turns, fitted.searched.in_step = fitted.dense.latency + 300, 0.25, 0 -- where pairs look things up
+fitted.searched.latency, fitted.searched.turns, fitted.searched.in_step = fitted.dense.latency + 300, 0.25, 0
 fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 150, 0.25, 0
--- On an H100, of documents (docs/experiments.md): turns at the exponentials let wait too; two warpgroups are often at the same place; and
--- clocks of a tile where the next begins beside it, as then no warpgroup lets pass what it does not see.
+-- Of lines, turns at the exponentials let wait too; two warpgroups are often at the same place; and clocks of a tile where the next begins
+-- beside it, as then no warpgroup lets pass what it does not see.
 fitted.scanned.exp_turns, fitted.scanned.plain, fitted.scanned.ahead = 0.12, 0.2, 4000
 
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
@@ -372,21 +374,24 @@ return masked {
     local list = {}
     local scans = p.score and edges.scans(p)
     -- Where rows that keep their maximum were raced and gained: short rows of K and V, and biases at d = 128.
-    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) == not (p.score and p.score.has_score)
+    local has_score = p.score and p.score.has_score or false
+    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) ~= has_score
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
+    -- Whether two buffers of each of K and V, and so many of Q, find room.
+    local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)
+    local function fit(c, bc, q_bufs) return bc * key_bytes + q_bufs * c.br * query_bytes + 1024 <= shared_memory(a, c) end
     -- Between the widest and 64 keys one more.
-    local function key_bytes() return 4 * (round_up(p.d, 64) + round_up(p.dv, 64)) end
-    local function two_q(c, bc) return bc * key_bytes() + 2 * c.br * round_up(p.d, 64) * 2 + 1024 end
     local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
     local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       -- A second buffer of Q where there is room.
-      local two = c.br == 64 and not (dense and two_q(c, bc) > shared_memory(a, c))
+      local two = c.br == 64 and (not dense or fit(c, bc, 2))
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = two and 1 or 0,
-        sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early", o_path = o_path or "direct",
+        sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
+        o_path = o_path or "direct",
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
@@ -403,12 +408,11 @@ return masked {
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      -- Those that two buffers of each find no room for are none of the widest.
-      local bytes, most = key_bytes(), shared_memory(a, c) - c.br * round_up(p.d, 64) * 2 - 1024
       local n, last = 0, 0
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and bc * bytes <= most)
-        if bc <= room and (wide or bc == 64 or scans and bc > 64 and p.score.grain % bc == 0 or dense and c.wide > 0 and bc == between(last)) then
+        local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and fit(c, bc, 1))
+        local grained = scans and bc > 64 and p.score.grain % bc == 0
+        if bc <= room and (wide or bc == 64 or grained or dense and c.wide > 0 and bc == between(last)) then
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
@@ -599,7 +603,9 @@ return masked {
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "")
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
-      .. (p.has_pages and l.joined and "joined " or "") .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.tells and "mask_ends " or "") .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+      .. (p.has_pages and l.joined and "joined " or "")
+      .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.finds_ends and "mask_ends " or "")
+      .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less

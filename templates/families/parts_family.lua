@@ -42,7 +42,8 @@ local fixed = { pack = { 1 }, ahead = { 0 }, sections = { 1 }, cluster = { 1 } }
 -- Constraints that these lack, or have in another form.
 local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, cluster = true, o_path = true, q_bufs = true }
 
--- Of the tiles of the last round: what fills the chip in the fewest clocks, without those of the rounds before, and how many tiles these are.
+-- Of the tiles of the last round: parts that fill the chip in the fewest clocks, without those of the rounds before, and how many tiles
+-- these are.
 local function parts_of_last(l, tiles, blocks, thread_blocks)
   local rest = tiles % thread_blocks
   local most = math.min(blocks // 2, rest > 0 and thread_blocks * l.part_tiles // rest or 0)
@@ -117,17 +118,16 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         for k = 3, most do
           local parts = k * chip // tiles
           local spared = parts > 1 and parts * PART_KEYS <= keys and least - rounds(parts) or 0
-          if spared > least * SPARED and spared * clocks_each > MERGE_CLOCKS + ROUNDS_CLOCKS + tiles * parts * c.br * columns * 4 // SUM_BYTES_CLK then
-            return true
-          end
+          local costs = MERGE_CLOCKS + ROUNDS_CLOCKS + tiles * parts * c.br * columns * 4 // SUM_BYTES_CLK
+          if spared > least * SPARED and spared * clocks_each > costs then return true end
         end
       end
     end
     return false
   end
 
-  -- Whether a round that is not full is cut for more than it costs. Of tiles of one length: the shorter ones of a diagonal end last, and fill
-  -- what the longer leave.
+  -- Whether a round that is not full is cut for more than it costs. Of tiles of one length: the shorter ones of a diagonal end last, and
+  -- fill what the longer leave.
   local function last_round_pays(p, c, a)
     if p.has_lengths or p.has_batch_invariant or p.sq < 1 or edges.right(p) and p.sk < LONG * p.sq or edges.left(p) then return false end
     local chip, columns, clocks_each = a.sm_count * c.ctas, round_up(p.dv, 8), c.br * p.sk * (p.d + p.dv) * 3 // flop(p, a)

@@ -24,6 +24,9 @@ local function registers(a, c)
   return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
 end
 
+-- What a consumer's thread needs, of S, P and O and others.
+local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead end
+
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
 local function near(c) return c.combine == NEAR end
@@ -68,7 +71,6 @@ local rows = {
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
-    { "q_held", { 0, 1, 2 }, "boxes of Q that registers hold: products of Q and K read so much less in shared memory" },
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
@@ -100,14 +102,10 @@ local rows = {
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + c.q_held * c.box // 4 + 36 + program_cost(p).regs_ahead
+      local need = registers_of(p, c)
       if need <= consumer then return true end
-      return false, "S, P, O and what is held of Q with 36 others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "q_held", about = "registers" },
-    { "held", function(p, c)
-      if c.q_held == 0 or not p.has_v_in_k then return true end
-      return false, "S begins with the boxes of K that come first"
-    end, upto = "q_held" },
+      return false, "S, P and O with 36 others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "box", about = "registers" },
     { "buffers", function(p, c, a)
       local need = places(p, c).bytes
       if need <= a.smem_block then return true end
@@ -240,6 +238,16 @@ made.constraints[#made.constraints + 1] = { "near", function(p, c)
   if l.exchange - l.k >= c.br * (columns * CONSUMERS * 4 + 8) then return true end
   return false, "O in fp32 finds no room where K and V were"
 end, upto = "combine" }
+made.tunables[#made.tunables + 1] = { "q_held", { 0, 1, 2 },
+  "boxes of Q that registers hold: products of Q and K read so much less in shared memory", later = true }
+made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
+  if c.q_held == 0 then return true end
+  if p.has_v_in_k then return false, "S begins with the boxes of K that come first" end
+  local _launch, consumer = registers(a, c)
+  local need = registers_of(p, c) + c.q_held * c.box // 4
+  if need <= consumer then return true end
+  return false, "S, P, O and what is held of Q with 36 others take " .. need .. " > " .. consumer .. " registers"
+end, upto = "q_held", about = "registers" }
 -- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of
 -- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)

@@ -20,11 +20,24 @@ function asm.registers(n)
   return table.concat(out)
 end
 
+-- Four registers of an array from number `first` on, as an operand of a product.
+function asm.four(name, first)
+  local out = {}
+  for i = 0, 3 do out[i + 1] = ('"r"(%s[%d])'):format(name, (first or 0) + i) end
+  return out
+end
+
+-- The shape of a product of 64 rows and so many columns.
+function asm.shape(p, columns)
+  local type = p.dtype == "fp16" and "f16" or "bf16"
+  return ("m64n%dk16.f32.%s.%s"):format(columns, type, type)
+end
+
 -- One statement of several products on wgmma that add to the same registers; listed once for all of them, since each register that a
 -- statement reads or writes takes the compiler as long as an instruction. What it is given:
 --   to, n     the registers' name and their number; or a function of the number, the name of that one
---   shape     of the instruction, as "m64n128k16.f32.bf16.bf16"
---   a, b      of each product the operands, as '"l"(q)'; in a four registers, where it comes from them: a list
+--   shape     of the instruction, as asm.shape() has it
+--   a, b      of each product the operands, as '"l"(q)'; in a those of asm.four(), where it comes from registers
 --   tail      what follows the predicate
 --   begins    whether the first product is all of the sum; or the text of a number that is 0 then
 function asm.products(t)

@@ -122,7 +122,8 @@ __device__ __forceinline__ uint4 load_streamed(const uint4 *from) {
 //|   end
 //| end
 
-// Asynchronous copy of BYTES to shared memory; where valid is false zeros are written and nothing is read.$(l.lines and " LINES: the L2 fetches" or "")
+//| local lines = l.lines and " LINES: the L2 fetches" or ""
+// Asynchronous copy of BYTES to shared memory; where valid is false zeros are written and nothing is read.$(lines)
 //| if l.lines then
 // all of the line.
 template <int BYTES, bool LINES = true>

@@ -6,7 +6,9 @@
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
 // ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
 // A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may
-// hide some of them$(pr.told_ends and ", and not by the ends of rows" or ""); z: $(pr.told_ends and "the ends of rows" or "what is solved of the program's mask") may, or the launch's mask.
+//| local beside = pr.found_ends and ", and not by the ends of rows" or ""
+//| local ends = pr.found_ends and "the ends of rows" or "what is solved of the program's mask"
+// hide some of them$(beside); z: $(ends) may, or the launch's mask.
 __device__ __forceinline__ int line_words(const Params &p) { return (p.sk + 32 * BC - 1) / (32 * BC); }
 __device__ __forceinline__ int line_count(const Params &p) { return (p.sq + 63) / 64; }
 // That of the rows from `row` on.
@@ -14,13 +16,13 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
   const long long place = (long long)$(of_sequence) * $(heads) + $(of_head);
   return (const uint4 *)p.mask_lines + (place * line_count(p) + row / 64) * line_words(p);
 }
-//| if pr.told_ends then
+//| if pr.found_ends then
 // Of each row the first and the last key that it sees, of blocks that are not seen whole.
 __device__ __forceinline__ const int2 *row_ends(const Params &p, const Sequence &sequence, int head) {
   return (const int2 *)p.mask_ends + ((long long)$(of_sequence) * $(heads) + $(of_head)) * p.sq;
 }
 // Those of a thread's two rows.
-struct Told {
+struct RowEnds {
   int2 rows[2];
 };
 //| end
@@ -29,8 +31,8 @@ struct Told {
 struct BlockOfLine {
   bool seen, maybe, edges;
 };
-__device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end, const Range &range,
-                                                     int block) {
+__device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
+                                                     const Range &range, int block) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
 //| if pr.ends_in_part then
   const int both = classes_of_rows(p, sequence, head, row, end, block), is = both & 3, solved = both >> 2;
@@ -42,7 +44,7 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
 }
 
 //| local all = (program.marks_by_b and "p.b" or "1") .. " * " .. heads .. " * lines"
-//| if not pr.told_ends then
+//| if not pr.found_ends then
 // A warp makes a word.
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
@@ -67,17 +69,17 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 //|     arguments = arguments .. ", " .. as[of.type]
 //|   end
 //|   for _, of in ipairs(rows) do arguments = arguments .. (", r%d[h]"):format(of.node) end
-// A thread block makes a line, 32 words at a time, a warp for each; then a warp looks at all pairs of a block that is not whole, two rows to a
-// lane. A row's ends are its first and its last key there that is seen: a block in which each row sees all keys between them needs no more
-// than these.
+// A thread block makes a line, 32 words at a time, a warp for each; then a warp looks at all pairs of a block that is not whole, two rows
+// to a lane. A row's ends are its first and its last key there that is seen: a block in which each row sees all keys between them needs no
+// more than these.
 constexpr int LOOKED_AT = 16;  // blocks of a line; more are left in doubt
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   __shared__ uint3 found[32];
-  __shared__ int los[64], his[64];                    // the ends of rows
-  __shared__ int looked[LOOKED_AT], told[LOOKED_AT];  // which blocks; what is known of them
-  __shared__ u16 counts[LOOKED_AT][64];               // pairs that a row sees
+  __shared__ int los[64], his[64];                       // the ends of rows
+  __shared__ int looked[LOOKED_AT], classes[LOOKED_AT];  // which blocks; what is known of them
+  __shared__ u16 counts[LOOKED_AT][64];                  // pairs that a row sees
 //|   if #columns > 0 then
-  __shared__ u32 values[8][$(#columns)][BC];          // what the mask reads of keys, of a warp's block
+  __shared__ u32 values[8][$(#columns)][BC];             // what the mask reads of keys, of a warp's block
 //|   end
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, lines = line_count(p), words = line_words(p);
   grid_over(), grid_wait();
@@ -142,8 +144,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
           for (int column = 0; column < BC; column++) {
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-              const bool sees = mask_sees(p, t, t.h, own[h], key, column$(arguments)) & (key + column >= first[h]) & (key + column <= last[h]);
-              lo[h] = sees ? min(lo[h], key + column) : lo[h], hi[h] = sees ? key + column : hi[h], count[h] += sees;
+              const int at = key + column;
+              const bool sees = mask_sees(p, t, t.h, own[h], key, column$(arguments)) & (at >= first[h]) & (at <= last[h]);
+              lo[h] = sees ? min(lo[h], at) : lo[h], hi[h] = sees ? at : hi[h], count[h] += sees;
             }
           }
           counts[n - 1][lane] = (u16)count[0], counts[n - 1][lane + 32] = (u16)count[1];
@@ -163,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
     }
     __syncthreads();
 #pragma unroll 1
-    for (int k = warp; k < n && k < LOOKED_AT; k += 8) {
+    for (int k = warp; k < n; k += 8) {
       const int key = looked[k] * BC;
       bool some = false, every = true, between = true;
 #pragma unroll
@@ -172,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
         some = some || count != 0, every = every && count == BC, between = between && count == most;
       }
       some = __any_sync(~0u, some), every = __all_sync(~0u, every), between = __all_sync(~0u, between);
-      if (lane == 0) told[k] = some | every << 1 | between << 2;
+      if (lane == 0) classes[k] = some | every << 1 | between << 2;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -182,10 +185,10 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
         const int word = looked[k] / 32;
         uint3 of = found[word % 32];  // of the last 32
         if (word / 32 != (words - 1) / 32) of = make_uint3(line[word].x, line[word].y, line[word].z);
-        if (!(told[k] & 1)) of.x &= ~bit;
-        if (told[k] != 1) of.y &= ~bit;
-        if (!(told[k] & 1) || told[k] & 2) of.z &= ~bit;
-        else if (told[k] & 4) of.z |= bit;
+        if (!(classes[k] & 1)) of.x &= ~bit;
+        if (classes[k] != 1) of.y &= ~bit;
+        if (!(classes[k] & 1) || classes[k] & 2) of.z &= ~bit;
+        else if (classes[k] & 4) of.z |= bit;
         found[word % 32] = word / 32 == (words - 1) / 32 ? of : found[word % 32];
         line[word] = make_uint4(of.x, of.y, of.z, 0);
       }

@@ -26,9 +26,10 @@ function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.pla
 function places.of(p, c)
   if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
   local of = p.score.staged_mask
-  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0, stages = of.plane and STAGES_PLANE or STAGES }
+  local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0 }
+  l.stages = of.plane and STAGES_PLANE or STAGES
   l.brings = true
-  l.tells = not of.plane -- a kernel before looks at pairs of blocks in doubt, of which it reads no elements
+  l.finds_ends = not of.plane -- a kernel before looks at pairs of blocks in doubt, of which it reads no elements
   for _, column in ipairs(of.columns) do
     l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
     l.bytes = l.bytes + 4 * c.bc
@@ -48,7 +49,7 @@ end
 function places.lines(p, c)
   local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
   local lines = ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
-  return places.of(p, c).tells and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
+  return places.of(p, c).finds_ends and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
 end
 
 return places

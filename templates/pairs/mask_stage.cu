@@ -23,8 +23,8 @@ $(line)
 //|     return l.masks.plane and list .. (", bool a%d"):format(l.masks.plane) or list
 //|   end
 //|
-//|   -- The number beside each K tells what each warpgroup sees of the block, in two bits that lie apart: all of it; nothing; of each row the
-//|   -- keys between its ends; of these what the program's mask leaves. CODE_STAGED: the last is some warpgroup's.
+//|   -- The number beside each K has what each warpgroup sees of the block, in two bits that lie apart: all of it; nothing; of each row
+//|   -- the keys between its ends; of these what the program's mask leaves. CODE_STAGED: the last is some warpgroup's.
 //|   function pr.staged_codes()
 
 constexpr int CODE_LAST = 1 << WGS, CODE_STAGED = 2 << WGS, CODE_BLOCK = 2 * WGS + 2;

@@ -24,8 +24,8 @@ __device__ __forceinline__ void score_store(int *to, int lane, ScoreReal r) {
 }
 
 // Elements of an array by queries and keys, bytes or bits: of 64 x 64 of its last two indices, or of 64 of its only one, 1 where none is 0,
-// and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, or 1024 of bits, four rows side by side: 16 bytes a lane
-// and row. Where rows do not lie so, or end within, elements are read one by one, of bits words.
+// and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, or 1024 of bits, four rows side by side: 16 bytes a
+// lane and row. Where rows do not lie so, or end within, elements are read one by one, of bits words.
 template <bool BITS> struct ScorePiece {
   static constexpr int ABREAST = BITS ? 4 : 1, LANES = 32 / ABREAST;  // rows, and lanes of one
   unsigned any[4], all[4];  // bytes of `all`: the highest bit is that none was 0
@@ -136,7 +136,8 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
 #pragma unroll 8
       for (int r = lane / LANES; r < n; r += ABREAST) piece.join(*(const uint4 *)(from + r * row_stride));
     } else
-      for (int r = lane / LANES; r < n; r += ABREAST) score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
+      for (int r = lane / LANES; r < n; r += ABREAST)
+        score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);
     piece.join_rows();
     score_store_piece<BITS>(piece, to + (at * row_steps + step) * steps, column, steps, lane);
   }

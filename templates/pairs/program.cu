@@ -39,8 +39,8 @@ $(line)
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   -- Some of its conditions are such keys, and what is staged is the rest.
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
-//|   pr.told_ends = l.masks and l.masks.tells -- a kernel before has found them, with what is not solved
-//|   pr.row_ends = pr.ends or pr.ends_in_part or pr.told_ends
+//|   pr.found_ends = l.masks and l.masks.finds_ends -- a kernel before has found them, with what is not solved
+//|   pr.row_ends = pr.ends or pr.ends_in_part or pr.found_ends
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
@@ -229,7 +229,8 @@ __device__ __forceinline__ float sink_weight(float z, float m, float scale_log2,
 // LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
   const float lse = log_sum_exp(row, l, scale);
-  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > $(l.relative and l.sums and "120.f" or "64.f"))) ? z : lse;
+//|   local alone = l.relative and l.sums and "120.f" or "64.f"
+  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > $(alone))) ? z : lse;
 }
 //|   end
 //|

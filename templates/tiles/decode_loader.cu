@@ -187,7 +187,8 @@ struct Loader {
 #pragma unroll
     for (int r = 0; r < BC; r += S::STEP) {
       const int row = S::row() + r;
-      if (inside(row)) load_row<N, PAIRS, ROW_BYTES$(l.lines and ", LINES" or "")>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
+//|   local lines = l.lines and ", LINES" or ""
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES$(lines)>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
     }
   }
 //| end

@@ -32,14 +32,13 @@ __device__ __forceinline__ void fence_scores(u32 smem) {
 // additions of the block before have its registers until then. They are slow to read them.
 __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u32 zero) {
 //| local asm = include("machine/asm_operands.lua")
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local rows, others = {}, {}
 //| for i = 0, 7 do
 //|   rows[#rows + 1] = ('"l"(descriptor<128>(ds + across_rows(DS_TILE) + (%d * DS_TILE + %d * 2048) / 16))'):format(i // 4, i % 4)
-//|   others[#others + 1] = ('"l"(descriptor<ROW>(keys + across_rows(64 * ROW) + (%d * K_TILE + %d * 16 * ROW) / 16))'):format(i // 4, i % 4)
+//|   local key = '"l"(descriptor<ROW>(keys + across_rows(64 * ROW) + (%d * K_TILE + %d * 16 * ROW) / 16))'
+//|   others[#others + 1] = key:format(i // 4, i % 4)
 //| end
-//| local shape = ("m64n%dk16.f32.%s.%s"):format(l.dq * 2, T, T)
-  $(asm.products { to = "x", n = l.dq, shape = shape, a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
+  $(asm.products { to = "x", n = l.dq, shape = asm.shape(p, l.dq * 2), a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
 }
 
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.

@@ -135,7 +135,6 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
 //| end
 //| local asm = include("machine/asm_operands.lua")
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| -- Where the sums of dQ take the registers of dP: with one statement for all of a sum 24 to 36 bytes more are spilled and read again.
 //| local products = l.sums and not l.apart and asm.products_one_by_one or asm.products
 //| -- Of so many columns; held: one operand comes from registers.
@@ -143,16 +142,11 @@ __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return r
 //|   local rows, others = {}, {}
 //|   for i = 0, (columns + 15) // 16 - 1 do
 //|     local box, in_box = i * 16 // c.box, i * 16 % c.box * 2
-//|     rows[#rows + 1] = ('"l"(descriptor<ROW>(rows + ALONG_ROW + (%d * 64 * ROW + %d) / 16))'):format(box, in_box)
-//|     if held then
-//|       local four = {}
-//|       for j = 0, 3 do four[#four + 1] = ('"r"(rows[%d])'):format(4 * i + j) end
-//|       rows[#rows] = four
-//|     end
+//|     local row = ('"l"(descriptor<ROW>(rows + ALONG_ROW + (%d * 64 * ROW + %d) / 16))'):format(box, in_box)
+//|     rows[#rows + 1] = held and asm.four("rows", 4 * i) or row
 //|     others[#others + 1] = ('"l"(descriptor<ROW>(others + ALONG_ROW + (%d * BR * ROW + %d) / 16))'):format(box, in_box)
 //|   end
-//|   local shape = ("m64n%dk16.f32.%s.%s"):format(c.br, T, T)
-//|   return products { to = "x", n = c.br // 2, shape = shape, a = rows, b = others, tail = held and "1, 1, 0" or "1, 1, 0, 0",
+//|   return products { to = "x", n = c.br // 2, shape = asm.shape(p, c.br), a = rows, b = others, tail = held and "1, 1, 0" or "1, 1, 0, 0",
 //|     begins = true }
 //| end
 //| local function issue_dots_of_each(held)
@@ -191,14 +185,11 @@ __device__ __forceinline__ void hold_rows(u32 (&rows)[N], u32 tile) {
 //| for _, n in ipairs(l.dk == l.dv and { l.dk } or { l.dk, l.dv }) do
 //|   local rows, others = {}, {}
 //|   for i = 0, c.br // 16 - 1 do
-//|     local four = {}
-//|     for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
-//|     rows[#rows + 1] = four
+//|     rows[#rows + 1] = asm.four("a", 4 * i)
 //|     others[#others + 1] = ('"l"(descriptor<ROW>(others + across_rows(BR * ROW) + %d * 16 * ROW / 16))'):format(i)
 //|   end
-//|   local shape = ("m64n%dk16.f32.%s.%s"):format(n * 2, T, T)
 __device__ __forceinline__ void issue_sums(float (&x)[$(n)], const u32 (&a)[NS / 2], u32 others) {
-  $(products { to = "x", n = n, shape = shape, a = rows, b = others, tail = "1, 1, 1" })
+  $(products { to = "x", n = n, shape = asm.shape(p, n * 2), a = rows, b = others, tail = "1, 1, 1" })
 }
 //| end
 // S^T or dS^T as an operand in registers.

@@ -164,16 +164,12 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         }
         wgmma_fence(dq);
 //| local asm = include("machine/asm_operands.lua")
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local rows, keys = {}, {}
 //| for i = 0, 3 do
-//|   local four = {}
-//|   for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
-//|   rows[#rows + 1] = four
+//|   rows[#rows + 1] = asm.four("a", 4 * i)
 //|   keys[#keys + 1] = ('"l"(descriptor<ROW>(place(stage) + across_rows(64 * ROW) + %d * 16 * ROW / 16))'):format(i)
 //| end
-//| local shape = ("m64n%dk16.f32.%s.%s"):format(l.dk * 2, T, T)
-        $(asm.products { to = "dq", n = l.dk, shape = shape, a = rows, b = keys, tail = "1, 1, 1" })
+        $(asm.products { to = "dq", n = l.dk, shape = asm.shape(p, l.dk * 2), a = rows, b = keys, tail = "1, 1, 1" })
         wgmma_commit();
         before = stage_empty(smem, ring.at);
       } else {

@@ -87,9 +87,10 @@
         const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
+//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "")
         wgmma_wait<0>(o);
         release_v();
-        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or "")$(l.early and ", stay" or ""));
+        next_probabilities(s, a, o, state, keep, moved, p$(more));
 //| if l.begins then
         if (more) release_stage();
 //| end

@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| if not pr.told_ends then pr.mask_parts() end
+//| if not pr.found_ends then pr.mask_parts() end
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
@@ -114,7 +114,8 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 //| if masks.plane then
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++)
-        if ((code >> wg & CODE_EDGE) == CODE_CUT) stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+        if ((code >> wg & CODE_EDGE) == CODE_CUT)
+          stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
 //| end
 //| if masks.plane then
       mbarrier_arrive_copied(mask_full(smem, masks.at));

@@ -1,7 +1,6 @@
 //| needs "c.bc c.box l.begins? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
 //| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128)
 //| local products = same and asm.products or asm.products_one_by_one
@@ -47,8 +46,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
 //|       qa[#qa + 1] = beyond("a", box, "64 * ROW", in_box)
 //|       kb[#kb + 1] = beyond("b", box, l.joined and "K_BOX" or "BC * ROW", in_box)
 //|     end
-//|     local shape = ("m64n%dk16.f32.%s.%s"):format(c.bc, T, T)
-  $(products { to = "s", n = c.bc // 2, shape = shape, a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
+  $(products { to = "s", n = c.bc // 2, shape = asm.shape(p, c.bc), a = qa, b = kb, tail = "1, 1, 0, 0", begins = begins })
 //|   end
 }
 //| end
@@ -69,13 +67,10 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 //| if l.o_regs <= 128 then
 //|   local weights, vb = {}, {}
 //|   for i = 0, c.bc // 16 - 1 do
-//|     local four = {}
-//|     for j = 0, 3 do four[#four + 1] = ('"r"(a[%d])'):format(4 * i + j) end
-//|     weights[#weights + 1] = four
+//|     weights[#weights + 1] = asm.four("a", 4 * i)
 //|     vb[#vb + 1] = beyond("b", i, l.joined and "2 * V_GROUP" or "16 * ROW", 0)
 //|   end
-//|   local shape = ("m64n%dk16.f32.%s.%s"):format(l.o_regs * 2, T, T)
-  $(products { to = "o", n = l.o_regs, shape = shape, a = weights, b = vb, tail = "1, 1, 1" })
+  $(products { to = "o", n = l.o_regs, shape = asm.shape(p, l.o_regs * 2), a = weights, b = vb, tail = "1, 1, 1" })
 //| else
 //|   local key = l.joined and "2 * V_GROUP" or "16 * ROW"
 #pragma unroll

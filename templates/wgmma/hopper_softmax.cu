@@ -212,8 +212,8 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 }
 //|   end
 //|   if l.early then
-// Of a block that begins with rows which all stay, nothing is looked for: their sums tell. The first half of its exponentials, while the P V
-// before is under way, and the others when it is over.
+// Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
+// P V before is under way, and the others when it is over.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
   return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
 }
@@ -266,7 +266,7 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")$(next_type)$(l.early and ", bool stay" or "")) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);

@@ -14,13 +14,6 @@
 //|   return table.concat(out)
 //| end
 //| local asm = include("machine/asm_operands.lua")
-//| -- The four registers of an operand.
-//| local function four(name)
-//|   local out = {}
-//|   for i = 0, 3 do out[#out + 1] = ('"r"(%s[%d])'):format(name, i) end
-//|   return out
-//| end
-//| local T = p.dtype == "fp16" and "f16" or "bf16"
 //| local NS, NO = c.bk // 2, l.vb * 4
 
 __device__ __forceinline__ int key_of_column(int x) { return x; }
@@ -62,12 +55,11 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32
       : "memory");
 //| local rows, keys = {}, {}
 //| for ks = 0, l.chunks // 2 - 1 do
-//|   rows[#rows + 1] = four(("q.full[0][%d]"):format(ks))
+//|   rows[#rows + 1] = asm.four(("q.full[0][%d]"):format(ks))
 //|   keys[#keys + 1] = ('"l"(k + (%d * BOX + %d) / 16)'):format(ks // 4, ks % 4 * 32)
 //| end
 //| local function s(i) return ("s[0][%d][%d]"):format(i // 4, i % 4) end
-//| local shape = ("m64n%dk16.f32.%s.%s"):format(c.bk, T, T)
-  $(asm.products { to = s, n = NS, shape = shape, a = rows, b = keys, tail = "1, 1, 0", begins = true })
+  $(asm.products { to = s, n = NS, shape = asm.shape(p, c.bk), a = rows, b = keys, tail = "1, 1, 0", begins = true })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NS, '"+f"(s[0][#4][#1])'))
@@ -96,12 +88,11 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P
       : "memory");
 //| rows, keys = {}, {}
 //| for kk = 0, c.bk // 16 - 1 do
-//|   rows[#rows + 1] = four(("a[0][%d]"):format(kk))
+//|   rows[#rows + 1] = asm.four(("a[0][%d]"):format(kk))
 //|   keys[#keys + 1] = ('"l"(v + %d * 16 * BOX_ROW / 16)'):format(kk)
 //| end
 //| local function o(i) return ("o[0][%d][%d]"):format(i // 4, i % 4) end
-//| shape = ("m64n%dk16.f32.%s.%s"):format(NO * 2, T, T)
-  $(asm.products { to = o, n = NO, shape = shape, a = rows, b = keys, tail = "1, 1, 1" })
+  $(asm.products { to = o, n = NO, shape = asm.shape(p, NO * 2), a = rows, b = keys, tail = "1, 1, 1" })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])'))

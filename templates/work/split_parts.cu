@@ -1,4 +1,5 @@
-//| needs "l.near? l.shared? l.block_clocks l.merge_clocks l.merges l.fixed_parts? l.last_round? l.more_rounds l.part_clocks l.nominal? l.rounds l.sum_clocks l.tile_clocks l.tma? l.walks? c.cluster?"
+//| needs "c.cluster? l.block_clocks l.fixed_parts? l.last_round? l.merge_clocks l.merges l.more_rounds l.near? l.nominal? l.part_clocks"
+//| needs "l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
@@ -56,7 +57,8 @@ struct Parts {
 //| end
 //| if l.near then
 //| elseif l.walks then
-// A part of the longest tile has two blocks of keys at least$(not l.fixed_parts and ", and it takes twice what it begins and ends with" or "").
+//| local twice = not l.fixed_parts and ", and it takes twice what it begins and ends with" or ""
+// A part of the longest tile has two blocks of keys at least$(twice).
 __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //|   if not l.fixed_parts then
   constexpr int thread_blocks = NOMINAL;
@@ -76,7 +78,9 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //|   end
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //| end
-//| local function found(n) return l.walks and n or l.last_round and ("{all, %s, %s > 1 ? all - tiles : all}"):format(n, n) or ("{tiles, %s}"):format(n) end
+//| local function found(n)
+//|   return l.walks and n or (l.last_round and "{all, %s, %s > 1 ? all - tiles : all}" or "{tiles, %s}"):format(n, n)
+//| end
 //| if not l.near then
 //| if l.fixed_parts then
   return $(found("max(min(PARTS, most), 1)"));
