@@ -376,8 +376,8 @@ Test(runtime_choose, a_choice_is_cheap)
         most = after.steps - before.steps > most ? after.steps - before.steps : most;
         priced = after.priced - before.priced > priced ? after.priced - before.priced : priced;
     }
-    cr_expect_lt(most, 276000, "%lld steps", (long long)most);
-    cr_expect_leq(priced, 148, "%lld prices", (long long)priced);
+    cr_expect_lt(most, 260000, "%lld steps", (long long)most);
+    cr_expect_leq(priced, 146, "%lld prices", (long long)priced);
 }
 
 Test(runtime_choose, the_first_choice_loads_what_it_needs)
