@@ -124,9 +124,6 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
             "o_path=direct"),
       true, 0, 0, 400, 400, 0, 0 },
-    { "wgmma_found", M_FOUND, "bf16,d=64,mask=none",
-      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
-      0, 200, 1000, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",
@@ -177,6 +174,9 @@ static const score_kernel mask_kernels[] = {
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,"
         "rescale=lazy,convert=early,o_path=direct,parts=4,combine=last_warp",
         true, 4, 1, 20, 700, 0, 0 },
+    { "wgmma_found", M_FOUND, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
+      0, 200, 1000, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)
