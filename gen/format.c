@@ -1,6 +1,7 @@
 /* format: the table of formats, and what their codes are. */
 #include "format.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BITS(n) .bits = n
@@ -160,4 +161,13 @@ void fa_format_set_least(const fa_format *f, void *row, int64_t i, uint16_t bits
 double fa_format_value(const fa_format *f, const void *row, int64_t i)
 {
     return fa_format_number(f, fa_format_code(f, row, i)) * fa_format_scale(f, row, i) + fa_format_least(f, row, i);
+}
+
+const char *fa_format_names(char *buf, size_t n)
+{
+    const fa_format *f;
+    size_t at = 0;
+    for (size_t i = 0; (f = fa_format_row(i)) && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s (%d)", i ? ", " : "", f->name, f->dtype);
+    return buf;
 }

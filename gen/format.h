@@ -37,8 +37,9 @@ typedef struct fa_format {
     fa_unpack unpack[2];
 } fa_format;
 
-const fa_format *fa_format_of(int32_t dtype); /* NULL: it is none of few bits */
-const fa_format *fa_format_row(size_t i);     /* NULL after the last */
+const fa_format *fa_format_of(int32_t dtype);     /* NULL: it is none of few bits */
+const fa_format *fa_format_row(size_t i);         /* NULL after the last */
+const char *fa_format_names(char *buf, size_t n); /* "e4m3 (5), e5m2 (6), ..." into buf[n]; returns buf */
 /* Of K, of V of a problem; NULL: they are of its dtype. */
 static inline const fa_format *fa_format_k(const fa_problem *p)
 {

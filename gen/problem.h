@@ -9,11 +9,12 @@
 #define FA_PAGE_MAX 128         /* of fa_problem.page */
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
 
-const char *fa_dtype_name(int dtype);              /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
-bool fa_dtype_parse(int *out, const char *s);      /* also half, float16, bfloat16, float32 */
-int64_t fa_problem_key_bytes(const fa_problem *p); /* of a key's rows of K and V in one head */
-int fa_dtype_bytes(int dtype);                     /* 2 or 4, of e4m3 and e5m2 1; 0 for anything else */
-const char *fa_mask_name(int mask);                /* "none" "causal" "window" */
+const char *fa_dtype_name(int dtype);                   /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
+bool fa_dtype_parse(int *out, const char *s);           /* also half, float16, bfloat16, float32 */
+int64_t fa_problem_row_bytes(int32_t dtype, int32_t n); /* of a row of n elements in a cache of that dtype; of dtype 0: 0 */
+int64_t fa_problem_key_bytes(const fa_problem *p);      /* of a key's rows of K and V in one head */
+int fa_dtype_bytes(int dtype);                          /* 2 or 4, of e4m3 and e5m2 1; 0 for anything else */
+const char *fa_mask_name(int mask);                     /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
 const char *fa_op_name(int op); /* "forward" "backward" "merge"; "?" for anything else */
 bool fa_op_parse(int *out, const char *s);
