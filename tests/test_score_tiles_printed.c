@@ -305,8 +305,9 @@ static fa_score_tile draw_tile(const score_world *w, uint64_t *state)
     int64_t by = score_below(state, 2) ? 64 : 1; /* blocks of tables, or across them */
     t.i0 = score_below(state, w->data.sq) / by * by;
     t.j0 = score_below(state, w->data.sk) / by * by;
-    t.i1 = last_of(t.i0, sizes[score_below(state, 4)], w->data.sq);
-    t.j1 = last_of(t.j0, sizes[score_below(state, 4)], w->data.sk);
+    bool one = by == 64 && score_below(state, 2); /* of one entry alone: no other entry says the same of it */
+    t.i1 = last_of(t.i0, one ? 64 : sizes[score_below(state, 4)], w->data.sq);
+    t.j1 = last_of(t.j0, one ? 64 : sizes[score_below(state, 4)], w->data.sk);
     return t;
 }
 
