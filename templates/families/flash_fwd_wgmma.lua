@@ -550,6 +550,8 @@ return masked {
     -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
     l.o_in_q = c.o_path == 1
     l.q_lent = l.o_in_q and c.q_bufs == 2
+    -- Whole tiles, tiles of few rows and parts are stored in ways of their own, and rows are computed again at one place for all of them.
+    l.once = c.o_path == 2 and p.has_lengths
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.once? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -126,17 +126,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
       store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
     }
-//| elseif p.has_lengths then
-//|   if l.parts then
-    if (where.parts > 1)
-      store_part(p, where, sequence, o, state, row);
-    else
-//|   end
-    // A box would write rows of the next sequence too.
-    if (row + 64 > sequence.sq())
-      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
-    else
-      store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| elseif l.once then
+//|   local part = l.parts and "where.parts > 1 ? store_part(p, where, sequence, o, state, row)\n                                      : " or ""
+    const u32 again = $(part)store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+    if (__builtin_expect(__any_sync(~0u, again != 0), 0))
+      store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {row + warp_row + i, where.head}, far); });
 //| else
     store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.pack? l.shared? l.sums?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums?"
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -9,7 +9,7 @@
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 //| include "wgmma/hopper_rows.cu"
 
-//| local from_registers = c.o_path < 2 or p.has_lengths
+//| local from_registers = c.o_path < 2
 //| local sequence = p.has_lengths and "sequence, " or ""
 //| if p.o_bytes == 2 and from_registers then
 //| include "tiles/gather_block.cu"
@@ -97,8 +97,12 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
 // row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
+//|   if l.once then
+// Rows past the end of a sequence may be the next one's: of a tile that has some, threads store the others. Returns which of this thread's
+// rows are to be computed again, as rows_again() tells them.
+//|   end
 //|   if p.has_lengths then
-__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
+__device__ __forceinline__ $(l.once and "u32" or "void") store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
                                            const float (&o)[NO], const RowState (&state)[2], u32 tile, int row, int wg) {
 //|   else
 __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const float (&o)[NO],
@@ -178,7 +182,18 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   fence_async();
   named_wait(8 + wg, 128);
 //|   end
+//|   if l.once then
+  if (row + 64 > sequence.sq()) {
+#pragma unroll 1
+    for (int i = threadIdx.x % 128; i < (sequence.sq() - row) * (DV / 8); i += 128) {
+      const int r = i / (DV / 8), block = i % (DV / 8), swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+      const uint4 x = load_shared_x4(tile + block * 8 / BOX * 64 * ROW + r * ROW + (block % (BOX / 8) ^ swizzle) * 16);
+      *(uint4 *)((output *)p.o + sequence.o() + (row + r) * p.o_ss + where.head * p.o_sh + block * 8) = x;
+    }
+  } else if (threadIdx.x % 128 == 0) {
+//|   else
   if (threadIdx.x % 128 == 0) {
+//|   end
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
       tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head,
@@ -193,7 +208,9 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     if (__any_sync(~0u, named_any(8 + wg, 128, again != 0))) {
       if (threadIdx.x % 128 == 0) tma_wait();
       named_wait(8 + wg, 128);
+//|     if not l.once then
       store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {first + i, where.head}, far); });
+//|     end
     }
   }
 //|   end
@@ -201,5 +218,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 #pragma unroll
   for (int h = 0; h < 2; h++)
     if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h]$(pr.has_sink and ", z[h]" or ""), row + warp_row + lane / 4 + 8 * h, lane % 4);
+//|   if l.once then
+  return again;
+//|   end
 }
 //| end

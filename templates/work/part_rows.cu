@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.even_rows? l.shared? l.tma? l.turned? l.walks?"
+//| needs "c.rescale? l.counts l.even_rows? l.once? l.shared? l.tma? l.turned? l.walks?"
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -19,13 +19,16 @@ constexpr int ROWS_WARP = $(holds.rows);
 //| include "work/split_tile.cu"
 
 // row: $(l.tma and "the warpgroup's first, of the sequence" or "the warp's first, of the tile").
-__device__ __forceinline__ void store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)$(holds.o),
+//| if l.once then
+// Returns which of this thread's rows are to be computed again, as rows_again() tells them.
+//| end
+__device__ __forceinline__ $(l.once and "u32" or "void") store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)$(holds.o),
                                            const RowState (&state)$(holds.states), int row$(l.shared and ", int column, int from" or "")) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 //| local rows = "row_count(p, sequence) - where.row"
 //| if l.even_rows then rows = "min(rows_of_tile(p), " .. rows .. ")" end
   const int first = $(holds.first), rows = min(ROWS_WARP, $(rows) - first);
-  if (rows <= 0) return;
+  if (rows <= 0) return$(l.once and " 0" or "");
 //| if holds.loops then
 #pragma unroll
   for ($(holds.loops))
@@ -67,6 +70,6 @@ __device__ __forceinline__ void store_part(const Params &p, const Tile &where, c
   if (where.is_walked() && where.part + 1 == where.parts) store_walked(p, sequence, where, first, rows);
 //| end
 //| if l.counts then
-  part_is_left(p, sequence, where, first / ROWS_WARP, first, rows);
+  $(l.once and "return " or "")part_is_left(p, sequence, where, first / ROWS_WARP, first, rows);
 //| end
 }

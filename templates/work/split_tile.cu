@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.parts_batch? l.walks?"
+//| needs "c.rescale? l.counts l.once? l.parts_batch? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
@@ -16,20 +16,40 @@
 
 //| include "work/tile_parts.cu"
 
-//| include "pairs/exact_columns.cu"
+//| if not l.once then
+//|   include "pairs/exact_columns.cu"
 
+//| end
 //| local log2_scale, scale = pr.unit_log2, pr.unit
 //| if c.rescale == 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
-__device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
+//| if l.once then
+// Returns whether it may have to be computed again: 1, where it is far, and 1 << 16, where O is not finite.
+//| end
+__device__ __forceinline__ $(l.once and "u32" or "void") add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
 //| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
 //| if l.walks then from = "((long long)where.number + min(j + k, where.parts - 1)) * BR + tile_row" end
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
   const Row at = row_of(p, where, where.row + tile_row);
+//| if not l.once then
   sum = checked(p, sequence, (int)at.head, (int)at.query, four * 4, sum);
+//| end
 //| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
+//| if l.once then
+//|   local far = "is_far(sum.m, " .. log2_scale .. ")" .. pr.and_seen("sum.m")
+//|   if pr.cuts_right then
+  const bool finite = four * 4 >= DV || fabsf(sum.o.x) + fabsf(sum.o.y) + fabsf(sum.o.z) + fabsf(sum.o.w) < infinity();
+//|     if pr.has_mask then
+  return $(far) || !finite;
+//|     else
+  return $(far) ? 1 : finite ? 0 : 1 << 16;
+//|     end
+//|   else
+  return $(far);
+//|   end
+//| end
 }
 
 //| if l.walks then
@@ -58,16 +78,29 @@ __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
 //| if l.counts then
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
-__device__ __forceinline__ void part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
+//| if l.once then
+// Returns which of this thread's rows are to be computed again, as rows_again() tells them.
+//| end
+__device__ __forceinline__ $(l.once and "u32" or "void") part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
   const int lane = threadIdx.x % 32;
   u32 last = 0;
   __syncwarp();
   if (lane == 0) last = $(wk.is_last("where.number * (BR / ROWS_WARP) + warp", "where.parts"));
-  if (__shfl_sync(~0u, last, 0) == 0) return;
+  if (__shfl_sync(~0u, last, 0) == 0) return$(l.once and " 0" or "");
   __syncwarp();
   // Lanes without a row add up the last one once more. A lane that left the loop early would take the rings of the walk around the buffers
   // out of uniform registers, which wgmma's descriptors are made of.
+//|   if l.once then
+  u32 again = 0;  // of row i bits i and 16 + i
+  for (int i = 0; i < rows * (COLS / 4); i += 32) {
+    const int row = min((i + lane) / (COLS / 4), rows - 1);
+    again |= add_parts(p, sequence, where, first + row, (i + lane) % (COLS / 4)) << row;
+  }
+  again = __reduce_or_sync(~0u, again) >> lane / 4;
+  return again & 1 | again >> 7 & 2 | again >> 14 & 4 | again >> 21 & 8;
+//|   else
   for (int i = 0; i < rows * (COLS / 4); i += 32)
     add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
+//|   end
 }
 //| end

@@ -265,7 +265,8 @@ struct TileOrder {
     n.walked = __reduce_add_sync(~0u, walked) * heads();
     n.total = n.walked + __reduce_add_sync(~0u, items) * heads();
     n.parts = n.places = 0;
-    gather(0, n);
+    keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
+    keep(n);
   }
 //| else
     int tiles = 0, most = 0;
@@ -296,7 +297,7 @@ struct TileOrder {
     n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
     n.total *= n.parts;
 //| end
-    n.per_head = gather(0);
+    keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
     keep(n);
   }
 //| end
