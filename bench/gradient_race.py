@@ -7,9 +7,12 @@
 
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Gradients of every contender are held
 beside those that fa_launch chooses: what differs is named and not timed. A config names what it wants of flash_bwd_wgmma, the model adds
-the rest; where a case refuses it, the case goes without. Cases are timed while kernels of later ones compile.
+the rest; where a case refuses it, the case goes without. Cases are timed while kernels of later ones compile. FlashAttention-4 compiles for
+ten seconds for each kind of problem: processes of different kinds do so side by side and time in turns, by --lock.
 """
 import argparse
+import contextlib
+import fcntl
 import json
 import re
 import statistics
@@ -34,6 +37,7 @@ def parse(argv=None):
     p.add_argument("--peers", default="fa4", help="fa4,cudnn,fa2 (default fa4)")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=100, help="of races; cases that are left out then are named (default 100)")
+    p.add_argument("--lock", metavar="FILE", help="times while no other process does that has this file")
     p.add_argument("--list", action="store_true")
     p.add_argument("-o", "--json")
     return p.parse_args(argv)
@@ -55,6 +59,17 @@ def cases_of(o):
         return named
     kinds = [[c for _, c in backward_cases.off_grid((s,), o.off_grid, o.count)] for s in o.sections.split(",")]
     return named + [c for row in zip(*kinds) for c in row]
+
+
+@contextlib.contextmanager
+def alone(path):
+    """While no other process times."""
+    if not path:
+        yield
+        return
+    with open(path, "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 class Case:
@@ -113,8 +128,34 @@ def planned(fa, fagen, case, config):
         return str(e)
 
 
-def race(fa, fagen, case, plans, peers, o):
+def timed(runs, told, notes, rounds):
+    """{name: seconds per call of each round} of the runs whose gradients are those of the first; notes has why others are not."""
     from common import graphs
+    import torch
+    made, truth, same = {}, None, {}
+    for name, run in runs.items():
+        result = torch.cat([t.float().flatten() for t in run(0)])
+        truth = result if truth is None else truth
+        apart = ((result - truth).norm() / truth.norm()).item()
+        if name in told and told[name] in same:
+            notes[name] = "as " + same[told[name]]
+        elif not apart <= APART:
+            notes[name] = f"differs by {apart:.3g} of the norm"
+        else:
+            try:
+                made[name] = graphs.capture(run, lasts=2e-3)
+                same.setdefault(told.get(name, name), name)
+            except Exception as e:
+                notes[name] = f"under capture: {str(e)[:100]}"
+        del result
+    samples = {name: [] for name in made}
+    for n in range(rounds + 1):
+        for name in list(made)[::-1 if n % 2 else 1]:
+            samples[name].append(made[name].sample())
+    return samples
+
+
+def race(fa, fagen, case, plans, peers, o):
     import torch
     x = Case(case)
     mask = fagen.MASKS[case.mask]
@@ -135,26 +176,8 @@ def race(fa, fagen, case, plans, peers, o):
             runs[name] = lambda i, run=run: run(i).tensors
         except Exception as e:  # whatever a peer raises: the case goes without it
             notes[name] = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
-    made, truth, same = {}, None, {}
-    for name, run in runs.items():
-        result = torch.cat([t.float().flatten() for t in run(0)])
-        truth = result if truth is None else truth
-        apart = ((result - truth).norm() / truth.norm()).item()
-        if name in told and told[name] in same:
-            notes[name] = "as " + same[told[name]]
-        elif not apart <= APART:
-            notes[name] = f"differs by {apart:.3g} of the norm"
-        else:
-            try:
-                made[name] = graphs.capture(run, lasts=2e-3)
-                same.setdefault(told.get(name, name), name)
-            except Exception as e:
-                notes[name] = f"under capture: {str(e)[:100]}"
-        del result
-    samples = {name: [] for name in made}
-    for n in range(o.rounds + 1):
-        for name in list(made)[::-1 if n % 2 else 1]:
-            samples[name].append(made[name].sample())
+    with alone(o.lock):
+        samples = timed(runs, told, notes, o.rounds)
     del spaces
     return {"case": case.name(), "device": torch.cuda.get_device_name(), "us": {n: 1e6 * statistics.median(s[1:]) for n, s in samples.items()},
             "configs": told, "notes": notes}
@@ -176,6 +199,7 @@ def main():
     cases = cases_of(o)
     if o.list:
         return print("\n".join(c.name() for c in cases))
+    import torch
     from sections import backward_peers
     from common import fagen
     from common import tournament
@@ -201,6 +225,7 @@ def main():
             continue
         out.append(row)
         print(told(row), flush=True)
+        torch.cuda.empty_cache()  # other processes want memory, too
         if o.json:
             with open(o.json, "w") as f:
                 json.dump(out, f, indent=1)
