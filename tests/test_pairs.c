@@ -21,7 +21,7 @@ static const struct {
     { "an element that is seen, chosen", "(&&|[|][|]).*[?] .*: (-infinity[(][)]|UNSEEN)", -1, 0,
       "  s[i][j] = j >= lo && j <= hi ? s[i][j] * p.scale : -infinity();" },
     { "the words of dropout", "dropout[.]words[(]", 1, 0, "  const uint4 w = dropout.words(number, row, key);" },
-    { "what dropout keeps", "dropout[.]keeps[(]", 3, 0, "  if (!dropout.keeps(w.x)) s[m][n][e] = 0.f;" },
+    { "what dropout keeps", "dropout[.]keeps[(]", 2, 0, "  if (!dropout.keeps(w.x)) s[m][n][e] = 0.f;" },
     { "the scale of what is kept", "p[.]keep_scale", 4, 0, "  const float inverse = reciprocal(l) * p.keep_scale;" },
     { "dS", "%s [*] [(]%s - %s[)]", 1, 0, "%s * (%s - %s)" },
     { "dS by hand", "- delta", 0, 0, "  dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);" },
