@@ -337,7 +337,7 @@ return backward.family({
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
-      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_issue))
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 25 or 17) or 6.5) + program_issue))
         + l.groups * 97,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
