@@ -138,6 +138,12 @@ uint32_t fa_dropout_below(float probability)
     return below < ONE_OF_BITS ? (uint32_t)below : ONE_OF_BITS - 1;
 }
 
+uint32_t fa_dropout_word_below(float probability)
+{
+    double words = rint((double)probability * 0x1p32);
+    return words < 0x1p32 ? (uint32_t)words : UINT32_MAX;
+}
+
 float fa_dropout_scale(float probability)
 {
     return (float)(1 / (1 - (double)fa_dropout_below(probability) / ONE_OF_BITS));

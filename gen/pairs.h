@@ -89,7 +89,8 @@ typedef struct fa_dropout {
 
 /* probability: of a pair to be dropped, 0 to below 1. */
 fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset);
-uint32_t fa_dropout_below(float probability); /* probability * 2^15 to the nearest, at most 2^15 - 1 */
+uint32_t fa_dropout_below(float probability);      /* probability * 2^15 to the nearest, at most 2^15 - 1 */
+uint32_t fa_dropout_word_below(float probability); /* the same of 2^32: what kernels of before ask for, which bundles may hold */
 float fa_dropout_scale(float probability);
 
 /* What the probability of a pair is multiplied by: 0 where it is dropped. NULL: no dropout, 1. head: b hq + h, of query head h of sequence

@@ -49,6 +49,10 @@ Test(dropout, probabilities_become_thresholds_and_scales)
         cr_expect_eq(fa_dropout_below(rows[i].p), rows[i].below, "%g: %08x", (double)rows[i].p, fa_dropout_below(rows[i].p));
         cr_expect_eq(fa_dropout_scale(rows[i].p), rows[i].scale, "%g: %g", (double)rows[i].p, (double)fa_dropout_scale(rows[i].p));
     }
+    /* what kernels of before take */
+    cr_expect_eq(fa_dropout_word_below(0.25f), 0x40000000);
+    cr_expect_eq(fa_dropout_word_below(0x1p-32f), 1);
+    cr_expect_eq(fa_dropout_word_below(1 - 0x1p-24f), 0xffffff00u);
 }
 
 /* Shares of n trials with probability p, in standard deviations from it. */

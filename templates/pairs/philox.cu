@@ -52,6 +52,6 @@ struct Dropout {
 };
 __device__ __forceinline__ Dropout make_dropout(const Params &p) {
   const u64 seed = p.rng[0], offset = p.rng[1];
-  return {(u32)seed, (u32)(seed >> 32) ^ (u32)(offset >> 32), (u32)offset, (0x8000u - p.drop_below) * 0x10001u};
+  return {(u32)seed, (u32)(seed >> 32) ^ (u32)(offset >> 32), (u32)offset, (0x8000u - p.drop_bits) * 0x10001u};
 }
 //| end
