@@ -61,14 +61,17 @@ def ours(fa, fagen, x, mask, p, plans=None):
     backward = fa.gradient_args(q, k, v, o, lse, grad_o, *grads, mask=fagen.MASKS[mask])
     for a in (forward, backward):
         a.rng, a.dropout = rng.data_ptr(), p
-    kept = [rng, lse, *(fa.give_workspace(a) for a in (forward, backward))]
+        a.holds.append(rng)
+        fa.give_workspace(a)
 
-    def run(a, out, plan=None, keep=kept):
+    def run(a, out, plan=None):
         return lambda i: (fa.launch(a, plan), out)[1]
     calls = {"forward": run(forward, [o]), "backward": run(backward, grads)}
     for (way, config), plan in (plans or {}).items():
-        a = fagen.Args.from_buffer_copy(forward if way == "forward" else backward)
-        kept.append(fa.give_workspace(a, plan))
+        of = forward if way == "forward" else backward
+        a = fagen.Args.from_buffer_copy(of)
+        a.holds = of.holds
+        fa.give_workspace(a, plan)
         calls[f"{way} {config}"] = run(a, [o] if way == "forward" else grads, plan)
     return calls, [o, *grads]
 
