@@ -33,6 +33,7 @@ def parse(argv=None):
     p.add_argument("--count", type=int, default=8, help="of each section (default 8)")
     p.add_argument("--sections", default=",".join(backward_cases.SECTIONS), help="drawn from (default all: mha,gqa,packed)")
     p.add_argument("--config", action="append", default=[], help="as dq=add,spread=1; may be given again")
+    p.add_argument("--before", metavar="DIR", help="beside them what is chosen with these templates, as `before`")
     p.add_argument("--without", action="append", default=[], help="fa4, cudnn or fa2; default: fa4 alone is beside")
     p.add_argument("--peers", default="fa4", help="fa4,cudnn,fa2 (default fa4)")
     p.add_argument("--rounds", type=int, default=5)
@@ -155,7 +156,7 @@ def timed(runs, told, notes, rounds):
     return samples
 
 
-def race(fa, fagen, case, plans, peers, o):
+def race(fa, fagen, case, plans, peers, o, before=None):
     import torch
     x = Case(case)
     mask = fagen.MASKS[case.mask]
@@ -165,10 +166,11 @@ def race(fa, fagen, case, plans, peers, o):
         if isinstance(plan, str):
             notes[name] = plan
             continue
-        args = x.args(fa, mask)
-        spaces.append((fa.give_workspace(args, plan), args))
-        told[name] = plan.config if plan else fagen.explained(fa.explain(args))["config"]
-        runs[name] = lambda _, plan=plan, args=args: (fa.launch(args, plan), x.written)[1]
+        side = before if name == "before" else fa
+        args = x.args(side, mask)
+        spaces.append((side.give_workspace(args, plan), args))
+        told[name] = plan.config if plan else fagen.explained(side.explain(args))["config"]
+        runs[name] = lambda _, side=side, plan=plan, args=args: (side.launch(args, plan), x.written)[1]
     for name, peer in peers.items():
         try:
             run = x.beside(peer)
@@ -211,7 +213,9 @@ def main():
             peers[name] = peer
     pool = ThreadPoolExecutor(16)
     names = {"ours": None, **{c: c for c in o.config}}
-    made = {(c, n): pool.submit(planned, fa, fagen, c, config) for c in cases for n, config in names.items()}
+    before = fagen.Fagen(lever=True, template_dir=o.before) if o.before else None
+    names.update({"before": None} if before else {})
+    made = {(c, n): pool.submit(planned, before if n == "before" else fa, fagen, c, config) for c in cases for n, config in names.items()}
     tournament.warm_up()
     begun, out, left = time.monotonic(), [], []
     for c in cases:
@@ -219,7 +223,7 @@ def main():
             left.append(c.name())
             continue
         try:
-            row = race(fa, fagen, c, {n: made[c, n].result() for n in names}, peers, o)
+            row = race(fa, fagen, c, {n: made[c, n].result() for n in names}, peers, o, before)
         except Exception as e:  # out of memory, say: the other cases go on
             print(c.name(), type(e).__name__, str(e)[:200], flush=True)
             continue
@@ -230,7 +234,7 @@ def main():
             with open(o.json, "w") as f:
                 json.dump(out, f, indent=1)
     pool.shutdown(cancel_futures=True)
-    for name in peers:
+    for name in (*peers, *(["before"] if before else [])):
         ratios = [r["us"][name] / r["us"]["ours"] for r in out if name in r["us"] and "ours" in r["us"]]
         if ratios:
             print(f"beside {name}: {len(ratios)} cases, mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f}")
