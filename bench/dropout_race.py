@@ -11,6 +11,7 @@ are held beside the best peer. What the old and the new templates write is held 
 import argparse
 import json
 import statistics
+from concurrent.futures import ThreadPoolExecutor
 
 CASES = ((64, 16, 4, 2048, "causal"), (128, 16, 4, 2048, "causal"), (64, 12, 3, 1500, "none"), (128, 20, 2, 1100, "none"),
          (128, 16, 1, 8192, "causal"), (64, 32, 8, 512, "causal"))  # d, heads, batch, length, mask
@@ -22,6 +23,8 @@ def parse(argv=None):
     p.add_argument("--case", action="append", default=[], metavar="D,H,B,S,MASK", help="in the place of the six cases of this file")
     p.add_argument("--p", type=float, default=0.1, help="probability of a weight to be dropped (default 0.1)")
     p.add_argument("--old", help="a folder of templates of before")
+    p.add_argument("--forward", action="append", default=[], metavar="CONFIG", help="raced beside what is chosen; repeat")
+    p.add_argument("--backward", action="append", default=[], metavar="CONFIG", help="the same of the gradients")
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("-o", "--json", help="all samples")
     return p.parse_args(argv)
@@ -35,8 +38,20 @@ def cases(o):
         yield from CASES
 
 
-def ours(fa, fagen, x, mask, p):
-    """Calls of the forward and of the backward, and the tensors that they write."""
+def planned(fa, fagen, case, way, config):
+    """The plan of a config, or why there is none; config None: what is chosen is prepared."""
+    d, heads, b, s, mask = case
+    problem = fa.problem(dtype="bf16", mask=mask, d=d, dv=d, b=b, hq=heads, hkv=heads, sq=s, sk=s, features=fagen.abi.FA_FEATURE_DROPOUT,
+                         op=fagen.BACKWARD if way == "backward" else fagen.FORWARD)
+    try:
+        return fa.plan(problem, fa.pick(problem, config)) if config else fa.prepare(problem)
+    except fagen.Error as e:
+        return str(e)
+
+
+def ours(fa, fagen, x, mask, p, plans=None):
+    """Calls of the forward and of the backward, and the tensors that they write. plans: {(way, config): ..} of others, whose calls are named
+    after them."""
     import torch
     q, k, v, grad_o = x
     o, lse = torch.empty_like(q), torch.empty(q.shape[0], q.shape[2], q.shape[1], device="cuda")
@@ -46,11 +61,19 @@ def ours(fa, fagen, x, mask, p):
     backward = fa.gradient_args(q, k, v, o, lse, grad_o, *grads, mask=fagen.MASKS[mask])
     for a in (forward, backward):
         a.rng, a.dropout = rng.data_ptr(), p
-    kept = [rng, lse, *(fa.give_workspace(a) for a in (forward, backward))]
+        a.holds.append(rng)
+        fa.give_workspace(a)
 
-    def run(a, out, keep=kept):
-        return lambda i: (fa.launch(a), out)[1]
-    return {"forward": run(forward, [o]), "backward": run(backward, grads)}, [o, *grads]
+    def run(a, out, plan=None):
+        return lambda i: (fa.launch(a, plan), out)[1]
+    calls = {"forward": run(forward, [o]), "backward": run(backward, grads)}
+    for (way, config), plan in (plans or {}).items():
+        of = forward if way == "forward" else backward
+        a = fagen.Args.from_buffer_copy(of)
+        a.holds = of.holds
+        fa.give_workspace(a, plan)
+        calls[f"{way} {config}"] = run(a, [o] if way == "forward" else grads, plan)
+    return calls, [o, *grads]
 
 
 def peer(name, x, causal, p):
@@ -73,14 +96,16 @@ def peer(name, x, causal, p):
             "backward": lambda i: list(aten._scaled_dot_product_cudnn_attention_backward(grad_o, q, k, v, *saved))}
 
 
-def race(sides, fagen, case, o):
+def race(sides, fagen, case, plans, o):
     import torch
     from common import graphs
     d, heads, b, s, mask = case
     x = [torch.randn(b, s, heads, d, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
     runs, written, notes = {}, {}, {}
+    notes.update({config: why[:100] for (_, config), why in plans.items() if isinstance(why, str)})
+    plans = {key: plan for key, plan in plans.items() if not isinstance(plan, str)}
     for name, fa in sides.items():
-        runs[name], written[name] = ours(fa, fagen, x, mask, o.p)
+        runs[name], written[name] = ours(fa, fagen, x, mask, o.p, plans if name == "ours" else None)
     for name in ("fa2", "cudnn"):
         try:
             runs[name] = peer(name, x, mask == "causal", o.p)
@@ -88,7 +113,7 @@ def race(sides, fagen, case, o):
             notes[name] = str(e).splitlines()[0][:120]
     made = {}
     for name, calls in runs.items():
-        for way in ("forward", "backward"):  # the backward reads what the forward wrote
+        for way in calls:  # the backward reads what the forward wrote
             calls[way](0)
             torch.cuda.synchronize()
             made[name, way] = graphs.capture(calls[way], lasts=3e-3)
@@ -115,17 +140,27 @@ def told(row):
         if "old forward" in us:
             text += f", {together('ours', ways) / together('old', ways):.3f} of the old one's time"
         parts.append(text)
+    others = sorted((t, key) for key, t in us.items() if len(key.split()) > 2)
+    for way in ("forward", "backward"):
+        if best := [(t, key) for t, key in others if key.split()[1] == way]:
+            parts.append(f"of {len(best)} configs {best[0][1].split()[2]} {best[0][0] / us[f'ours {way}']:.3f} of the chosen one's time")
     return "; ".join(parts) + (f"; {row['notes']}" if row["notes"] else "")
 
 
 def main():
     o = parse()
     from common import fagen, tournament
-    sides = {"ours": fagen.Fagen(), **({"old": fagen.Fagen(template_dir=o.old)} if o.old else {})}
+    sides = {"ours": fagen.Fagen(lever=bool(o.forward or o.backward)), **({"old": fagen.Fagen(template_dir=o.old)} if o.old else {})}
     tournament.warm_up()
-    rows = []
+    rows, ways = [], (("forward", o.forward), ("backward", o.backward))
+    pool = ThreadPoolExecutor(16)
+    ready = [pool.submit(planned, fa, fagen, case, way, None) for case in cases(o) for way, _ in ways for fa in sides.values()]
+    plans = {case: {(way, config): pool.submit(planned, sides["ours"], fagen, case, way, config) for way, some in ways for config in some}
+             for case in cases(o)}
+    for job in ready:
+        job.result()
     for case in cases(o):
-        rows.append(race(sides, fagen, case, o))
+        rows.append(race(sides, fagen, case, {key: plan.result() for key, plan in plans[case].items()}, o))
         print(told(rows[-1]), flush=True)
     ratios = []
     for row in rows:

@@ -7,9 +7,12 @@
 
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Gradients of every contender are held
 beside those that fa_launch chooses: what differs is named and not timed. A config names what it wants of flash_bwd_wgmma, the model adds
-the rest; where a case refuses it, the case goes without. Cases are timed while kernels of later ones compile.
+the rest; where a case refuses it, the case goes without. Cases are timed while kernels of later ones compile. FlashAttention-4 compiles for
+ten seconds for each kind of problem: processes of different kinds do so side by side and time in turns, by --lock.
 """
 import argparse
+import contextlib
+import fcntl
 import json
 import re
 import statistics
@@ -30,10 +33,12 @@ def parse(argv=None):
     p.add_argument("--count", type=int, default=8, help="of each section (default 8)")
     p.add_argument("--sections", default=",".join(backward_cases.SECTIONS), help="drawn from (default all: mha,gqa,packed)")
     p.add_argument("--config", action="append", default=[], help="as dq=add,spread=1; may be given again")
+    p.add_argument("--before", metavar="DIR", help="beside them what is chosen with these templates, as `before`")
     p.add_argument("--without", action="append", default=[], help="fa4, cudnn or fa2; default: fa4 alone is beside")
     p.add_argument("--peers", default="fa4", help="fa4,cudnn,fa2 (default fa4)")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=100, help="of races; cases that are left out then are named (default 100)")
+    p.add_argument("--lock", metavar="FILE", help="times while no other process does that has this file")
     p.add_argument("--list", action="store_true")
     p.add_argument("-o", "--json")
     return p.parse_args(argv)
@@ -55,6 +60,17 @@ def cases_of(o):
         return named
     kinds = [[c for _, c in backward_cases.off_grid((s,), o.off_grid, o.count)] for s in o.sections.split(",")]
     return named + [c for row in zip(*kinds) for c in row]
+
+
+@contextlib.contextmanager
+def alone(path):
+    """While no other process times."""
+    if not path:
+        yield
+        return
+    with open(path, "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 class Case:
@@ -113,28 +129,10 @@ def planned(fa, fagen, case, config):
         return str(e)
 
 
-def race(fa, fagen, case, plans, peers, o):
+def timed(runs, told, notes, rounds):
+    """{name: seconds per call of each round} of the runs whose gradients are those of the first; notes has why others are not."""
     from common import graphs
     import torch
-    x = Case(case)
-    mask = fagen.MASKS[case.mask]
-    x.forward(fa, mask)
-    runs, notes, spaces, told = {}, {}, [], {}
-    for name, plan in plans.items():
-        if isinstance(plan, str):
-            notes[name] = plan
-            continue
-        args = x.args(fa, mask)
-        spaces.append((fa.give_workspace(args, plan), args))
-        told[name] = plan.config if plan else fagen.explained(fa.explain(args))["config"]
-        runs[name] = lambda _, plan=plan, args=args: (fa.launch(args, plan), x.written)[1]
-    for name, peer in peers.items():
-        try:
-            run = x.beside(peer)
-            run(0)
-            runs[name] = lambda i, run=run: run(i).tensors
-        except Exception as e:  # whatever a peer raises: the case goes without it
-            notes[name] = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
     made, truth, same = {}, None, {}
     for name, run in runs.items():
         result = torch.cat([t.float().flatten() for t in run(0)])
@@ -152,9 +150,36 @@ def race(fa, fagen, case, plans, peers, o):
                 notes[name] = f"under capture: {str(e)[:100]}"
         del result
     samples = {name: [] for name in made}
-    for n in range(o.rounds + 1):
+    for n in range(rounds + 1):
         for name in list(made)[::-1 if n % 2 else 1]:
             samples[name].append(made[name].sample())
+    return samples
+
+
+def race(fa, fagen, case, plans, peers, o, before=None):
+    import torch
+    x = Case(case)
+    mask = fagen.MASKS[case.mask]
+    x.forward(fa, mask)
+    runs, notes, spaces, told = {}, {}, [], {}
+    for name, plan in plans.items():
+        if isinstance(plan, str):
+            notes[name] = plan
+            continue
+        side = before if name == "before" else fa
+        args = x.args(side, mask)
+        spaces.append((side.give_workspace(args, plan), args))
+        told[name] = plan.config if plan else fagen.explained(side.explain(args))["config"]
+        runs[name] = lambda _, side=side, plan=plan, args=args: (side.launch(args, plan), x.written)[1]
+    for name, peer in peers.items():
+        try:
+            run = x.beside(peer)
+            run(0)
+            runs[name] = lambda i, run=run: run(i).tensors
+        except Exception as e:  # whatever a peer raises: the case goes without it
+            notes[name] = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
+    with alone(o.lock):
+        samples = timed(runs, told, notes, o.rounds)
     del spaces
     return {"case": case.name(), "device": torch.cuda.get_device_name(), "us": {n: 1e6 * statistics.median(s[1:]) for n, s in samples.items()},
             "configs": told, "notes": notes}
@@ -176,6 +201,7 @@ def main():
     cases = cases_of(o)
     if o.list:
         return print("\n".join(c.name() for c in cases))
+    import torch
     from sections import backward_peers
     from common import fagen
     from common import tournament
@@ -187,7 +213,9 @@ def main():
             peers[name] = peer
     pool = ThreadPoolExecutor(16)
     names = {"ours": None, **{c: c for c in o.config}}
-    made = {(c, n): pool.submit(planned, fa, fagen, c, config) for c in cases for n, config in names.items()}
+    before = fagen.Fagen(lever=True, template_dir=o.before) if o.before else None
+    names.update({"before": None} if before else {})
+    made = {(c, n): pool.submit(planned, before if n == "before" else fa, fagen, c, config) for c in cases for n, config in names.items()}
     tournament.warm_up()
     begun, out, left = time.monotonic(), [], []
     for c in cases:
@@ -195,17 +223,18 @@ def main():
             left.append(c.name())
             continue
         try:
-            row = race(fa, fagen, c, {n: made[c, n].result() for n in names}, peers, o)
+            row = race(fa, fagen, c, {n: made[c, n].result() for n in names}, peers, o, before)
         except Exception as e:  # out of memory, say: the other cases go on
             print(c.name(), type(e).__name__, str(e)[:200], flush=True)
             continue
         out.append(row)
         print(told(row), flush=True)
+        torch.cuda.empty_cache()  # other processes want memory, too
         if o.json:
             with open(o.json, "w") as f:
                 json.dump(out, f, indent=1)
     pool.shutdown(cancel_futures=True)
-    for name in peers:
+    for name in (*peers, *(["before"] if before else [])):
         ratios = [r["us"][name] / r["us"]["ours"] for r in out if name in r["us"] and "ours" in r["us"]]
         if ratios:
             print(f"beside {name}: {len(ratios)} cases, mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f}")

@@ -130,7 +130,15 @@ fa_blocks fa_pairs_query_blocks(const fa_pairs *p, fa_range keys, int64_t width)
 
 /* ---- kept or dropped ---- */
 
+#define ONE_OF_BITS 0x8000 /* 15 bits decide on a pair */
+
 uint32_t fa_dropout_below(float probability)
+{
+    double below = rint((double)probability * ONE_OF_BITS);
+    return below < ONE_OF_BITS ? (uint32_t)below : ONE_OF_BITS - 1;
+}
+
+uint32_t fa_dropout_word_below(float probability)
 {
     double words = rint((double)probability * 0x1p32);
     return words < 0x1p32 ? (uint32_t)words : UINT32_MAX;
@@ -138,7 +146,7 @@ uint32_t fa_dropout_below(float probability)
 
 float fa_dropout_scale(float probability)
 {
-    return (float)(1 / (1 - (double)probability));
+    return (float)(1 / (1 - (double)fa_dropout_below(probability) / ONE_OF_BITS));
 }
 
 fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset)
@@ -156,9 +164,10 @@ double fa_pairs_kept(const fa_dropout *d, int64_t head, int64_t query, int64_t k
 {
     if (!d)
         return 1;
-    const uint32_t counter[4] = { (uint32_t)d->offset, (uint32_t)head, block(query), block(key) };
+    const uint32_t counter[4] = { (uint32_t)d->offset, (uint32_t)head, block(query), block(key) / 2 };
     const uint32_t keys[2] = { (uint32_t)d->seed, (uint32_t)(d->seed >> 32) ^ (uint32_t)(d->offset >> 32) };
     uint32_t word[4];
     fa_philox(word, counter, keys);
-    return word[query / 8 % 2 * 2 + key / 8 % 2] >= d->below ? (double)d->scale : 0;
+    uint32_t bits = word[query / 8 % 2 * 2 + key / 8 % 2] >> key % 2 * 16 & (ONE_OF_BITS - 1);
+    return bits >= d->below ? (double)d->scale : 0;
 }

@@ -75,20 +75,22 @@ fa_blocks fa_pairs_query_blocks(const fa_pairs *p, fa_range keys, int64_t width)
 /* ---- kept or dropped ----
  *
  * Which probabilities a launch drops is a function of the seed, the offset, the head and the place of the pair, and of nothing else.
- * Philox4x32-10 (philox.h) gives four words for four pairs, query i or i + 8 and key j or j + 8, where i mod 16 and j mod 16 are below 8:
+ * Philox4x32-7 (philox.h) gives four words for eight pairs, query i or i + 8 and keys j and j + 1 or j + 8 and j + 9, where i mod 16 and
+ * j mod 16 are below 8 and j is even:
  *     key       {seed, low half; seed, high half ^ offset, high half}
- *     counter   {offset, low half; b hq + h; i / 16 * 8 + i % 8; j / 16 * 8 + j % 8}
- *     words     (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8)
- * A pair is kept where its word is at least `below`. */
+ *     counter   {offset, low half; b hq + h; i / 16 * 8 + i % 8; (j / 16 * 8 + j % 8) / 2}
+ *     words     (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8), the even key's in the lower 16 bits, the odd one's in the upper
+ * A pair is kept where the lower 15 of its 16 bits are at least `below`. */
 typedef struct fa_dropout {
     uint64_t seed, offset;
-    uint32_t below; /* words below it are dropped; 0 = none is */
-    float scale;    /* of what is kept: 1 / (1 - probability) */
+    uint32_t below; /* what is below it is dropped; 0 = nothing is */
+    float scale;    /* of what is kept: 1 / (1 - below / 2^15) */
 } fa_dropout;
 
 /* probability: of a pair to be dropped, 0 to below 1. */
 fa_dropout fa_dropout_of(float probability, uint64_t seed, uint64_t offset);
-uint32_t fa_dropout_below(float probability); /* probability * 2^32 to the nearest */
+uint32_t fa_dropout_below(float probability);      /* probability * 2^15 to the nearest, at most 2^15 - 1 */
+uint32_t fa_dropout_word_below(float probability); /* the same of 2^32: what kernels of before ask for, which bundles may hold */
 float fa_dropout_scale(float probability);
 
 /* What the probability of a pair is multiplied by: 0 where it is dropped. NULL: no dropout, 1. head: b hq + h, of query head h of sequence

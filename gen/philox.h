@@ -1,5 +1,5 @@
-/* philox: random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011;
- * the library Random123). */
+/* philox: random numbers by counter: Philox4x32-7 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011;
+ * the library Random123). The fewest rounds that pass all of BigCrush; the library's ten are three to spare. */
 #ifndef FA_GEN_PHILOX_H
 #define FA_GEN_PHILOX_H
 #include <stdint.h>

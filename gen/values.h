@@ -51,8 +51,9 @@
     X(int32_t, int, unit, NAMED, "pairs of a sequence and a key/value head that launches before this one did")                    \
     X(int32_t, int, member, NAMED, "query heads of each of its groups that launches before this one did")                         \
     X(int32_t, int, members, NAMED, "query heads of each of its groups that this launch does")                                    \
-    X(uint32_t, unsigned, drop_below, NAMED, "a pair is dropped where its random word is below")                                  \
-    X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - the probability to be dropped)")                        \
+    X(uint32_t, unsigned, drop_below, NAMED, "of kernels of before, in bundles: the same of a word of 32 bits")                   \
+    X(uint32_t, unsigned, drop_bits, NAMED, "a pair is dropped where its 15 random bits are below")                               \
+    X(float, float, keep_scale, NAMED, "multiplies what is kept: 1 / (1 - drop_bits / 2^15)")                                     \
     X(int32_t, int, rotary_positions, NAMED, "positions that there are cosines and sines of")
 
 /* What a launch gives for one operand of its score program. */

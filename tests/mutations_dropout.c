@@ -61,14 +61,18 @@ static const scene on_hopper[] = {
 
 static const mutation mutations[] = {
     /* the function */
-    { "nine rounds", P, "round < 10", "round < 9", 0, "forward" },
+    { "six rounds", P, "round < 7", "round < 6", 0, "forward" },
     { "the keys of rounds swapped", P, "k0 += 0x9e3779b9, k1 += 0xbb67ae85", "k1 += 0x9e3779b9, k0 += 0xbb67ae85", 0, "forward" },
-    { "queries and keys swapped", P, "block((u32)i[n]), block((u32)j)", "block((u32)j), block((u32)i[n])", 0, "forward" },
+    { "queries and keys swapped", P, "block((u32)i[n]), block((u32)j) / 2", "block((u32)j) / 2, block((u32)i[n])", 0, "forward" },
+    { "the same for every four keys", P, "block((u32)j) / 2", "block((u32)j) / 4", 0, "forward" },
     { "the same for every head", P, "offset, (u32)number", "offset, 0u", 0, "forward" },
     { "the same for every eight queries and keys", P, "place / 16 * 8 + place % 8", "place / 16 * 8", 0, "naive" },
-    { "what is to be kept is dropped", P, "word >= below", "word < below", 0, "forward" },
+    { "what is to be kept is dropped", P, "0x8000u) != 0", "0x8000u) == 0", 0, "forward" },
+    { "all sixteen bits decide", P, "word & 0x7fff7fffu", "word", 0, "forward" },
+    { "odd keys by the bits of even ones", P, ">> odd * 16", ">> 0 * odd", 0, "forward naive" },
+    { "a pair's bits of another key", P, ": w.x, j % 2)", ": w.x, j / 2 % 2)", 0, "naive ffma" },
     { "the low half of the seed alone", P, "(u32)(seed >> 32) ^ ", "", 0, "forward" },
-    { "the offset is forgotten", P, "(u32)offset, p.drop_below", "0, p.drop_below", 0, "forward" },
+    { "the offset is forgotten", P, "(u32)offset, (0x8000u", "0, (0x8000u", 0, "forward" },
     { "a pair's word of another query", P, "i / 8 % 2 ? j / 8", "i / 4 % 2 ? j / 8", 0, "naive ffma" },
 
     /* forward */
@@ -122,7 +126,10 @@ static const mutation hopper[] = {
     { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "dv, 1.f", 0, "single" },
     { "one head for a group", N, "first_head(p, unit) + member;", "first_head(p, unit);", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
-    { "the words of every second place twice", "layouts.lua", "call = \"n + e\"", "call = \"n\"", 0, "single" },
+    { "the words of another place", "layouts.lua", "word * 64 + n * 16 + odd\"", "word * 64 + n * 8 + odd\"", 0, "single" },
+    { "queries of odd keys by even ones", "layouts.lua", "n * 16 + odd\", key = \"j\"", "n * 16\", key = \"j\"", 0, "single" },
+    { "bits of the other thread's keys", "drop.cu", "odd ? 0x3276 : 0x5410", "odd ? 0x5410 : 0x3276", 0, "single" },
+    { "bits of an operand one further", "layouts.lua", "<< (15 - x % 16)", "<< (15 - (x ^ 1) % 16)", 0, "single add" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
     { "add: one head for a group", A, "number += block == blocks.hi;", ";", 0, "add" },
     { "add: dV of all pairs", A, "\"drop(a, kept);\"", "\";\"", 0, "add" },

@@ -21,7 +21,7 @@ static const struct {
     { "an element that is seen, chosen", "(&&|[|][|]).*[?] .*: (-infinity[(][)]|UNSEEN)", -1, 0,
       "  s[i][j] = j >= lo && j <= hi ? s[i][j] * p.scale : -infinity();" },
     { "the words of dropout", "dropout[.]words[(]", 1, 0, "  const uint4 w = dropout.words(number, row, key);" },
-    { "what dropout keeps", "dropout[.]keeps[(]", 3, 0, "  if (!dropout.keeps(w.x)) s[m][n][e] = 0.f;" },
+    { "what dropout keeps", "dropout[.]keeps[(]", 2, 0, "  if (!dropout.keeps(w.x)) s[m][n][e] = 0.f;" },
     { "the scale of what is kept", "p[.]keep_scale", 4, 0, "  const float inverse = reciprocal(l) * p.keep_scale;" },
     { "dS", "%s [*] [(]%s - %s[)]", 1, 0, "%s * (%s - %s)" },
     { "dS by hand", "- delta", 0, 0, "  dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);" },
@@ -35,8 +35,8 @@ static const struct {
       -1, 3, "  __device__ __forceinline__ Levels levels_of(int number) const {" },
     { "blocks of keys or rows", "[^+] [/%] B[CR]( |;|,|})", -1, 9, "  const int first = lo / BC;" },
     { "whether pairs are dropped", "has_dropout", -1, 10, "//| if p.has_dropout then" },
-    { "names of params", "cu_seqlens_q cu_seqlens_k|rng drop_below|shift_lo shift_hi|diag_lo diag_hi", 3, 0,
-      "    if p.has_dropout then names = names .. \"rng drop_below keep_scale \" end" },
+    { "names of params", "cu_seqlens_q cu_seqlens_k|rng drop_bits|shift_lo shift_hi|diag_lo diag_hi", 3, 0,
+      "    if p.has_dropout then names = names .. \"rng drop_bits keep_scale \" end" },
     { "which mask it is", "p[.]mask", -1, 3, "//| if p.mask == \"causal\" then" },
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -110,7 +110,7 @@ static const struct {
     { "bf16,d=32,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2",
       "flash_bwd_mma:br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,q_br=64,q_bc=16,dq=0",
       "sm_80",
-      { 5, 3, 16, 10 } },
+      { 5, 3, 16, 5 } },
     { "bf16,d=64,mask=causal,op=backward,b=2,hq=4,hkv=2",
       "flash_bwd_wgmma:br=64,twins=0,box=64,stages=2,held=0,q_br=128,grid=2,bc=64,schedule=0,dq=0,ds_bufs=0,q_stages=3",
       "sm_90a",

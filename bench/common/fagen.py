@@ -137,7 +137,8 @@ class Fagen:
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
              table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0, score=None, values=(), kv=None, k_scale=None, v_scale=None):
-        """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
+        """Arguments of a launch for tensors [b, s, h, d]; keep them, and launch many times. They hold the tensors, in a.holds: a tensor that
+        nobody holds is memory that the next capture of a graph gives back to the driver. lengths: int32 [b], keys of
         each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
         and v, beside sk. score: of score(); values: a tensor, Bits or a number for each of its operands. kv: a name of FORMATS, then the
@@ -157,6 +158,7 @@ class Fagen:
             a.cu_seqlens_q, a.total_q, a.b = first_q.data_ptr(), q.shape[0], first_q.shape[0] - 1
         if first_k is not None:
             a.cu_seqlens_k, a.total_k = first_k.data_ptr(), k.shape[0]
+        a.holds = [q, k, v, o, lse, lengths, table, first_q, first_k, k_scale, v_scale, *values]
         for name, t in (("q", q), ("k", k), ("v", v), ("o", o)):
             setattr(a, name, blocks(t, FORMATS[kv][1]) if kv and name in "kv" else tensor(t))
             if any(s == 0 and n > 1 for s, n in zip(t.stride()[:-1], t.shape[:-1])):  # an expanded tensor
@@ -179,6 +181,7 @@ class Fagen:
         given: as of args()."""
         a = self.args(q, k, v, o, lse=lse, **given)
         a.op = BACKWARD
+        a.holds += [grad_o, grad_q, grad_k, grad_v]
         for name, t in (("grad_o", grad_o), ("grad_q", grad_q), ("grad_k", grad_k), ("grad_v", grad_v)):
             setattr(a, name, tensor(t))
         return a
@@ -209,12 +212,14 @@ class Fagen:
         return n.value
 
     def give_workspace(self, args, plan=None):
-        """Gives the launch what workspace it needs, its counters zeroed, on torch's current stream. Keep what is returned."""
+        """Gives the launch what workspace it needs, its counters zeroed, on torch's current stream. The arguments hold it, and it is
+        returned."""
         import torch
         n = self.workspace(args, plan)
         space = torch.empty(n, dtype=torch.uint8, device="cuda")
         if n:
             args.workspace, args.workspace_size = space.data_ptr(), n
+            args.holds = [*getattr(args, "holds", ()), space]
             self.check(self.lib.fa_workspace_init(self.ctx, C.c_void_p(args.workspace), C.c_size_t(n),
                                                   C.c_void_p(torch.cuda.current_stream().cuda_stream)))
         return space

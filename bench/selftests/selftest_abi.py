@@ -11,7 +11,10 @@ import math
 import os
 import struct
 import subprocess
+import types
 import unittest
+import unittest.mock
+import weakref
 
 
 class Abi(unittest.TestCase):
@@ -48,6 +51,34 @@ class Abi(unittest.TestCase):
             fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), ctypes.c_void_p(getattr(args, name).ptr),
                                     ctypes.c_size_t(2 * len(out)), 1))
             self.assertEqual({x & 0x7FFF for x in out}, {value}, name)
+
+    def test_arguments_hold_their_tensors(self):
+        """Memory of a tensor that nobody holds goes back to the driver when a graph is captured: launches read and write what is not there."""
+        from common import fagen
+
+        class Tensor:
+            def __init__(self, *shape):
+                self.shape, self.dtype = shape, torch.bfloat16
+
+            def dim(self):
+                return len(self.shape)
+
+            def stride(self):
+                return tuple(math.prod(self.shape[i + 1:]) for i in range(len(self.shape)))
+
+            def data_ptr(self):
+                return 16
+        torch = types.ModuleType("torch")
+        torch.float16, torch.bfloat16, torch.float32 = "fp16", "bf16", "fp32"
+        with unittest.mock.patch.dict("sys.modules", torch=torch):
+            fa = fagen.Fagen(device="sim:sm_80")
+            tensors = [Tensor(2, 16, 4, 64) for _ in range(4)] + [Tensor(2, 4, 16)] + [Tensor(2, 16, 4, 64) for _ in range(4)]
+            alive = [weakref.ref(t) for t in tensors]
+            args = fa.gradient_args(*tensors)
+            del tensors
+            self.assertEqual([i for i, t in enumerate(alive) if t() is None], [])
+            del args
+            self.assertEqual([i for i, t in enumerate(alive) if t() is not None], [])
 
     def test_a_named_config_runs(self):
         from common import fagen

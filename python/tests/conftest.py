@@ -57,21 +57,23 @@ def exact_gradients(grad_out: Any, q: Any, k: Any, v: Any, grad_lse: Any = None,
 
 
 def kept(rng: Any, p: float, b: int, hq: int, sq: int, sk: int) -> np.ndarray:
-    """What each weight [b, hq, sq, sk] is multiplied by: 0, or 1 / (1 - p). By Philox4x32-10 (Random123), as fagen.h has it."""
+    """What each weight [b, hq, sq, sk] is multiplied by: 0, or 1 / (1 - p), p in 2^-15. By Philox4x32-7 (Random123), as fagen.h has it."""
     seed, offset = (int(x) % 2**64 for x in np.asarray(rng))
     i, j = np.arange(sq)[:, None], np.arange(sk)[None]
     head = np.arange(b * hq).reshape(b, hq, 1, 1)
     low = np.uint64(0xffffffff)
-    parts = (offset % 2**32, head, i // 16 * 8 + i % 8, j // 16 * 8 + j % 8)
+    parts = (offset % 2**32, head, i // 16 * 8 + i % 8, (j // 16 * 8 + j % 8) // 2)
     c = [np.broadcast_to(np.asarray(x, dtype=np.uint64), (b, hq, sq, sk)) for x in parts]
     keys = [seed % 2**32, (seed >> 32) ^ (offset >> 32)]
-    for _ in range(10):
+    for _ in range(7):
         x, y = c[0] * np.uint64(0xd2511f53), c[2] * np.uint64(0xcd9e8d57)
         first, second = (np.uint64(k) for k in keys)
         c = [(y >> np.uint64(32)) ^ c[1] ^ first, y & low, (x >> np.uint64(32)) ^ c[3] ^ second, x & low]
         keys = [(keys[0] + 0x9e3779b9) % 2**32, (keys[1] + 0xbb67ae85) % 2**32]
     word = np.where(i // 8 % 2 == 0, np.where(j // 8 % 2 == 0, c[0], c[1]), np.where(j // 8 % 2 == 0, c[2], c[3]))
-    return np.where(word >= np.uint64(round(p * 2**32)), 1 / (1 - p), 0)
+    bits = (word >> (j % 2 * 16).astype(np.uint64)) & np.uint64(0x7fff)
+    below = min(round(p * 2**15), 2**15 - 1)
+    return np.where(bits >= np.uint64(below), 1 / (1 - below / 2**15), 0)
 
 
 def close(have: Any, wanted: Any, most: float = 2e-3) -> None:

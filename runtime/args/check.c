@@ -314,7 +314,8 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 #define VALUE(field, ...) v->field = a->field;
 #include "gen/operands.def"
     v->page_table_stride = fa_lengths_table_stride(a);
-    v->drop_below = fa_dropout_below(a->dropout);
+    v->drop_below = fa_dropout_word_below(a->dropout);
+    v->drop_bits = fa_dropout_below(a->dropout);
     v->keep_scale = fa_dropout_scale(a->dropout);
     v->accumulate = a->flags & FA_ACCUMULATE ? 1 : 0;
     fill_mask(v, a);

@@ -72,7 +72,7 @@ return backward.family({
     local function table_of(products, loads, bytes)
       return {
         rows = c.br, cols = c.bc, matrix_flops = 2 * products, unit = "ffma", exps = 1 + program.exps_back,
-        issue = math.floor(elements * (products + (p.has_dropout and 66 or 16) + program.issue_back)) + loads,
+        issue = math.floor(elements * (products + (p.has_dropout and 54 or 16) + program.issue_back)) + loads,
         smem_bytes = loads * 256, latency = 1500, bytes = math.max(1, bytes),
       }
     end

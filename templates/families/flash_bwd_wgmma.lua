@@ -91,18 +91,19 @@ local function q_feeder_of(p) return edges.marked(p) and 32 or FEEDER end
 
 -- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
 -- the heads of its group one by one, leave each other behind, for each has more queries to go through than the next: half the heads are at
--- work. Heads come in groups of eight, and in a last one of some 512 tiles (tile_at() in work/order.cu); without a mask, one by one. share:
--- fitted to timings on an H100.
+-- work, and of four and more they leave each other so far behind that hardly a row is read twice from the L2. Heads come in groups of
+-- eight, and in a last one of some 512 tiles (tile_at() in work/order.cu); without a mask, one by one. Numbers: fitted to timings on an H100.
 local function again(p, c, a, l, row)
-  local share = 0.79
   local masked = seen_share(p) < 0.75
   local group = p.hq // p.hkv
   local heads = l.spread and math.min(c.spread, group) or group
+  local apart = masked and not p.has_lengths and heads > 1 and heads * (p.d + p.dv) >= 768
+  local share, l2 = apart and 1.1 or 0.79, apart and 0.7 * a.l2_bytes or a.l2_bytes
   local units = p.b * p.hkv * ((group + heads - 1) // heads)
   local tiles = (p.sk + c.bc - 1) // c.bc
   local function missed(at_work)
     local bytes = at_work * (masked and (heads + 1) / 2 or 1) * p.sq * (row + (l.sums and 4 * p.d or 0))
-    return math.max(0, 1 - a.l2_bytes / bytes)
+    return math.max(0, 1 - l2 / bytes)
   end
   local one_by_one = (a.sm_count + tiles - 1) // tiles
   if not masked or tiles < 8 then return 1 + share * missed(math.min(units, one_by_one)) end
@@ -115,11 +116,14 @@ local function again(p, c, a, l, row)
 end
 
 -- With lengths the place for dS is that of the longest sequence: a call becomes many launches, most of them with few tiles, whose ends cost
--- more than the model sees. Fitted to packed sequences on an H100.
+-- more than the model sees, and dS of short sequences lies far apart. Fitted to packed sequences on an H100.
 local function ends_of(p, l)
   local launches = p.b * p.hq * round_up(p.sq, 64) * round_up(p.sk, 64) * 2 / (1 << 30)
-  return p.has_lengths and l.spill and launches > 2 and 1.25 or 1
+  return p.has_lengths and l.spill and (launches > 2 and 1.4 or 1.2) or 1
 end
+
+-- A box that is not full takes its place and its time in shared memory: 190 pairs of configs at d = 96 on an H100.
+local function padding_of(p, c) return (p.d % c.box > 0 or p.dv % c.box > 0) and 1.02 or 1 end
 
 local function slow_down(by, ...)
   if by == 1 then return end
@@ -337,7 +341,7 @@ return backward.family({
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1 + program_cost(p).exps_back,
-      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 40 or 26) or 6.5) + program_issue))
+      issue = math.floor(scores // 32 * ((p.has_dropout and (c.twins == 1 and 25 or 17) or 6.5) + program_issue))
         + l.groups * 97,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
@@ -366,7 +370,7 @@ return backward.family({
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
-    slow_down(ends_of(p, l), kv, q)
+    slow_down(ends_of(p, l) * padding_of(p, c), kv, q)
     if not l.spread then return { backward.delta_work(p, l), kv, q } end
     -- Parts of dK and dV are written and read again.
     local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)

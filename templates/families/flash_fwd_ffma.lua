@@ -81,7 +81,7 @@ return masked {
       matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
       unit = "ffma", shows = 0,  -- products are issued as all else is, and counted there, too
       exps = 1 + program.exps,
-      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 58 or 8) + program.issue) + loads,
+      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 46 or 8) + program.issue) + loads,
       smem_bytes = loads * 512 + c.bc * (l.chunks + l.chunks_v) * 16,
     }
   end,

@@ -171,8 +171,8 @@ return masked {
     if c.q_regs == 0 then fragments = fragments + c.br * k_chunks * 16 end
     local copies = c.bc * 16 * (k_chunks + v_chunks)
     local elements = c.br * c.bc // 32
-    -- Philox: ten rounds of two wide products and two exclusive ors for four elements, with packed rows for two.
-    local random = p.has_dropout and elements * (c.pack > 0 and 28 or 15) or 0
+    -- Philox: seven rounds of two wide products and two exclusive ors for eight elements, with packed rows for four.
+    local random = p.has_dropout and elements * (c.pack > 0 and 11 or 7) or 0
     local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
     local program = program_cost(p)
     -- Waiting per block of keys: two barriers with the copy of V or of K after them, or one barrier. Fitted, see gen/cost.c.

@@ -618,8 +618,8 @@ return masked {
     local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
-    -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
-    if p.has_dropout then issue = issue + elements * 15 end
+    -- Philox: seven rounds of two wide products and two exclusive ors for eight elements, and two instructions for each.
+    if p.has_dropout then issue = issue + elements * 7 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then

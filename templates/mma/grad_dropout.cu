@@ -14,8 +14,10 @@ __device__ __forceinline__ Kept kept_of(const Dropout &dropout, int number, int 
 #pragma unroll
   for (int m = 0; m < KB; m++) {
 #pragma unroll
-    for (int i = 0; i < (NB_ROWS + 7) / 8; i++) kept.bits[m][i] = 0;
-//| indented(4, pr.keep, "mma_keys")
+    for (int word = 0; word < (NB_ROWS + 7) / 8; word++) {
+//| indented(6, pr.keep, "mma_keys")
+      kept.bits[m][word] = bits;
+    }
   }
   return kept;
 }

@@ -4,40 +4,42 @@
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
 //|
-//| -- The words of a quad, or of the one whose key is further on.
-//| local function words_of(quad, on) return ("dropout.words(%s, %s, %s%s)"):format(quad.number, quad.query, quad.key, on) end
+//| -- The words of an octet; of_e: of the key that e says.
+//| local function words_of(octet, of_e)
+//|   return ("dropout.words(%s, %s, %s)"):format(octet.number, octet.query, of_e and octet.key or octet.key:gsub(" %+ e", ""))
+//| end
 //|
-//| -- A layout's quads, and the words of each. element(kept, at) prints what becomes of one of its elements.
-//| local function each_quad(quad, element)
-//|   if quad.calls then
-int place[$(quad.calls)];
-uint4 words[$(quad.calls)];
-//|     loops(quad.loops, false, ("place[%s] = %s;"):format(quad.call, quad.query))
-dropout.words_of_all(words, $(quad.number), place, $(quad.key));
-//|   end
-//|   loops(quad.loops, true, function()
-//|     if quad.pair then
-const int $(quad.pair);
+//| -- A layout's octets. element(kept, at) prints what becomes of one of its elements. p.dtype "tf32": elements of a thread side by side are
+//| -- not those of keys side by side (key_of_column()), but of keys both even or both odd.
+//| local function each_octet(octet, p, element)
+//|   local apart = p.dtype == "tf32" and octet.key:find("key_of_column")
+//|   local of_both = { "int e = 0; e < 2; e++" }
+//|   local function decided(odd)
+//|     if octet.after then
+const $(octet.after);
 //|     end
-//|     if quad.rows then
+//|     loops(not apart and of_both or nil, true, function()
+//|       for i, word in ipairs(octet.words or { "w.x", "w.y", "w.z", "w.w" }) do
+//|         element(("dropout.keeps(%s, %s)"):format(word, odd), octet.at[i])
+//|       end
+//|     end)
+//|   end
+//|   loops(octet.loops, true, function()
+//|     if octet.rows then
 // Rows are of several heads: the two have no words in common.
 //|     end
-//|     loops(quad.rows, true, function()
-//|       if quad.rows then
-const Row own = $(quad.row);
+//|     loops(octet.rows, true, function()
+//|       if octet.rows then
+const Row own = $(octet.row);
 const int query = (int)own.query;
 //|       end
-const uint4 w = $(quad.calls and ("words[%s]"):format(quad.call) or words_of(quad, ""));
-//|       if quad.after then
-const $(quad.after);
-//|       end
-//|       for i, word in ipairs(quad.words or { "w.x", "w.y", "w.z", "w.w" }) do element(("dropout.keeps(%s)"):format(word), quad.at[i]) end
+//|       loops(apart and of_both or nil, true, function()
+const uint4 w = $(words_of(octet, apart));
+//|         decided(apart and "at.t % 2" or "e")
+//|       end)
 //|     end)
 //|   end)
 //| end
-//|
-//| -- Of a word of two 16-bit elements the bits of those that are kept.
-//| local function halves(low, high) return ("(%s ? 0xffff : 0) | (%s ? 0xffff0000 : 0)"):format(low, high) end
 //|
 //| return function(pr, p)
 //|   -- The scale of what is kept. O and dV take it at their end, after another factor or alone, and dP where its pairs are dropped.
@@ -74,7 +76,7 @@ $(statement)
 //|       local element = x .. kept.at
 //|       return loops(kept.loops, false, ("%s = (%s & 1 ? %s : 0.f) * %s;"):format(element, kept.bit, element, scale))
 //|     end
-//|     each_quad(layouts[layout].quad, function(kept, at)
+//|     each_octet(layouts[layout].octet, p, function(kept, at)
 //|       if scale then
 $(x)$(at) = ($(kept) ? $(x)$(at) : 0.f) * $(scale);
 //|       else
@@ -85,30 +87,38 @@ if (!$(kept)) $(x)$(at) = 0.f;
 //|
 //|   -- The same of P as an operand of 16-bit elements, two to a word.
 //|   function pr.drop_operand(layout, a)
-//|     local kept, quad = layouts[layout].kept, layouts[layout].quad
+//|     local kept, octet = layouts[layout].kept, layouts[layout].octet
 //|     if kept then
 //|       loops(kept.operand, false, function()
-$(a)[x] &= ($(kept.two) & 0x00010001u) * 0xffffu;
+$(a)[x] &= signs_of_halves($(kept.two));
 //|       end)
 //|       return
 //|     end
-//|     loops(quad.loops, true, function()
-const int $(quad.pair);
-//|       local first, next = words_of(quad, ""), words_of(quad, " + 1")
-const uint4 x = $(first), y = $(next);
-//|       for i, word in ipairs(quad.words) do
-$(a)$(quad.at[i]) &= kept_halves(dropout, x.$(word), y.$(word));
+//|     loops(octet.loops, true, function()
+const uint4 w = $(words_of(octet));
+//|       for i, word in ipairs(octet.words) do
+$(a)$(octet.at[i]) &= dropout.kept_halves(w.$(word));
 //|       end
 //|     end)
 //|   end
-//|   pr.kept_halves = halves("dropout.keeps(lo)", "dropout.keeps(hi)")
 //|
-//|   -- A bit for each element of a tile that is kept, for drop() and drop_operand().
+//|   -- `bits`: one for each element of a tile that is kept, for drop() and drop_operand(). To be called by whole warps.
 //|   function pr.keep(layout)
-//|     local quad = layouts[layout].quad
-//|     each_quad(quad, function(kept, at)
-if ($(kept)) $(quad.bits) |= 1u << $(at);
+//|     local octet = layouts[layout].octet
+const int odd = $(octet.odd);
+int place[$(octet.calls)];
+uint4 words[$(octet.calls)];
+//|     loops({ ("int n = 0; n < %s; n++"):format(octet.calls) }, false, ("place[n] = %s;"):format(octet.query))
+dropout.words_of_all(words, $(octet.number), place, $(octet.key));
+u32 own = 0;  // of even keys in the lower half
+//|     loops({ ("int n = 0; n < %s; n++"):format(octet.calls) }, true, function()
+//|       for i, word in ipairs({ "x", "y", "z", "w" }) do
+own |= (dropout.kept(words[n].$(word)) & 0x80008000u) >> ($(16 - i) - 4 * n);
+//|       end
 //|     end)
+// Of this thread's keys: those of queries 2 t in the lower half.
+const u32 others = __shfl_xor_sync(~0u, own, $(octet.mate));
+const u32 bits = __byte_perm(own, others, odd ? 0x3276 : 0x5410);
 //|   end
 //|
 //|   -- Of one pair, for kernels that take them one by one: the type of P, which drop_pair() may change; whether the pair is kept; P

@@ -7,14 +7,20 @@
 --   query, key    of an element
 --   at            where an element is in its array
 --
--- quad is the walk for dropout, pairs/drop.cu: over elements of four pairs, which one call of Dropout::words() decides.
+-- octet is the walk for dropout, pairs/drop.cu: over elements of eight pairs, which one call of Dropout::words() decides.
 --
---   loops, pair         as above. rows, row: loops over the rows of a quad, and where each lies, where they are of several heads
---   number, query, key  of the first pair, as Dropout::words() takes them
+--   loops               as above. rows, row: loops over the rows of an octet, and where each lies, where they are of several heads
+--   number, query, key  of the first pair, as Dropout::words() takes them; e: 0, or of an element 1 where its key is the next
 --   after, words        what is declared after the call, and the words in the order of `at`: else those of (i, j) (i, j + 8) (i + 8, j)
 --                       (i + 8, j + 8)
---   at                  the elements; or their bits in `bits`, a word that says what is kept
---   calls, call         how many quads there are, all of one key, and the number of each: their words are asked for together
+--   at                  the elements; of an operand both of a word
+--
+-- A transposed tile has all of a thread's keys even, or all odd: two threads share the calls, those of even keys for queries 2 t, and those
+-- of odd keys for queries 2 t + 1.
+--
+--   calls               of a thread, for a word of bits
+--   query               of the n-th; odd: whether the thread's keys are
+--   mate                by which number of lanes the two are apart
 --
 -- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all
 -- rows.
@@ -29,7 +35,7 @@
 --   along          another row and column with the same distance, the row the same for a thread, for scores that tell no more
 --
 -- kept is the walk over elements whose bits are known: loops, at, and `bit`, a word with an element's bit as its lowest. operand, two: the
--- same of 16-bit elements by twos, the bit of the second 16 above that of the first.
+-- same of 16-bit elements by twos, their bits the highest of a word's halves.
 
 local layouts = {}
 
@@ -42,10 +48,10 @@ layouts.mma = {
   pair = "key = n * 8 + key_of_column(2 * at.t + e)",
   query = "i", key = "key",
   at = "[m][n][2 * h + e]",
-  quad = {
-    loops = { "int m = 0; m < MB; m++", "int n = 0; n < NB; n += 2", "int e = 0; e < 2; e++" },
-    pair = "key = block * BC + n * 8 + key_of_column(2 * at.t + e)",
-    number = "(int)(where.batch * p.hq + where.head)", query = "row + m * 16 + at.g", key = "key",
+  octet = {
+    loops = { "int m = 0; m < MB; m++", "int n = 0; n < NB; n += 2" },
+    number = "(int)(where.batch * p.hq + where.head)", query = "row + m * 16 + at.g",
+    key = "block * BC + n * 8 + key_of_column(2 * at.t + e)",
     at = { "[m][n][e]", "[m][n + 1][e]", "[m][n][2 + e]", "[m][n + 1][2 + e]" },
   },
   score = {
@@ -55,14 +61,13 @@ layouts.mma = {
   },
 }
 
--- The same with rows of several heads, so that rows g and g + 8 have no words in common: a quad is two of each.
+-- The same with rows of several heads, so that rows g and g + 8 have no words in common.
 layouts.mma_packed = {
-  quad = {
-    loops = layouts.mma.quad.loops,
-    pair = layouts.mma.quad.pair,
+  octet = {
+    loops = layouts.mma.octet.loops,
     rows = { "int h = 0; h < 2; h++" },
     row = "row_of(p, where, row + m * 16 + h * 8 + at.g)",
-    number = "(int)(where.batch * p.hq + own.head)", query = "query", key = "key",
+    number = "(int)(where.batch * p.hq + own.head)", query = "query", key = layouts.mma.octet.key,
     after = "bool below = query % 16 >= 8", words = { "below ? w.z : w.x", "below ? w.w : w.y" },
     at = { "[m][n][2 * h + e]", "[m][n + 1][2 * h + e]" },
   },
@@ -76,10 +81,10 @@ layouts.mma_queries = {
   inner = { "int n = 0; n < NB_KEYS; n++", "int e = 0; e < 2; e++" },
   query = "i", key = "n * 8 + 2 * t + e",
   at = "[m][n][2 * h + e]",
-  quad = {
-    loops = { "int m = 0; m < QB; m++", "int n = 0; n < NB_KEYS; n += 2", "int e = 0; e < 2; e++" },
+  octet = {
+    loops = { "int m = 0; m < QB; m++", "int n = 0; n < NB_KEYS; n += 2" },
     number = "number", query = "row + m * 16 + g", key = "key + n * 8 + 2 * t + e",
-    at = layouts.mma.quad.at,
+    at = layouts.mma.octet.at,
   },
   score = {
     loops = { "int n = 0; n < NB_KEYS; n++", "int e = 0; e < 2; e++", "int m = 0; m < QB; m++", "int h = 0; h < 2; h++" },
@@ -95,15 +100,11 @@ layouts.mma_keys = {
   pair = "j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2",
   query = "i", key = "j",
   at = "[m][n][e]",
-  quad = {
-    loops = { "int n = 0; n < NB_ROWS; n += 2", "int e = 0; e < 2; e++" },
-    number = "number", query = "row + n * 8 + 2 * t + e", key = "key + m * 16 + g",
-    after = "int at = n % 8 * 4 + e", bits = "kept.bits[m][n / 8]",
-    at = { "at", "(at + 2)", "(at + 4)", "(at + 6)" },
-  },
+  octet = { calls = "(NB_ROWS < 8 ? NB_ROWS / 2 : 4)", number = "number", query = "row + word * 64 + n * 16 + 2 * t + odd",
+            key = "key + m * 16 + g", odd = "g % 2", mate = 4 },
   kept = {
     loops = { "int m = 0; m < KB; m++", "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 4; e++" },
-    at = "[m][n][e]", bit = "kept.bits[m][n / 8] >> (n % 8 * 4 + e)",
+    at = "[m][n][e]", bit = "kept.bits[m][n / 8] >> (n % 8 * 2 + e / 2 + e % 2 * 16)",
   },
   score = {
     loops = { "int n = 0; n < NB_ROWS; n++", "int e = 0; e < 2; e++", "int m = 0; m < KB; m++", "int h = 0; h < 2; h++" },
@@ -122,10 +123,9 @@ layouts.wgmma = {
   pair = "i = 2 * (32 * word + bit - bit % 2) + 2 * h + bit % 2",
   query = "query_of(p, row + 8 * h)",
   at = "[i]",
-  quad = {
+  octet = {
     loops = { "int n = 0; n < NS / 4; n += 2" },
-    pair = "key = block * BC + n * 8 + 2 * t",
-    number = "number", query = "row", key = "key",
+    number = "number", query = "row", key = "block * BC + n * 8 + 2 * t",
     words = { "x", "z", "y", "w" },
     at = { "[2 * n]", "[2 * n + 1]", "[2 * n + 2]", "[2 * n + 3]" },
   },
@@ -146,17 +146,11 @@ layouts.wgmma_keys = {
   pair = "x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2",
   query = "query", key = "j",
   at = "[x]",
-  quad = {
-    loops = { "int n = 0; n < 8; n += 2", "int e = 0; e < 2; e++" },
-    number = "number", query = "i + word * 64 + n * 8 + e", key = "j",
-    calls = 8, call = "n + e",
-    bits = "bits",
-    at = { "(2 * n + 16 * e)", "(2 * n + 1 + 16 * e)", "(2 * n + 2 + 16 * e)", "(2 * n + 3 + 16 * e)" },
-  },
+  octet = { calls = "4", number = "number", query = "i + word * 64 + n * 16 + odd", key = "j", odd = "lane / 4 % 2", mate = 4 },
   kept = {
     loops = { "int x = 0; x < NS; x++" },
     at = "[x]", bit = "kept.bits[x / 32] >> (x % 32 / 2 + x % 2 * 16)",
-    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] >> x % 16",
+    operand = { "int x = 0; x < NS / 2; x++" }, two = "kept.bits[x / 16] << (15 - x % 16)",
   },
   score = {
     loops = { "int n = 0; n < BR / 8; n++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" },

@@ -14,7 +14,7 @@ return function(p)
   end
   v.strides_of_lse = (p.has_lengths or p.has_lse_strides) and "lse_sb lse_ss lse_sh " or ""
   v.sequences = (p.has_lengths and "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " or "") .. (p.has_pages and "page_table " or "")
-  v.dropout = p.has_dropout and "rng drop_below keep_scale " or ""
+  v.dropout = p.has_dropout and "rng drop_bits keep_scale " or ""
   -- Where rows lie, and which pairs are dropped.
   v.rows = v.strides .. v.strides_of_lse .. v.sequences .. v.dropout
 

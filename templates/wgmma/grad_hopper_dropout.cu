@@ -12,7 +12,6 @@ __device__ __forceinline__ Kept kept_of(const Params &p, int number, int key, in
   Kept kept;
 #pragma unroll
   for (int word = 0; word < NS / 32; word++) {
-    u32 bits = 0;
 //| indented(4, pr.keep, "wgmma_keys")
     kept.bits[word] = bits;
   }

@@ -1,9 +1,5 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- dropout of P, as a consumer warpgroup holds it for the second product ----
-// Of two 16-bit elements the bits of those that are kept.
-__device__ __forceinline__ u32 kept_halves(const Dropout &dropout, u32 lo, u32 hi) {
-  return $(pr.kept_halves);
-}
 // What is dropped becomes 0; the scale of what is kept is O's, at the end. number: of the head among those of all sequences; row: this
 // thread's first, of the sequence. A thread has keys j and j + 8 of a query, and those of the query eight below.
 __device__ __forceinline__ void drop(u32 (&a)[NS / 2], const Params &p, int number, int row, int block, int t) {
