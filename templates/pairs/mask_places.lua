@@ -21,8 +21,8 @@ end
 -- Whether elements of an array by query and key are brought.
 function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.plane or nil end
 
--- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits:
--- at is in a stage. bytes: of a stage. brings: whether anything is.
+-- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits,
+-- whole where blocks begin at words: at is in a stage. bytes: of a stage. brings: whether anything is.
 function places.of(p, c)
   if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
   local of = p.score.staged_mask
@@ -35,7 +35,8 @@ function places.of(p, c)
     l.bytes = l.bytes + 4 * c.bc
   end
   if of.plane then
-    l.words = of.lookup.bits and (c.bc + 31) // 32 + (c.bc % 32 > 0 and 1 or 0)
+    l.whole = c.bc % 32 == 0 and not of.lookup.shifted -- blocks begin at words of bits
+    l.words = of.lookup.bits and (c.bc + 31) // 32 + (l.whole and 0 or 1)
     -- Eight rows lie in different banks.
     l.pitch = l.words and 4 * (l.words % 8 == 0 and l.words + 1 or l.words) or c.bc + (c.bc % 32 == 0 and 16 or 32)
     l.elements = l.bytes
