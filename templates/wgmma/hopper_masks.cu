@@ -47,25 +47,28 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
   const int last = ($(extent) - 1) >> 5, begin = $(first) >> 5;
 //|     if masks.lookup.shifted then
-  if (begin < 0 || (begin + $(masks.words)) * 32 > $(extent)) {
-    const int left = $(extent) - last * 32;  // elements of the last word
-#pragma unroll 1
-    for (int at = lane; at < 64 * $(masks.words); at += 32) {
-      const int r = at / $(masks.words), n = at % $(masks.words), word = begin + n;
-      const unsigned *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-      u32 x = from[min(max(word, 0), last) * $(stride)];
-      const u32 after = x >> (left - 1) & 1 ? ~0u : 0u;
-      if (word >= last && left < 32) x = (x & ~(~0u << left)) | after << left;
-      store_shared(to + r * $(masks.pitch) + n * 4, word < 0 ? ~0u : word > last ? after : x);
-    }
-    return;
-  }
+  const bool inside = begin >= 0 && (begin + $(masks.words)) * 32 <= $(extent);
+  const int left = $(extent) - last * 32;  // elements of the last word
 //|     end
-#pragma unroll 4
-  for (int at = lane; at < 64 * $(masks.words); at += 32) {
-    const int r = at / $(masks.words), n = at % $(masks.words);
+#pragma unroll 1
+  for (int r = lane; r < 64; r += 32) {
     const unsigned *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-    copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min(begin + n, last) * $(stride), 4);
+//|     if masks.lookup.shifted then
+    if (!inside) {
+#pragma unroll 1
+      for (int n = 0; n < $(masks.words); n++) {
+        const int word = begin + n;
+        u32 x = from[min(max(word, 0), last) * $(stride)];
+        const u32 after = x >> (left - 1) & 1 ? ~0u : 0u;
+        if (word >= last && left < 32) x = (x & ~(~0u << left)) | after << left;
+        store_shared(to + r * $(masks.pitch) + n * 4, word < 0 ? ~0u : word > last ? after : x);
+      }
+      continue;
+    }
+//|     end
+#pragma unroll
+    for (int n = 0; n < $(masks.words); n++)
+      copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min(begin + n, last) * $(stride), 4);
   }
 }
 //|   else
