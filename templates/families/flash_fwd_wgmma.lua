@@ -588,7 +588,7 @@ return masked {
     } }
     -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
     if l.masks then
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.tables(p) and 1 or 0 })
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.fills(p, l) and 1 or 0 })
     end
     return steps
   end,
