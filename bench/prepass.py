@@ -39,6 +39,7 @@ def copy_rate():
 def profiled(run, launches):
     """{name: [(begin, end)]} in microseconds, of the kernels of so many runs."""
     import torch
+    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
     for _ in range(5):
         run()
@@ -49,7 +50,7 @@ def profiled(run, launches):
         torch.cuda.synchronize()
     found = collections.defaultdict(list)
     for event in kept.events():
-        if event.time_range.end > event.time_range.start:
+        if event.device_type == DeviceType.CUDA:
             found[event.name].append((event.time_range.start, event.time_range.end))
     return {name: sorted(spans) for name, spans in found.items()}
 
@@ -84,8 +85,8 @@ def main():
         for kernel, spans in found.items():
             took, read = lasted(spans), ""
             if kernel == "fa_mask_tables":
-                shares = [size / t * 1e6 / rate for t in (took, max(took - least, 0.1))]
-                read = f", {size / took * 1e-6:.2f} TB/s of {size / 1e6:.2f} MB, {shares[0]:.2f} of the copy, {shares[1]:.2f} beside a launch"
+                of = [size / t * 1e6 / rate for t in (took, max(took - least, 0.1))]
+                read = f", {size / 1e6:.2f} MB at {size / took * 1e-6:.2f} TB/s, {of[0]:.2f} of the copy, {of[1]:.2f} after a launch"
             print(f"{name:10} {kernel:16} {took:8.1f} us{read}", flush=True)
         before = [spans for kernel, spans in found.items() if kernel.startswith("fa_mask")]
         if before:
