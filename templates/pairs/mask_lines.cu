@@ -1,4 +1,4 @@
-//| needs "l.masks"
+//| needs "l.masks c.bc"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
