@@ -1,4 +1,4 @@
-//| needs "l.masks c.bc"
+//| needs "c.bc l.masks"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
