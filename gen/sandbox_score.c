@@ -99,12 +99,12 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",     "fill",           "pair",         "pair_ahead",
-                                          "ahead_row",    "ahead_at",    "bend",           "distance",     "far_below",
-                                          "far_above",    "exponent",    "mask",           "mask_members", "mask_fill",
-                                          "mask_helpers", "mask_bounds", "mask_ends",      "mask_class",   "mask_classes",
-                                          "mask_column",  "mask_row",    "mask_plane_row", "mask_plane_first", "mask_staged",
-                                          "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",     "members",          "fill",       "pair",         "pair_ahead",  "ahead_row",    "ahead_at",       "bend",
+    "distance",    "far_below",        "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers",
+    "mask_bounds", "mask_ends",        "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_plane_first",
+    "mask_staged", "mask_fill_tables", "sink"
+};
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -324,8 +324,8 @@ static void push_nodes(lua_State *L, const fa_score_ir *ir, const int16_t *node,
     }
 }
 
-/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits =, shifted = }, contrary =, issue = }; nothing where there is nothing to
- * stage. */
+/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits =, shifted = }, contrary =, issue = }; nothing where there is
+ * nothing to stage. */
 static void push_staged(lua_State *L, const printed *of)
 {
     const fa_score_staged *s = &of->staged;

@@ -23,8 +23,8 @@ static bool masked_by_score(const fa_problem *p)
            !fa_problem_few_rows(p);
 }
 
-/* Where arrays decide which blocks of keys are seen, tiles begin and end more often, and warpgroups let blocks pass: of that winners without a
- * program know little. */
+/* Where arrays decide which blocks of keys are seen, tiles begin and end more often, and warpgroups let blocks pass: of that winners
+ * without a program know little. */
 static bool scanned(const fa_problem *p)
 {
     fa_score_tiles t;
