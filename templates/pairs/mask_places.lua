@@ -29,7 +29,6 @@ function places.of(p, c)
   local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0 }
   l.stages = of.plane and STAGES_PLANE or STAGES
   l.brings = true
-  l.finds_ends = not of.plane -- a kernel before looks at pairs of blocks in doubt, of which it reads no elements
   for _, column in ipairs(of.columns) do
     l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
     l.bytes = l.bytes + 4 * c.bc
@@ -46,11 +45,10 @@ function places.of(p, c)
   return l
 end
 
--- The buffers of what a kernel before finds of 64 rows and 32 blocks of keys, and of each row: pairs/mask_lines.cu.
+-- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys: pairs/mask_lines.cu.
 function places.lines(p, c)
   local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
-  local lines = ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
-  return places.of(p, c).finds_ends and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
+  return ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
 end
 
 return places

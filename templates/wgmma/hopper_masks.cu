@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| if not pr.found_ends then pr.mask_parts() end
+//| pr.mask_parts()
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
