@@ -93,17 +93,18 @@ typedef enum what {
     MASK_COLUMN,
     MASK_ROW,
     MASK_PLANE_ROW,
+    MASK_PLANE_FIRST,
     MASK_STAGED,
     MASK_FILL_TABLES,
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",     "fill",           "pair",         "pair_ahead",
-                                          "ahead_row",    "ahead_at",    "bend",           "distance",     "far_below",
-                                          "far_above",    "exponent",    "mask",           "mask_members", "mask_fill",
-                                          "mask_helpers", "mask_bounds", "mask_ends",      "mask_class",   "mask_classes",
-                                          "mask_column",  "mask_row",    "mask_plane_row", "mask_staged",  "mask_fill_tables",
-                                          "sink" };
+static const char *const words[WHATS] = {
+    "helpers",     "members",          "fill",       "pair",         "pair_ahead",  "ahead_row",    "ahead_at",       "bend",
+    "distance",    "far_below",        "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers",
+    "mask_bounds", "mask_ends",        "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_plane_first",
+    "mask_staged", "mask_fill_tables", "sink"
+};
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -180,6 +181,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_PLANE_ROW:
         fa_score_staged_plane_row(out, &of->staged, &of->tiles, packed);
         break;
+    case MASK_PLANE_FIRST:
+        fa_score_staged_plane_first(out, &of->staged, &of->tiles, packed);
+        break;
     case MASK_STAGED:
         fa_score_staged_pair(out, &of->staged, &of->tiles, &of->conditions, packed);
         break;
@@ -194,7 +198,8 @@ static bool has(const printed *of, what w)
     const fa_score_kernel *k = &of->kernel;
     bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
                 (w != MASK_CLASSES || of->conditions.solved);
-    if ((w == MASK_PLANE_ROW || w == MASK_STAGED) && !(w == MASK_STAGED ? of->staged.can : of->staged.lookup >= 0))
+    bool plane = w == MASK_PLANE_ROW || w == MASK_PLANE_FIRST;
+    if ((plane && of->staged.lookup < 0) || (w == MASK_STAGED && !of->staged.can))
         return false;
     return w == HELPERS || (w == SINK ? k->sink : mask ? k->ir.root[FA_SCORE_ROOT_MASK] : k->pair) >= 0;
 }
@@ -319,8 +324,8 @@ static void push_nodes(lua_State *L, const fa_score_ir *ir, const int16_t *node,
     }
 }
 
-/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits = }, contrary =, issue = }; nothing where there is nothing to
- * stage. */
+/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits =, shifted = }, contrary =, issue = }; nothing where there is
+ * nothing to stage. */
 static void push_staged(lua_State *L, const printed *of)
 {
     const fa_score_staged *s = &of->staged;
@@ -338,9 +343,11 @@ static void push_staged(lua_State *L, const printed *of)
     }
     if (s->lookup >= 0) {
         int operand = ir->node[s->lookup].operand;
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 4);
         lua_pushinteger(L, operand);
         lua_setfield(L, -2, "operand");
+        lua_pushboolean(L, s->shifted);
+        lua_setfield(L, -2, "shifted");
         lua_pushinteger(L, ir->operand[operand].rank);
         lua_setfield(L, -2, "rank");
         lua_pushboolean(L, ir->operand[operand].element == FA_SCORE_ELEMENT_BITS);

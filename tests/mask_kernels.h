@@ -177,6 +177,9 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_found", M_FOUND, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 200, 1000, 0, 0 },
+    { "wgmma_tree", M_TREE, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
+      0, 260, 400, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -3,6 +3,7 @@
 #include "staged.h"
 #include "print_cuda.h"
 #include "reach.h"
+#include "sum.h"
 #include <string.h>
 
 typedef struct search {
@@ -29,10 +30,33 @@ static bool reads_pairs(const fa_score_tiles *t, int node)
     return false;
 }
 
+/* "j < x or bits[..][j - x]", with x of a head: the lookup, -1: it is none. */
+static int shifted_lookup(const fa_score_tiles *t, int node)
+{
+    const fa_score_node *a = node_of(t, node);
+    for (int k = 0; k < 2 && a->op == FA_SCORE_OR; k++) {
+        const fa_score_node *less = node_of(t, a->arg[k]), *x = node_of(t, a->arg[1 - k]);
+        if (less->op != FA_SCORE_LT || node_of(t, less->arg[0])->op != FA_SCORE_J || !fa_score_is_lookup(x))
+            continue;
+        fa_score_sum s = { .n = 0 };
+        fa_score_sum_add(&s, t->ir, x->arg[x->n - 1], 1, NULL);
+        fa_score_sum_add(&s, t->ir, less->arg[0], -1, NULL);
+        fa_score_sum_add(&s, t->ir, less->arg[1], 1, NULL);
+        unsigned depends = node_of(t, less->arg[1])->depends | (node_of(t, x->arg[x->n - 1])->depends & ~(unsigned)FA_SCORE_OF_J);
+        bool good = !s.full && s.more == 0 && t->ir->operand[x->operand].element == FA_SCORE_ELEMENT_BITS;
+        for (int n = 0; n < s.n; n++)
+            good = good && s.times[n] == 0;
+        if (good && !(depends & (FA_SCORE_OF_I | FA_SCORE_OF_J)))
+            return a->arg[1 - k];
+    }
+    return -1;
+}
+
 static void find_plane(search *s, int node)
 {
     const fa_score_node *a = node_of(s->t, node);
     bool parts = a->type == FA_SCORE_BOOL && (a->op == FA_SCORE_AND || a->op == FA_SCORE_OR || a->op == FA_SCORE_NOT);
+    parts = parts && shifted_lookup(s->t, node) < 0;
     if (s->seen[node])
         return;
     s->seen[node] = true;
@@ -72,8 +96,10 @@ static void find_sides(search *s, int node)
 static void find_lookup(fa_score_staged *out, const fa_score_tiles *t)
 {
     const fa_score_node *a = node_of(t, out->plane);
-    int at = out->plane;
-    if (a->op == FA_SCORE_EQ && fa_score_is_value(t->ir, a->arg[1], 0))
+    int at = out->plane, shifted = shifted_lookup(t, out->plane);
+    if (shifted >= 0)
+        at = shifted, out->shifted = true;
+    else if (a->op == FA_SCORE_EQ && fa_score_is_value(t->ir, a->arg[1], 0))
         at = a->arg[0], out->contrary = true;
     else if (a->op == FA_SCORE_EQ && fa_score_is_value(t->ir, a->arg[0], 0))
         at = a->arg[1], out->contrary = true;
@@ -84,7 +110,7 @@ static void find_lookup(fa_score_staged *out, const fa_score_tiles *t)
         return;
     const fa_score_operand *o = &t->ir->operand[x->operand];
     bool good = o->element == FA_SCORE_ELEMENT_U8 || o->element == FA_SCORE_ELEMENT_BITS;
-    good = good && node_of(t, x->arg[x->n - 1])->op == FA_SCORE_J && fa_score_index_inside(t->ir, x, x->n - 1);
+    good = good && (out->shifted || (node_of(t, x->arg[x->n - 1])->op == FA_SCORE_J && fa_score_index_inside(t->ir, x, x->n - 1)));
     for (int k = 0; k < x->n - 1; k++)
         good = good && !fa_score_depends_on(t->ir, x->arg[k], FA_SCORE_OF_J);
     out->lookup = good ? at : -1;
@@ -112,13 +138,23 @@ static int grain_of(const fa_score_ir *ir, int node, fa_score_op of, bool seen[F
     return grain;
 }
 
+/* What a node is made of, down to the plane. */
+static void reach_outside(const fa_score_ir *ir, int node, int plane, bool reached[FA_SCORE_ROOM])
+{
+    if (reached[node])
+        return;
+    reached[node] = true;
+    for (int k = 0; node != plane && k < ir->node[node].n; k++)
+        reach_outside(ir, ir->node[node].arg[k], plane, reached);
+}
+
 /* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */
 static double issue_of(const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c)
 {
     bool reached[FA_SCORE_ROOM] = { false };
     double issue = 1 + 0.25 * s->columns + (s->plane >= 0 ? 1 : 0);
     for (int k = 0; k < c->rest; k++)
-        fa_score_ir_reach(t->ir, c->of_rest[k], reached);
+        reach_outside(t->ir, c->of_rest[k], s->plane, reached);
     for (int i = 0; i < t->ir->n; i++) {
         const fa_score_node *a = node_of(t, i);
         bool is = reached[i] && a->n && t->reading[i] == FA_SCORE_BY_PARTS && i != s->plane && a->depends & FA_SCORE_OF_J;
@@ -254,6 +290,18 @@ void fa_score_staged_plane_row(fa_text *out, const fa_score_staged *s, const fa_
         fa_text_fmt(out, " * p.score%d_stride[%d]", a->operand, k);
     }
     fa_text_str(out, ";\n");
+}
+
+void fa_score_staged_plane_first(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, bool packed)
+{
+    fa_score_printer p = printer_of(t, packed);
+    const fa_score_node *a = node_of(t, s->lookup);
+    if (!s->shifted) {
+        fa_text_str(out, "  return 0;\n");
+        return;
+    }
+    fa_text_str(out, "  const int j = 0;\n");
+    print_value(out, &p, a->arg[a->n - 1]);
 }
 
 void fa_score_staged_pair(fa_text *out, const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c, bool packed)

@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "gen/score/kernel.h"
 #include "gen/score/known.h"
+#include "gen/score/tiles.h"
 
 #define PAGE_TUNED 16 /* fa_problem.page of most winners with pages */
 #define PAGE_LARGE 64 /* of some others */
@@ -20,6 +21,17 @@ static bool masked_by_score(const fa_problem *p)
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_FORWARD && p->mask == FA_MASK_NONE &&
            !fa_problem_few_rows(p);
+}
+
+/* Where arrays decide which blocks of keys are seen, tiles begin and end more often, and warpgroups let blocks pass: of that winners
+ * without a program know little. */
+static bool scanned(const fa_problem *p)
+{
+    fa_score_tiles t;
+    if (!masked_by_score(p) || p->features & FA_FEATURE_LENGTHS)
+        return false;
+    fa_score_tiles_of(&t, &fa_score_known(p)->ir);
+    return fa_score_tiles_filled(&t);
 }
 
 /* Gradients that leave dS in memory go through it slice by slice, and under a mask each slice ends with its longest tile: of that winners
@@ -149,6 +161,7 @@ static const struct rule {
 #define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */
 #define GRADIENTS_APART 6
 #define BY_KEY_APART 6
+#define SCANNED_APART 6
 #define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
 
 static void add(fa_relative *out, int *n, const fa_problem *p, double apart, bool own)
@@ -180,6 +193,8 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
         apart = GRADIENTS_APART;
     else if (reads_by_key(p))
         apart = BY_KEY_APART;
+    else if (scanned(p))
+        apart = SCANNED_APART;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
         if (r->holds ? !r->holds(&q) : !(q.features & r->feature))

@@ -63,10 +63,13 @@ end
 -- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks. Without tables of pairs it
 -- gets them where the others leave them: a search that spills is still done before its tile begins, and larger tiles begin less often. On
 -- an H100 documents took 0.84 to 0.90 of the time of tiles with fewer rows, and 1.03 at d = 128 and 16k; of matrices some took more.
--- With mask_lines the producer does not search; it copies elements of an array by pairs with 24 registers more.
+-- With mask_lines the producer does not search; it copies bytes of an array by pairs with 24 registers more. Words of bits it copies with
+-- those that it has, and spills: tiles of more rows are worth it, 0.90 of the time of a tree at d = 64 and 16k.
 local function feeder_of(a, c, p)
   if not p.score or not edges.scans(p) or not c.bc then return c.feeder end
-  if not c.parts and mask_places.wanted(p, c) then return c.feeder + (mask_places.plane(p, c) and 24 or 0) end
+  if not c.parts and mask_places.wanted(p, c) then
+    return c.feeder + (mask_places.plane(p, c) and not p.score.staged_mask.lookup.bits and 24 or 0)
+  end
   if (edges.tables(p) or ""):find("mask_pairs") then return c.feeder + 48 end
   local wide = c.feeder + 32
   local _launch, consumer = after_launch(a, c, wide)
@@ -154,7 +157,7 @@ local function places(p, c, stages)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   -- The first and the last key of each row.
-  if p.score and (edges.ends(p) or l.masks and (p.score.solved_in_part or l.masks.finds_ends)) then
+  if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then
     l.row_ends = l.bytes
     l.bytes = l.bytes + 8 * c.br
   end
@@ -590,7 +593,7 @@ return masked {
     } }
     -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
     if l.masks then
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.tables(p) and 1 or 0 })
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.fills(p, l) and 1 or 0 })
     end
     return steps
   end,
@@ -606,7 +609,7 @@ return masked {
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
-      .. (l.masks and "mask_lines " or "") .. (l.masks and l.masks.finds_ends and "mask_ends " or "")
+      .. (l.masks and "mask_lines " or "")
       .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 

@@ -21,7 +21,7 @@ return function(family)
 
   masked.steps = function(p, c, a, l)
     local steps = family.steps(p, c, a, l)
-    if edges.tables(p) then table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4" }) end
+    if edges.fills(p, l) then table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4" }) end
     if p.low then table.insert(steps, 1, widen.step(a)) end
     return steps
   end
@@ -47,12 +47,12 @@ return function(family)
   -- A launch takes about as long, and reads operands that are few beside K and V. A table that stands for several steps stays.
   masked.work = function(p, c, a, l, ...)
     local work = family.work(p, c, a, l, ...)
-    if not edges.tables(p) and not p.low then return work end
+    if not edges.fills(p, l) and not p.low then return work end
     local steps = #work == 0 and #family.steps(p, c, a, l) or 1
     if steps > 1 and not p.low then return work end
     if #work == 0 then work = { work } end
     for _ = 2, steps do work[#work + 1] = { bytes = 1 } end
-    if edges.tables(p) then table.insert(work, 1, { bytes = 65536, latency = 3000 }) end
+    if edges.fills(p, l) then table.insert(work, 1, { bytes = 65536, latency = 3000 }) end
     if p.low then table.insert(work, 1, widen.work(p.low, a)) end
     return work
   end

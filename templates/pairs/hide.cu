@@ -32,17 +32,13 @@ const MaskEnds ends = mask_ends(p, scored, head, within);
 const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_key("within")), ends.hi);
 //|   end
 //|
-//|   -- Of a warp's rows at the thread's, g and g + 8 from `row` on: these keys, or those that are found, to shared memory, 8 bytes for
+//|   -- Of a warp's rows at the thread's, g and g + 8 from `row` on: these keys, to shared memory, 8 bytes for
 //|   -- each row.
 //|   function pr.keep_ends(to)
 __syncwarp();  // those of the tile before have been read
 #pragma unroll
 for (int h = 0; h < 2; h++) {
-//|     if pr.found_ends then
-  const int from = found[h].x, upto = found[h].y;
-//|     else
-//|       indented(2, ends_of, layouts.wgmma)
-//|     end
+//|     indented(2, ends_of, layouts.wgmma)
   if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)from), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)upto);
 }
 __syncwarp();

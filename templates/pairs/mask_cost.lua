@@ -8,6 +8,7 @@ local ONE_END = 0.5  -- of the keys are seen: of a mask with one end
 local FEW = 0.125    -- of another
 local NEAR = 0.0625  -- of one that a scan finds by values of keys: of a row in the middle of a tile
 local SEEN = 0.25    -- of the runs of keys that are seen alike
+local RUN = 256      -- queries, or keys, that a matrix has alike
 local IN_DOUBT = 0.4 -- of the blocks that are walked, where a scan finds them
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -18,7 +19,8 @@ local function runs(n, grain)
   return (n + grain - step) / grain, math.max(0, (grain - n) // step + 1) * step / grain
 end
 
--- Of the keys of a sequence those that are walked, where rows see NEAR of them up to their own, and tables have an entry for 64.
+-- Of the keys of a sequence those that are walked, where rows see NEAR of them up to their own. Tables have an entry for 64, and what is
+-- seen ends at multiples of 64 more often than not.
 local function near(p, bc, rows)
   return math.min(1, NEAR + (rows / 2 + bc + (64 - gcd(bc, 64)) / 2) / math.max(p.sk, 1))
 end
@@ -32,15 +34,16 @@ return function(p, c, rows, group, packed)
     if program.two_ended then return FEW, IN_DOUBT * program.mask_issue end
     return ONE_END, 0
   end
-  if edges.ends(p) then return program.two_ended and FEW or ONE_END, 0 end
+  if edges.ends(p) then return program.two_ended and near(p, c.bc, rows) or ONE_END, 0 end
   if not edges.scans(p) and not marked then return 1, program.mask_issue end
   local staged = not marked and not packed and mask_places.wanted(p, c)
   local each = staged and (program.staged_mask and program.staged_mask.issue or 0) or program.mask_issue
   if program.grain == 1 or program.row_grain == 1 then
     local tables = not marked and edges.tables(p)
     if tables and not tables:find("mask_pairs") then return near(p, c.bc, rows), IN_DOUBT * each end
-    -- What lies before the queries is a cache, and seen.
-    return math.max(FEW, 1 - p.sq / math.max(p.sk, 1)), IN_DOUBT * each
+    -- Matrices have runs of keys and of queries, too. What lies before the queries is a cache, and seen.
+    local few = 1 - (1 - FEW) ^ ((runs(c.bc, RUN)) * (runs(rows, RUN)))
+    return math.max(few, 1 - p.sq / math.max(p.sk, 1)), IN_DOUBT * each
   end
   local met, within = runs(c.bc, program.grain)
   local met_by_rows = runs(rows, program.row_grain)

@@ -21,21 +21,21 @@ end
 -- Whether elements of an array by query and key are brought.
 function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.plane or nil end
 
--- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits:
--- at is in a stage. bytes: of a stage. brings: whether anything is.
+-- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits,
+-- whole where blocks begin at words: at is in a stage. bytes: of a stage. brings: whether anything is.
 function places.of(p, c)
   if grained(p, c) then return { columns = {}, rows = {}, bytes = 0, stages = 0 } end
   local of = p.score.staged_mask
   local l = { columns = {}, rows = of.rows, plane = of.plane, lookup = of.lookup, contrary = of.contrary, bytes = 0 }
   l.stages = of.plane and STAGES_PLANE or STAGES
   l.brings = true
-  l.finds_ends = not of.plane -- a kernel before looks at pairs of blocks in doubt, of which it reads no elements
   for _, column in ipairs(of.columns) do
     l.columns[#l.columns + 1] = { node = column.node, type = column.type, at = l.bytes }
     l.bytes = l.bytes + 4 * c.bc
   end
   if of.plane then
-    l.words = of.lookup.bits and (c.bc + 31) // 32 + (c.bc % 32 > 0 and 1 or 0)
+    l.whole = c.bc % 32 == 0 and not of.lookup.shifted -- blocks begin at words of bits
+    l.words = of.lookup.bits and (c.bc + 31) // 32 + (l.whole and 0 or 1)
     -- Eight rows lie in different banks.
     l.pitch = l.words and 4 * (l.words % 8 == 0 and l.words + 1 or l.words) or c.bc + (c.bc % 32 == 0 and 16 or 32)
     l.elements = l.bytes
@@ -45,11 +45,10 @@ function places.of(p, c)
   return l
 end
 
--- The buffers of what a kernel before finds of 64 rows and 32 blocks of keys, and of each row: pairs/mask_lines.cu.
+-- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys: pairs/mask_lines.cu.
 function places.lines(p, c)
   local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
-  local lines = ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
-  return places.of(p, c).finds_ends and ("%s, mask_ends int32 %ssq 2"):format(lines, of) or lines
+  return ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
 end
 
 return places

@@ -1,4 +1,4 @@
-//| needs "c.bc? l.ahead? l.masks? l.wgs?"
+//| needs "l.ahead? l.masks? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -103,11 +103,17 @@ __device__ __forceinline__ $(of.type) mask_row$(of.node)(const Params &p, const 
 }
 //|     end
 //|     if l.masks.plane then
-// Where key 0 of a row lies.
+// Where element 0 of a row lies.
 //| local element = l.masks.words and "unsigned" or "unsigned char"
 __device__ __forceinline__ const $(element) *mask_plane_row(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.mask_plane_row(false))
 }
+//|       if l.masks.lookup.shifted then
+// The element of key 0; those before element 0 are seen, and after the last all are as it is.
+__device__ __forceinline__ int mask_plane_first(const Params &p, const ScoreTile &t, int head) {
+//|         print_lines(program.mask_plane_first(false))
+}
+//|       end
 //|     end
 // Whether a row's query sees key + column$(pr.ends_in_part and ", as far as that is not solved" or "").
 __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column$(parameters())) {
@@ -142,13 +148,15 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|       local n = row.node
 //|       arguments = arguments .. (", r%d[h]"):format(n)
 //|     end
-//|     local bits, whole = l.masks.words, c.bc % 32 == 0
+//|     local bits, whole = l.masks.words, l.masks.whole
 //|     if l.masks.plane then
 const u32 elements = $(stage) + $(l.masks.elements) + ($(tile_row) + g) * $(l.masks.pitch)$(bits and "" or " + 2 * t");
 //|       local is = l.masks.contrary and "== 0" or "!= 0"
 //|       arguments = arguments .. (bits and ", (seen[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? seen[h] & 255 : seen[h] >> 8) %s"):format(is)
 //|     end
 //|     if bits and not whole then
+//|       local first = l.masks.lookup.shifted and "block * BC + mask_plane_first(p, scored, scored.h)" or "block * BC"
+const int begin = ($(first)) & 31;  // in the middle of a word
 u32 next[2] = {load_shared(elements), load_shared(elements + $(8 * l.masks.pitch))};
 //|     end
 #pragma unroll
@@ -156,12 +164,11 @@ for (int word = 0; word < (NS + 15) / 16; word++) {
 //|     if bits and whole then
   const u32 seen[2] = {load_shared(elements + 4 * word) >> 2 * t, load_shared(elements + $(8 * l.masks.pitch) + 4 * word) >> 2 * t};
 //|     elseif bits then
-  // Blocks begin in the middle of a word.
   u32 seen[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const u32 after = load_shared(elements + h * $(8 * l.masks.pitch) + 4 * (word + 1));
-    seen[h] = __funnelshift_r(next[h], after, (block * BC & 31) + 2 * t);
+    seen[h] = __funnelshift_r(next[h], after, begin) >> 2 * t;
     next[h] = after;
   }
 //|     end

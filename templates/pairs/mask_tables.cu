@@ -1,18 +1,13 @@
 // ---- tables of what a mask reads, from which tiles are classed: filled by a kernel before ----
 // The values of a warp's lanes, as an entry.
-__device__ __forceinline__ ScoreSpan score_of_all_lanes(ScoreSpan r) {
-  for (int m = 16; m > 0; m /= 2)
-    r = score_hull(r, ScoreSpan{__shfl_xor_sync(0xffffffffu, r.lo, m), __shfl_xor_sync(0xffffffffu, r.hi, m)});
-  return r;
-}
 __device__ __forceinline__ void score_store(int *to, int lane, ScoreSpan r) {
-  r = score_of_all_lanes(r);
+  r = {__reduce_min_sync(~0u, r.lo), __reduce_max_sync(~0u, r.hi)};
   if (lane == 0) *(int2 *)to = make_int2(r.lo, r.hi);
 }
 __device__ __forceinline__ void score_store(int *to, int lane, ScoreSpan r, unsigned long long set) {
-  for (int m = 16; m > 0; m /= 2) set |= __shfl_xor_sync(0xffffffffu, set, m);
   score_store(to, lane, r);
-  if (lane == 0) *(unsigned long long *)(to + 2) = set;
+  const unsigned low = __reduce_or_sync(~0u, (unsigned)set), high = __reduce_or_sync(~0u, (unsigned)(set >> 32));
+  if (lane == 0) *(uint2 *)(to + 2) = make_uint2(low, high);
 }
 __device__ __forceinline__ void score_store(int *to, int lane, ScoreReal r) {
   const bool nan = __any_sync(0xffffffffu, r.nan);

@@ -39,8 +39,7 @@ $(line)
 //|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
 //|   -- Some of its conditions are such keys, and what is staged is the rest.
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
-//|   pr.found_ends = l.masks and l.masks.finds_ends -- a kernel before has found them, with what is not solved
-//|   pr.row_ends = pr.ends or pr.ends_in_part or pr.found_ends
+//|   pr.row_ends = pr.ends or pr.ends_in_part
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end

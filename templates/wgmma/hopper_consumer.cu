@@ -147,20 +147,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| indented(4, pr.begin_score, "where.head")
-//| if pr.found_ends then
-    // On their way while the tile's first keys and rows are.
-    auto found_of = [&](int row) {
-      const int2 *const from = row_ends(p, sequence, scored.h);
-      return RowEnds{from[min(row, sequence.sq() - 1)], from[min(row + 8, sequence.sq() - 1)]};
-    };
-    const RowEnds found = found_of(wg_row + warp_row + g);
-//| elseif pr.brings_mask then
+//| if pr.brings_mask then
 //|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
-//|   local of_rows = pr.found_ends and "found.rows" or "p, sequence, scored, wg_row + warp_row + g"
-    auto find_ends = [&] { keep_ends($(of_rows), smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
 //|   if l.ahead then
     find_ends();
 //|   end
@@ -256,15 +248,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   if pr.brings_mask then
       if (code_has(code, CODE_STAGED)) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-//|     if pr.found_ends then
-        if (code_is(code, wg, CODE_CUT)) {  // of few blocks
-//|       indented(10, pr.mask_rows, "wg_row + warp_row + g")
-          hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
-        }
-//|     else
         if (code_is(code, wg, CODE_CUT))
           hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
-//|     end
         release_mask();
       }
 //|   end

@@ -7,12 +7,9 @@ __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x %
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
 
 //| if pr.keeps_ends then
-//|   local rows = pr.found_ends and "found: those of this thread's rows" or "row: this thread's first, of the sequence"
-//|   local of_rows = pr.found_ends and "const int2 (&found)[2]"
-//|     or "const Params &p, const Sequence &sequence, const ScoreTile &scored, int row"
 // Where what a tile's rows see begins and ends is found once, and where few other registers are in use.
-// $(rows); to: of the warp's first.
-__device__ __forceinline__ void keep_ends($(of_rows), u32 to) {
+// row: this thread's first, of the sequence; to: of the warp's first.
+__device__ __forceinline__ void keep_ends(const Params &p, const Sequence &sequence, const ScoreTile &scored, int row, u32 to) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 //|   indented(2, pr.keep_ends, "to")
 }

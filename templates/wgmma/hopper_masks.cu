@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| if not pr.found_ends then pr.mask_parts() end
+//| pr.mask_parts()
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
@@ -39,14 +39,36 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 //|   if masks.words then
-// The words of a warpgroup's 64 rows that hold the bits of BC keys from `key` on, to `to`. Past the last key they are whatever they are.
+//|     local first = masks.lookup.shifted and "key + mask_plane_first(p, scored, scored.h)" or "key"
+// The words of a warpgroup's 64 rows that hold the bits of BC keys from `key` on, to `to`.
+//|     if not masks.lookup.shifted then
+// Past the last key they are whatever they are.
+//|     end
 __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-  const int last = ($(extent) - 1) >> 5;
-#pragma unroll 4
-  for (int at = lane; at < 64 * $(masks.words); at += 32) {
-    const int r = at / $(masks.words), n = at % $(masks.words);
+  const int last = ($(extent) - 1) >> 5, begin = $(first) >> 5;
+//|     if masks.lookup.shifted then
+  const bool inside = begin >= 0 && (begin + $(masks.words)) * 32 <= $(extent);
+  const int left = $(extent) - last * 32;  // elements of the last word
+//|     end
+#pragma unroll 1
+  for (int r = lane; r < 64; r += 32) {
     const unsigned *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-    copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min((key >> 5) + n, last) * $(stride), 4);
+//|     if masks.lookup.shifted then
+    if (!inside) {
+#pragma unroll 1
+      for (int n = 0; n < $(masks.words); n++) {
+        const int word = begin + n;
+        u32 x = from[min(max(word, 0), last) * $(stride)];
+        const u32 after = x >> (left - 1) & 1 ? ~0u : 0u;
+        if (word >= last && left < 32) x = (x & ~(~0u << left)) | after << left;
+        store_shared(to + r * $(masks.pitch) + n * 4, word < 0 ? ~0u : word > last ? after : x);
+      }
+      continue;
+    }
+//|     end
+#pragma unroll
+    for (int n = 0; n < $(masks.words); n++)
+      copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min(begin + n, last) * $(stride), 4);
   }
 }
 //|   else
