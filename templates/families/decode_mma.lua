@@ -18,6 +18,8 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
+    { "token_rows", { 0, 1 },
+      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -30,6 +32,10 @@ return decode.family {
       if p.has_batch_invariant then return false, "segments are of one head" end
       return c.br == 8, "heads side by side have 8 rows each, not br = " .. c.br
     end, upto = "head_warps" },
+    { "token_rows", function(p, c)
+      if (c.token_rows or 0) == 0 then return true end
+      return decode.has_token_rows(p, c)
+    end },
   },
 
   start = function(p, a)

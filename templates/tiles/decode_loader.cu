@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -7,6 +7,9 @@
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0
+//| local shifted = {}
+//| if l.shifts_k and not l.tokens then shifted[1] = { "k", "CHUNKS" } end
+//| if l.shifts_v and not l.tokens then shifted[#shifted + 1] = { "v", "CHUNKS_V" } end
 // A group of warps copies its block of keys of every iteration, rows by 16 bytes or less; rows that no query sees become zeros and are not
 // read. It runs STAGES - 1 iterations early, across tiles.
 //| if paged then
@@ -22,19 +25,18 @@ struct Loader {
   int group, iteration;
 //| if l.low then
   int thread;  // of the group, kept in a register: see in_register()
-//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
-//|     if x then
+//|   for _, x in ipairs(shifted) do
   int $(x[1])_first, $(x[1])_column;  // of a pass over rows with shifts: the row and the chunk of the thread
-//|     end
 //|   end
 //| end
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
-//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
-//|   if x then
-  int $(x)_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
-//|   end
+//| for _, x in ipairs(shifted) do
+  int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
+//| end
+//| if l.tokens then
+  bool k_whole, v_whole;  // all heads' rows of a token are one piece of whole chunks: k, v are those of the first head; else the warp's own
 //| end
 //| local tokens = {}
 //| for _, x in ipairs(l.low and { "k", "v" } or {}) do
@@ -58,12 +60,14 @@ struct Loader {
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
 //| if l.low then
     thread = in_register((int)threadIdx.x % GROUP_THREADS);
-//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
-//|     if x then
+//|   for _, x in ipairs(shifted) do
     $(x[1])_first = in_register(thread / $(x[2]));
     $(x[1])_column = in_register(thread % $(x[2]));
-//|     end
 //|   end
+//| end
+//| if l.tokens then
+    k_whole = k_has_whole_tokens(p);
+    v_whole = v_has_whole_tokens(p);
 //| end
     enter();
 //| if paged then
@@ -88,21 +92,21 @@ struct Loader {
 //| for _, x in ipairs(tokens) do
     $(x)_scales = $(x)_scales_of(p, sequence, tile.kv_head);
 //| end
-//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
-//|   if x then
-    $(x)_shift = $(x)_is_chunked(p) ? $(x)_shift_of(p, tile.kv_head) : -1;
-//|   end
+//| for _, x in ipairs(shifted) do
+    $(x[1])_shift = $(x[1])_is_chunked(p) ? $(x[1])_shift_of(p, tile.kv_head) : -1;
 //| end
+//| local k_head, v_head = "tile.kv_head", "tile.kv_head"
+//| if l.tokens then k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)" end
 //| if paged then
-    k = (const char *)((const $(ke) *)p.k + tile.kv_head * p.k_sh);
-    v = (const char *)((const $(ve) *)p.v + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + $(k_head) * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + $(v_head) * p.v_sh);
     k_page = sequence.k_page();
     v_page = sequence.v_page();
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up_first();
 //| else
-    k = (const char *)((const $(ke) *)p.k + sequence.k() + tile.kv_head * p.k_sh);
-    v = (const char *)((const $(ve) *)p.v + sequence.v() + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + sequence.k() + $(k_head) * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + sequence.v() + $(v_head) * p.v_sh);
 //| end
   }
 //| if paged then
@@ -194,7 +198,7 @@ struct Loader {
 //| end
 
 //| local of_page = paged and ", long long page_stride" or ""
-//| local steps = l.low and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
+//| local steps = l.low and not l.tokens and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
 //| if steps then
   // The same where a lane's rows are a stride apart: no address is multiplied out, and where all keys are seen nothing is asked of any.
   template <int N, int ROW_BYTES, class E>
@@ -234,7 +238,52 @@ struct Loader {
   }
 
 //| end
-//| if l.shifts_k or l.shifts_v then
+//| if l.tokens then
+  // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. WHOLE: chunks of a
+  // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, one by one, by less.
+  template <int WHOLE, int PITCH, int ROW_BYTES, class E>
+  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)) {
+    const int side = in_register((int)threadIdx.x / HEAD_THREADS);
+    const long long step = stride * (long long)sizeof(E);
+//|   if paged then
+    base += (u32)page * (page_stride * (long long)sizeof(E)) + token * step;
+    int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+//|   else
+    base += key * step;
+    int lo = key_lo - key, hi = key_hi - key;
+//|   end
+    if (!whole) {
+      const u32 own = tile + side * ROW_BYTES;
+#pragma unroll 1
+      for (int row = 0; row < BC; row++)
+#pragma unroll 1
+//|   if p.kv_align >= 16 then
+        for (int byte = thread * 16; byte < ROW_BYTES; byte += GROUP_THREADS * 16)
+          cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
+//|   else
+        for (int byte = thread * UNIT; byte < ROW_BYTES; byte += GROUP_THREADS * UNIT)
+          load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
+//|   end
+      return;
+    }
+    constexpr int KEYS = BC / HEADS, ALL = KEYS * WHOLE;  // of a warp
+    const bool all = lo <= 0 && hi >= BC - 1;
+    lo -= side * KEYS, hi -= side * KEYS;
+    const char *const from = base + side * KEYS * step + thread * 16;
+    const long long gap = step - WHOLE * 16;
+    const u32 to = tile + side * (KEYS * PITCH * 16) + thread * 16;
+#pragma unroll
+    for (int i = 0; i < ALL; i += 32) {
+      int of = i / WHOLE;  // which of the warp's keys chunk i + thread is of
+      const int least = of;
+#pragma unroll
+      for (int next = least + 1; next < KEYS && next * WHOLE < i + 32; next++) of += thread >= next * WHOLE - i;
+      const bool read = all || (of >= lo && of <= hi);
+      if (i + 32 <= ALL || i + thread < ALL) cp_async<16>(to + i * 16 + of * ((PITCH - WHOLE) * 16), from + i * 16 + of * gap, read);
+    }
+  }
+
+//| elseif l.shifts_k or l.shifts_v then
   // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
   template <int N, int ROW_BYTES, class E>
@@ -357,7 +406,10 @@ struct Loader {
 //| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
-//| if paged then
+//| if l.tokens then
+      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, key, p.k_ss$(paged and ", k_page" or ""));
+      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, key, p.v_ss$(paged and ", v_page" or ""));
+//| elseif paged then
 //|   if l.shifts_k then
       copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
 //|   elseif steps then
