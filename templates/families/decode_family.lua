@@ -64,7 +64,6 @@ end
 function decode.has_token_rows(p, c)
   local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
   if heads == 1 or c.row_warps ~= 1 then return false, "a block has rows of one head" end
-  if p.k_scale == 2 or p.v_scale == 2 then return false, "tokens have scales" end
   if edges.bounds(p) then return false, "heads see keys of their own" end
   if p.has_pages and p.page < c.bk then return false, "bk = " .. c.bk .. " keys lie in several pages" end
   if c.bk % heads > 0 then return false, c.bk .. " keys for " .. heads .. " heads" end
@@ -169,8 +168,9 @@ function decode.layout(p, c, a)
   local exchange = c.br * l.vb * 8 * 4
   l.stage = k + v
   if l.low then  -- scales of tokens after K and V
-    l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and c.bk * 4 or 0)
-    l.stage = round_up(l.v_scales + (p.v_scale == 2 and c.bk * 4 or 0), 128)  -- chunks are found by exclusive or
+    local scales = c.bk * (l.tokens and heads or 1) * 4
+    l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and scales or 0)
+    l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.

@@ -68,12 +68,15 @@ constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
 //| end
-//| if p.k_scale == 2 or p.v_scale == 2 then
+//| if l.tokens then
+constexpr int K_PITCH = $(l.tokens.k.pitch), V_PITCH = $(l.tokens.v.pitch);  // chunks from a token's rows to the next token's
+constexpr int K_TILE = BC * K_PITCH * 16, STAGE = $(l.stage);   // bytes: K, V, scales of tokens
+//|   if p.k_scale == 2 or p.v_scale == 2 then
+constexpr int K_SCALES = $(l.k_scales), V_SCALES = $(l.v_scales);  // where they are, a token's side by side
+//|   end
+//| elseif p.k_scale == 2 or p.v_scale == 2 then
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = $(l.stage);  // bytes: K, V, scales of tokens
 constexpr int K_SCALES = $(l.k_scales), V_SCALES = $(l.v_scales);
-//| elseif l.tokens then
-constexpr int K_PITCH = $(l.tokens.k.pitch), V_PITCH = $(l.tokens.v.pitch);  // chunks from a token's rows to the next token's
-constexpr int K_TILE = BC * K_PITCH * 16, STAGE = $(l.stage);   // bytes: K, V
 //| else
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
 //| end

@@ -43,6 +43,9 @@ struct Loader {
 //|   if p[x .. "_scale"] == 2 then
 //|     tokens[#tokens + 1] = x
   const float *$(x)_scales;
+//|     if l.tokens then
+  bool $(x)_scales_whole;  // a token's scales are whole chunks: they are those of the first head
+//|     end
 //|   end
 //| end
 //| if pr.scans then
@@ -68,6 +71,10 @@ struct Loader {
 //| if l.tokens then
     k_whole = k_has_whole_tokens(p);
     v_whole = v_has_whole_tokens(p);
+//|   for _, x in ipairs(tokens) do
+    $(x)_scales_whole = HEADS % 4 == 0 && p.$(x)_scale_sh == 1 && p.hkv % HEADS == 0 &&
+                     ((u64)p.$(x)_scale | (u64)((p.$(x)_scale_sb | p.$(x)_scale_ss) * 4)) % 16 == 0;
+//|   end
 //| end
     enter();
 //| if paged then
@@ -90,7 +97,11 @@ struct Loader {
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
 //| for _, x in ipairs(tokens) do
+//|   if l.tokens then
+    $(x)_scales = $(x)_scales_of(p, sequence, $(x)_scales_whole ? walk.kv_head * HEADS : tile.kv_head);
+//|   else
     $(x)_scales = $(x)_scales_of(p, sequence, tile.kv_head);
+//|   end
 //| end
 //| for _, x in ipairs(shifted) do
     $(x[1])_shift = $(x[1])_is_chunked(p) ? $(x[1])_shift_of(p, tile.kv_head) : -1;
@@ -370,7 +381,32 @@ struct Loader {
   }
 
 //| end
-//| if #tokens > 0 then
+//| if #tokens > 0 and l.tokens then
+  // Scales of the block's tokens, those of a token side by side; zeros of those that no query sees. A warp copies those of some tokens, or
+  // of its own head.
+  __device__ __forceinline__ void copy_scales(u32 to, const float *from, bool whole, int key, long long stride, long long page_stride) {
+    const int side = in_register((int)threadIdx.x / HEAD_THREADS), lo = key_lo - key;
+//|   if paged then
+    const int hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+    from += (u32)page * page_stride + token * stride;
+//|   else
+    const int hi = key_hi - key;
+    from += key * stride;
+//|   end
+    if (whole) {
+      constexpr int EACH = (HEADS + 3) / 4, KEYS = BC / HEADS;
+      const int row = side * KEYS + thread / EACH, chunk = thread % EACH;
+      if (thread < KEYS * EACH) cp_async<16>(to + row * (HEADS * 4) + chunk * 16, from + row * stride + chunk * 4, row >= lo && row <= hi);
+      return;
+    }
+#pragma unroll
+    for (int r = 0; r < BC; r += GROUP_THREADS) {
+      const int row = r + thread;
+      if (BC % GROUP_THREADS == 0 || row < BC) cp_async<4>(to + row * (HEADS * 4) + side * 4, from + row * stride, row >= lo && row <= hi);
+    }
+  }
+
+//| elseif #tokens > 0 then
   // Scales of the block's tokens, one after the other; zeros of those that no query sees.
   __device__ __forceinline__ void copy_scales(u32 to, const float *from, int key, long long stride, long long page_stride) {
 #pragma unroll
@@ -450,7 +486,7 @@ struct Loader {
 //|   end
 //| end
 //| for _, x in ipairs(tokens) do
-      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales, key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
+      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(l.tokens and (", %s_scales_whole"):format(x) or ""), key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
 //| end
     }
     if (++iteration == walk.end) {
