@@ -220,6 +220,7 @@ function decode.layout(p, c, a)
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end
 

@@ -187,14 +187,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   });
 //| end
   const int group = $(l.low and "in_register((int)threadIdx.x / GROUP_THREADS)" or "threadIdx.x / GROUP_THREADS");
-//| if l.heads then
-  const int key_group = group % GROUPS;
-//| end
 //| if l.tokens then
+  const int key_group = group % GROUPS, side = group / GROUPS;
   const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
-  const int side = group / GROUPS;
 //| else
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
+//|   if l.heads then
+  const int key_group = group % GROUPS;
+//|   end
 //| end
 //| local key_group = l.heads and "key_group" or "group"
   Loader loader(p, split.walk, $(key_group));
