@@ -41,13 +41,13 @@ struct WarpRows {
 //| if l.half then
 //| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {$(l.tokens and by_token and "" or "}")
-//|   if l.tokens and by_token then
+//| else
+  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {$(l.tokens and by_token and "" or "}")
+//| end
+//| if l.tokens and by_token then
     const int side = (int)threadIdx.x / HEAD_THREADS;
     scales_at = (u32)in_register(side * 4 - (side * K_BYTES & -16));
   }
-//|   end
-//| else
-  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
 //| end
 
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
