@@ -258,10 +258,10 @@ struct Loader {
     const long long step = stride * (long long)sizeof(E);
 //|   if paged then
     base += (u32)page * (page_stride * (long long)sizeof(E)) + token * step;
-    int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+    const int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
 //|   else
     base += key * step;
-    int lo = key_lo - key, hi = key_hi - key;
+    const int lo = key_lo - key, hi = key_hi - key;
 //|   end
     if (!whole) {
       const u32 own = tile + side * ROW_BYTES;
@@ -277,21 +277,32 @@ struct Loader {
 //|   end
       return;
     }
-    constexpr int KEYS = BC / HEADS, ALL = KEYS * WHOLE;  // of a warp
-    const bool all = lo <= 0 && hi >= BC - 1;
-    lo -= side * KEYS, hi -= side * KEYS;
-    const char *const from = base + side * KEYS * step + thread * 16;
-    const long long gap = step - WHOLE * 16;
-    const u32 to = tile + side * (KEYS * PITCH * 16) + thread * 16;
+    // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
+    constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4, TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
+    const int first = side * KEYS + thread / WIDTH, of_left = LEFT > 0 ? side * KEYS + thread / LEFT : 0;
+    const char *from = base + first * step + thread % WIDTH * 16;
+    const u32 to = tile + first * (PITCH * 16) + thread % WIDTH * 16;
+    auto pass = [&](auto read) {
 #pragma unroll
-    for (int i = 0; i < ALL; i += 32) {
-      int of = i / WHOLE;  // which of the warp's keys chunk i + thread is of
-      const int least = of;
+      for (int r = 0; r < KEYS; r += TOKENS) {
+        if (KEYS % TOKENS == 0 || thread / WIDTH + r < KEYS)
 #pragma unroll
-      for (int next = least + 1; next < KEYS && next * WHOLE < i + 32; next++) of += thread >= next * WHOLE - i;
-      const bool read = all || (of >= lo && of <= hi);
-      if (i + 32 <= ALL || i + thread < ALL) cp_async<16>(to + i * 16 + of * ((PITCH - WHOLE) * 16), from + i * 16 + of * gap, read);
-    }
+          for (int c = 0; c < WHOLE / WIDTH; c++) cp_async<16>(to + (r * PITCH + c * WIDTH) * 16, from + c * WIDTH * 16, read(first + r));
+        from += TOKENS * step;
+      }
+      if constexpr (LEFT > 0) {
+        constexpr int EACH = 32 / LEFT;  // keys of a pass
+        const int column = WHOLE - LEFT + thread % LEFT;
+#pragma unroll
+        for (int r = 0; r < KEYS; r += EACH)
+          if (thread < min(EACH, KEYS - r) * LEFT)
+            cp_async<16>(tile + ((of_left + r) * PITCH + column) * 16, base + (of_left + r) * step + column * 16, read(of_left + r));
+      }
+    };
+    if (lo <= 0 && hi >= BC - 1)
+      pass([](int) { return true; });
+    else
+      pass([=](int row) { return row >= lo && row <= hi; });
   }
 
 //| elseif l.shifts_k or l.shifts_v then
