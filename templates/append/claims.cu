@@ -43,7 +43,6 @@ __device__ __forceinline__ u32 first_entry(const Claims &claims, long long slot)
 extern "C" __global__ void __launch_bounds__(THREADS) fa_clear(const __grid_constant__ Params p) {
   const int tokens = $(tokens);
 //|   if a.cc >= 90 then
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // what follows waits for all of this kernel, but its blocks may stand ready
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
   for ($(wk.steps("long long", "base", "tokens", "THREADS")))
@@ -57,7 +56,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_claim(const __grid_cons
   const int tokens = $(tokens);
   const Claims claims = claims_of(p, tokens);
 //|   if a.cc >= 90 then
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
   for ($(wk.steps("long long", "base", "tokens", "THREADS"))) {
