@@ -60,6 +60,8 @@ local function token_rows(f, n, heads)
   return t
 end
 
+function decode.row_bytes_of(name, n) return rows_of.row_bytes(codes(name, 80), n) end
+
 -- Whether K and V may come so.
 function decode.has_token_rows(p, c)
   local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
@@ -265,9 +267,12 @@ local KEPT, KEPT_MOST = 0.4, 0.5
 -- blocks: eight heads in one are 1, by the number of heads in a block. Of 11 shapes on an H100.
 local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, [2] = 1.05 }
 local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
+-- The same where heads come as one piece: of less than eight heads, and of rows of 4 bits in two blocks. Of 16 races on an H100.
+local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 local function apart(p, c, low)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
+  if (c.token_rows or 0) == 1 then return heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS end
   if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
   if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
   return heads == 1 and 1.03 or 1

@@ -251,7 +251,7 @@ struct Loader {
 //| end
 //| if l.tokens then
   // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. WHOLE: chunks of a
-  // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, one by one, by less.
+  // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, by less.
   template <int WHOLE, int PITCH, int ROW_BYTES, class E>
   __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)) {
     const int side = in_register((int)threadIdx.x / HEAD_THREADS);
@@ -264,17 +264,18 @@ struct Loader {
     const int lo = key_lo - key, hi = key_hi - key;
 //|   end
     if (!whole) {
+//|   local unit = p.kv_align >= 16 and "16" or "UNIT"
+      constexpr int UNITS = ROW_BYTES / $(unit);
       const u32 own = tile + side * ROW_BYTES;
 #pragma unroll 1
-      for (int row = 0; row < BC; row++)
-#pragma unroll 1
+      for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
+        const int row = i / UNITS, byte = i % UNITS * $(unit);
 //|   if p.kv_align >= 16 then
-        for (int byte = thread * 16; byte < ROW_BYTES; byte += GROUP_THREADS * 16)
-          cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
+        cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
 //|   else
-        for (int byte = thread * UNIT; byte < ROW_BYTES; byte += GROUP_THREADS * UNIT)
-          load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
+        load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
 //|   end
+      }
       return;
     }
     // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
