@@ -65,6 +65,7 @@ function decode.row_bytes_of(name, n) return rows_of.row_bytes(codes(name, 80), 
 -- Whether K and V may come so.
 function decode.has_token_rows(p, c)
   local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
+  if not low then return false, "K and V have no few bits" end
   if heads == 1 or c.row_warps ~= 1 then return false, "a block has rows of one head" end
   if edges.bounds(p) then return false, "heads see keys of their own" end
   if p.has_pages and p.page < c.bk then return false, "bk = " .. c.bk .. " keys lie in several pages" end

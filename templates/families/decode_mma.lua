@@ -30,6 +30,7 @@ return decode.family {
     { "head_warps", function(p, c)
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
+      if not codes(p.kv, 80) then return false, "K and V have no few bits" end
       return c.br == 8 or c.br == 16, "heads side by side have 8 or 16 rows each, not br = " .. c.br
     end, upto = "head_warps" },
     { "token_rows", function(p, c)
