@@ -5,6 +5,7 @@
 local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"
 local values_of = include "pairs/values.lua"
+local edges = include "pairs/edges.lua"
 local program_cost = include "pairs/program_cost.lua"
 
 local rows_of = include "tiles/codes.lua"
@@ -44,6 +45,37 @@ local function chunks_of(p, f, n)
   local bytes = rows_of.row_bytes(f, n)
   if shifts(p, f) then return (bytes + 31 - p.kv_align) // 16 | 1 end
   return (bytes + 15) // 16
+end
+
+-- Rows of a token, of heads side by side as they lie in a cache: head number `side` begins at its byte `side` * row, where chunks of 16 bytes
+-- are not its own. chunks: of a head's row, wherever it begins; pitch: chunks from a token to the next, odd, so that eight rows lie in
+-- different banks without a swizzle.
+local function token_rows(f, n, heads)
+  local row = rows_of.row_bytes(f, n)
+  local unit = (row | 16) & -(row | 16)
+  local t = { row = row, most = 16 - unit, whole = heads * row // 16 }
+  t.chunks = (row + t.most + 15) // 16
+  t.pitch = (((heads - 1) * row & -16) // 16 + t.chunks) | 1
+  t.pitch = math.max(t.pitch, t.whole | 1)
+  return t
+end
+
+function decode.row_bytes_of(name, n) return rows_of.row_bytes(codes(name, 80), n) end
+
+-- Whether K and V may come so.
+function decode.has_token_rows(p, c)
+  local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
+  if not low then return false, "K and V have no few bits" end
+  if heads == 1 or c.row_warps ~= 1 then return false, "a block has rows of one head" end
+  if edges.bounds(p) then return false, "heads see keys of their own" end
+  if p.has_pages and p.page < c.bk then return false, "bk = " .. c.bk .. " keys lie in several pages" end
+  if c.bk % heads > 0 then return false, c.bk .. " keys for " .. heads .. " heads" end
+  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
+    local f, row = x[1], rows_of.row_bytes(x[1], x[2])
+    if row % 4 > 0 or heads * row % 16 > 0 then return false, "heads of " .. row .. " bytes" end
+    if row % 16 > 0 and (f.block == 1 or f.scales > 1 or f.least_at > 0 or f.high_at > 0) then return false, "rows begin within chunks" end
+  end
+  return true
 end
 
 -- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
@@ -121,6 +153,13 @@ function decode.layout(p, c, a)
   if l.low then
     l.chunks, l.chunks_v = chunks_of(p, l.low.k, p.d), chunks_of(p, l.low.v, p.dv)
     l.shifts_k, l.shifts_v = shifts(p, l.low.k), shifts(p, l.low.v)
+    l.most_k, l.most_v = 16 - p.kv_align, 16 - p.kv_align  -- bytes of a row's first chunk before it, at most
+    if (c.token_rows or 0) == 1 then
+      l.tokens = { k = token_rows(l.low.k, p.d, heads), v = token_rows(l.low.v, p.dv, heads) }
+      l.chunks, l.chunks_v = l.tokens.k.chunks, l.tokens.v.chunks
+      l.most_k, l.most_v = l.tokens.k.most, l.tokens.v.most
+      l.shifts_k, l.shifts_v = l.most_k > 0, l.most_v > 0
+    end
     -- Rows of 8 are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
     l.half = c.br == 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
@@ -128,16 +167,21 @@ function decode.layout(p, c, a)
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
+  if l.tokens then k, v = c.bk * l.tokens.k.pitch * 16, c.bk * l.tokens.v.pitch * 16 end
   local exchange = c.br * l.vb * 8 * 4
   l.stage = k + v
   if l.low then  -- scales of tokens after K and V
-    l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and c.bk * 4 or 0)
-    l.stage = round_up(l.v_scales + (p.v_scale == 2 and c.bk * 4 or 0), 128)  -- chunks are found by exclusive or
+    local scales = c.bk * (l.tokens and heads or 1) * 4
+    l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and scales or 0)
+    l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
   l.bytes = groups * l.group
+  if l.tokens then  -- the heads' parts side by side in the buffer that they share
+    l.bytes, l.exchange_stride, l.overlay = c.key_warps * l.group, exchange, heads * exchange <= l.stage
+  end
   if not l.overlay then
     l.exchange, l.exchange_stride = l.bytes, exchange
     l.bytes = l.bytes + groups * exchange
@@ -179,6 +223,7 @@ function decode.layout(p, c, a)
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end
 
@@ -223,9 +268,12 @@ local KEPT, KEPT_MOST = 0.4, 0.5
 -- blocks: eight heads in one are 1, by the number of heads in a block. Of 11 shapes on an H100.
 local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, [2] = 1.05 }
 local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
+-- The same where heads come as one piece: of less than eight heads, and of rows of 4 bits in two blocks. Of 16 races on an H100.
+local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 local function apart(p, c, low)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
+  if (c.token_rows or 0) == 1 then return heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS end
   if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
   if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
   return heads == 1 and 1.03 or 1

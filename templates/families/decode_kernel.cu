@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.half? l.heads? l.q? l.k_scales? l.low? l.ob? l.stage l.v_scales?"
+//| needs "l.half? l.heads? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -68,7 +68,13 @@ constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
 //| end
-//| if p.k_scale == 2 or p.v_scale == 2 then
+//| if l.tokens then
+constexpr int K_PITCH = $(l.tokens.k.pitch), V_PITCH = $(l.tokens.v.pitch);  // chunks from a token's rows to the next token's
+constexpr int K_TILE = BC * K_PITCH * 16, STAGE = $(l.stage);   // bytes: K, V, scales of tokens
+//|   if p.k_scale == 2 or p.v_scale == 2 then
+constexpr int K_SCALES = $(l.k_scales), V_SCALES = $(l.v_scales);  // where they are, a token's side by side
+//|   end
+//| elseif p.k_scale == 2 or p.v_scale == 2 then
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = $(l.stage);  // bytes: K, V, scales of tokens
 constexpr int K_SCALES = $(l.k_scales), V_SCALES = $(l.v_scales);
 //| else
@@ -135,13 +141,19 @@ constexpr bool PAIRS_V = false;
 //|   include "mma/decode_fragments.cu"
 //| end
 
+//| if l.tokens then
+// Waits until the copies of all heads' groups of the same keys have arrived, which are then through with the buffer of the iteration before.
+//| else
 // Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the iteration before.
+//| end
 __device__ __forceinline__ void group_arrived(int group) {
   cp_async_wait<STAGES - 2>();
 //| if l.boxed then
   fence_async();
 //| end
-//| if c.row_warps == 1 then
+//| if l.tokens then
+  asm volatile("bar.sync %0, %1;" ::"r"(group % GROUPS + 1), "n"(HEADS * GROUP_THREADS) : "memory");
+//| elseif c.row_warps == 1 then
   __syncwarp();
 //| else
   asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");
@@ -175,9 +187,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   });
 //| end
   const int group = $(l.low and "in_register((int)threadIdx.x / GROUP_THREADS)" or "threadIdx.x / GROUP_THREADS");
+//| if l.tokens then
+  const int key_group = group % GROUPS, side = group / GROUPS;
+  const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
+//| else
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
-//| if l.heads then
+//|   if l.heads then
   const int key_group = group % GROUPS;
+//|   end
 //| end
 //| local key_group = l.heads and "key_group" or "group"
   Loader loader(p, split.walk, $(key_group));
@@ -217,7 +234,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
+//| if l.tokens then
+      // The first chunks of the head's rows.
+      const u32 k_tile = buffers + stage * STAGE + (side * K_BYTES & -16), v_tile = buffers + stage * STAGE + K_TILE + (side * V_BYTES & -16);
+//| else
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
+//| end
       const int block = tile.first_block + iteration * GROUPS + $(key_group);
 //| if pr.scans then
       const int is = classes.at(iteration, look);
@@ -234,7 +256,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   if p.has_batch_invariant then begins = "(walk.first == 0 && !walk.whole_tile())" end
     goes_on = goes_on || $(begins);
 //| end
-//| if l.overlay and c.row_warps > 1 then
+//| if l.overlay and l.tokens then
+    asm volatile("bar.sync %0, %1;" ::"r"(key_group + 1), "n"(HEADS * GROUP_THREADS) : "memory");  // K and V are read
+//| elseif l.overlay and c.row_warps > 1 then
     asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
 //| elseif l.overlay then
     __syncwarp();  // K and V are read

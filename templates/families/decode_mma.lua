@@ -18,6 +18,8 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
+    { "token_rows", { 0, 1 },
+      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -28,8 +30,17 @@ return decode.family {
     { "head_warps", function(p, c)
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
-      return c.br == 8, "heads side by side have 8 rows each, not br = " .. c.br
+      if not codes(p.kv, 80) then return false, "K and V have no few bits" end
+      return c.br == 8 or c.br == 16, "heads side by side have 8 or 16 rows each, not br = " .. c.br
     end, upto = "head_warps" },
+    { "token_rows", function(p, c)
+      if (c.token_rows or 0) == 0 then return true end
+      return decode.has_token_rows(p, c)
+    end },
+    { "token_rows_whole", function(p, c)
+      if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end
+      return false, p.hkv .. " heads are not whole pieces of " .. c.head_warps
+    end, search = true },
   },
 
   start = function(p, a)
@@ -40,12 +51,23 @@ return decode.family {
     for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
         local row_warps = br > 32 and 2 or 1
-        if low and p.dv > 64 then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
+        if low and (p.dv > 64 or br == 64) then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
         tiles[#tiles + 1] = { br = br, bk = bk, row_warps = row_warps, key_warps = low and warps // row_warps or br > 16 and warps // 2 or warps }
       end
     end
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
+    -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece. Raced on an H100 alone.
+    local pieces = br == 8 and a.has_wgmma and a.hbm_gbs < 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
+      for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
+                         or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do
+        local tile = { br = 8, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
+        if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
+          for _, to in ipairs(decode.starts({ tile }, "last_block", { x[3] })) do list[#list + 1] = to end
+        end
+      end
+    end
     for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
       local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then

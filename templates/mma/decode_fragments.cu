@@ -1,6 +1,12 @@
-//| needs "l.half? l.heads? l.low? l.shifts_k? l.shifts_v?"
+//| needs "l.half? l.heads? l.low? l.shifts_k? l.shifts_v? l.tokens?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
+//| local by_token = p.k_scale == 2 or p.v_scale == 2
+//| local function of_keys(from) return ("load_shared_f32x2(%s + (n * 8 + at.t * 2) * 4)"):format(from) end
+//| if l.tokens then
+//|   function of_keys(from) return ("scales_of_two(%s + scales_at + (n * 8 + at.t * 2) * (HEADS * 4))"):format(from) end
+//| end
 // ---- the rows of a warp as fragments of mma.sync and wgmma ----
 struct WarpRows {
   Lane at;
@@ -22,11 +28,26 @@ struct WarpRows {
 //| if l.half then
   u32 q_stage;  // where Q of a tile is left for all warps
 //| end
+//| if l.tokens and by_token then
+  u32 scales_at;  // of the head, from where its K and the scales of all heads begin
+
+  static __device__ __forceinline__ float2 scales_of_two(u32 from) {
+    float2 x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x.x) : "r"(from) : "memory");
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x.y) : "r"(from + HEADS * 4) : "memory");
+    return x;
+  }
+//| end
 //| if l.half then
 //| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
-  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {}
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {$(l.tokens and by_token and "" or "}")
 //| else
-  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {}
+  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {$(l.tokens and by_token and "" or "}")
+//| end
+//| if l.tokens and by_token then
+    const int side = (int)threadIdx.x / HEAD_THREADS;
+    scales_at = (u32)in_register(side * 4 - (side * K_BYTES & -16));
+  }
 //| end
 
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
@@ -34,8 +55,8 @@ struct WarpRows {
 //|   if l.shifts_k or l.shifts_v then
     at.shift(p, tile.kv_head);
 //|   end
-    load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
     v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+    load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
 //|   if p.v_scale == 4 then
     v_columns = v_scales_of(p, sequence, tile.kv_head);
     v_apart = p.v_scale_ss;
@@ -74,7 +95,7 @@ struct WarpRows {
 //|   if p.k_scale == 2 then
 #pragma unroll
     for (int n = 0; n < NB; n++) {
-      const float2 scale = load_shared_f32x2(k_tile + K_SCALES + (n * 8 + at.t * 2) * 4);
+      const float2 scale = $(of_keys("k_tile + K_SCALES"));
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -105,7 +126,7 @@ struct WarpRows {
     float top = 0.f;
 #pragma unroll
     for (int n = 0; n < NB; n++) {
-      scale[n] = load_shared_f32x2(scales + (n * 8 + at.t * 2) * 4);
+      scale[n] = $(of_keys("scales"));
       top = fmaxf(top, fmaxf(fabsf(scale[n].x), fabsf(scale[n].y)));
     }
     top = quad_max(top);

@@ -1,4 +1,4 @@
-//| needs "l.chunks l.chunks_v l.half? l.low l.shifts_k l.shifts_v"
+//| needs "l.chunks l.chunks_v l.half? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
@@ -10,14 +10,15 @@
 //| -- Words of a row's chunk: at its byte `step` * `lane`, lane < lanes. A word that has a block's scale and something of the block before is
 //| -- that one's, or only its scale is in question, which nothing is multiplied by. blocks_of(): the first and the last block that lanes may
 //| -- have, rows shifted by up to `most` bytes.
-//| local most = 16 - p.kv_align
 //| local sides = {
-//|   k = { x = "k", f = K, n = kd, step = 4, lanes = 4, lane = "t", shifts = l.shifts_k, chunks = l.chunks },
-//|   v = { x = "v", f = V, n = vd, step = 2, lanes = 8, lane = "g", shifts = l.shifts_v, chunks = l.chunks_v },
+//|   k = { x = "k", f = K, n = kd, step = 4, lanes = 4, lane = "t", shifts = l.shifts_k, most = l.most_k, chunks = l.chunks },
+//|   v = { x = "v", f = V, n = vd, step = 2, lanes = 8, lane = "g", shifts = l.shifts_v, most = l.most_v, chunks = l.chunks_v },
 //| }
+//| -- Chunks from a row to the next.
+//| local k_pitch, v_pitch = l.tokens and "K_PITCH" or "CHUNKS", l.tokens and "V_PITCH" or "CHUNKS_V"
 //| local function blocks_of(of, chunk)
 //|   local function block(byte) return math.max(0, math.min(place.scale_of(of.f, byte), of.n - 1)) end
-//|   return block(chunk * 16 - (of.shifts and most or 0)), block(chunk * 16 + of.step * (of.lanes - 1))
+//|   return block(chunk * 16 - (of.shifts and of.most or 0)), block(chunk * 16 + of.step * (of.lanes - 1))
 //| end
 //| -- A bit of each chunk whose word is of a later block than the first, of a later one than that, ...: how many such masks a side has.
 //| for _, of in ipairs { sides.k, sides.v } do
@@ -55,7 +56,7 @@
 //| local shuffled = vd and V.scales == 1 and V.least_at == 0 and V.high_at == 0
 //| for i = 0, shuffled and vd - 1 or -1 do
 //|   local byte = place.scale_at(V, i)
-//|   shuffled = shuffled and (not l.shifts_v or byte // 16 == (byte + most) // 16)
+//|   shuffled = shuffled and (not l.shifts_v or byte // 16 == (byte + l.most_v) // 16)
 //| end
 constexpr bool PAIRS_V = false;
 __device__ __forceinline__ int key_of_column(int x) { return x; }
@@ -87,7 +88,11 @@ struct Lane {
 //|   for _, x in ipairs { "k", "v" } do
 //|     local of = sides[x]
 //|     if of.shifts then
+//|       if l.tokens then
+    $(x)_shift = in_register((int)threadIdx.x / HEAD_THREADS * $(x:upper())_BYTES & 15);
+//|       else
     $(x)_shift = in_register($(x)_shift_of(p, kv_head));  // else it is computed again for each block of keys
+//|       end
 //|       if x == "v" and shuffled then
     v_scales = t + 2 * v_shift;
 //|       end
@@ -112,13 +117,18 @@ __device__ __forceinline__ Lane make_lane() {
   Lane at;
   at.g = lane / 4;
   at.t = lane % 4;
+//| if l.tokens then
+  at.k = tile_offset<K_PITCH>(row + matrix / 2 * 8, matrix % 2);
+  at.v = tile_offset<V_PITCH>(lane % 16, lane / 16);
+//| else
   at.k = tile_offset<CHUNKS>(row + matrix / 2 * 8, matrix % 2);  // two chunks of keys 0..15
   at.v = tile_offset<CHUNKS_V>(lane % 16, lane / 16);            // keys 0..15, two chunks, transposed
+//| end
 //| if l.chunks % 2 == 1 then
-  at.last = lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16;
+  at.last = lane % 16 * $(k_pitch) * 16 + (CHUNKS - 1) * 16;
 //| end
 //| if l.chunks_v % 2 == 1 then
-  at.last_v = lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16;
+  at.last_v = lane % 16 * $(v_pitch) * 16 + (CHUNKS_V - 1) * 16;
 //| end
 //| if shuffled then
   at.v_scales = at.t;
@@ -261,7 +271,7 @@ constexpr int K_SCALES_OF_ROW = $(kd);
 //|   beside(K, kd, "K_SCALES_OF_ROW", "K")
 // Scales of the blocks of a key's row, each twice.
 __device__ __forceinline__ void load_scales(KBlocks &to, u32 k_tile, int row, const Lane &at) {
-//|   load_row(sides.k, "K_SCALES_OF_ROW", "CHUNKS", "to", "k_tile", "row")
+//|   load_row(sides.k, "K_SCALES_OF_ROW", k_pitch, "to", "k_tile", "row")
 #pragma unroll
   for (int b = 0; b < K_SCALES_OF_ROW; b++) {
     to.scale[b] *= 0x10001;
@@ -329,7 +339,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
     for (int n = 0; n < NB; n += 2) {
 //| end
       u32 b[4], h[K_WORD];
-      ldmatrix_x4(b, k_tile + further<CHUNKS>(at.k, n * 8, chunk));
+      ldmatrix_x4(b, k_tile + further<$(k_pitch)>(at.k, n * 8, chunk));
 //| for i = 0, 3 do
 //|   dot("b[" .. i .. "]", i % 2 == 0 and "chunk" or "chunk + 1", i < 2 and "n" or "n + 1", i // 2)
 //| end
@@ -342,7 +352,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
   for (int n = 0; n < NB; n += 2) {
 //|   end
     u32 b[2], h[K_WORD];
-    ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * CHUNKS * 16);
+    ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * $(k_pitch) * 16);
 //|   for i = 0, 1 do
 //|     dot("b[" .. i .. "]", "CHUNKS - 1", i == 0 and "n" or "n + 1", i)
 //|   end
@@ -423,7 +433,7 @@ struct VBlocksOfTwo {
 };
 //|   end
 __device__ __forceinline__ void load_blocks_of_v(VBlocks &to, u32 v_tile, int row, const Lane &at) {
-//|   load_row(sides.v, "V_SCALES_OF_ROW", "CHUNKS_V", "to", "v_tile", "row")
+//|   load_row(sides.v, "V_SCALES_OF_ROW", v_pitch, "to", "v_tile", "row")
 }
 // Scales of the blocks of two keys' rows, from `row` on.
 __device__ __forceinline__ void load_scales_of_two(VBlocksOfTwo &to, u32 v_tile, int row, const Lane &at) {
@@ -504,7 +514,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabil
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
       u32 b[4], lo[V_WORD], hi[V_WORD];
-      ldmatrix_x4_trans(b, v_tile + further<CHUNKS_V>(at.v, kk * 16, chunk));
+      ldmatrix_x4_trans(b, v_tile + further<$(v_pitch)>(at.v, kk * 16, chunk));
 //| found("b[0]", "b[1]", "chunk")
 //| found("b[2]", "b[3]", "chunk + 1")
 //| add("b[0]", "b[1]", "chunk")
@@ -513,7 +523,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const Probabil
 //| if l.chunks_v % 2 == 1 then
     {
       u32 b[2], lo[V_WORD], hi[V_WORD];
-      ldmatrix_x2_trans(b[0], b[1], v_tile + at.last_v + kk * 16 * CHUNKS_V * 16);
+      ldmatrix_x2_trans(b[0], b[1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
 //|   found("b[0]", "b[1]", "CHUNKS_V - 1")
 //|   add("b[0]", "b[1]", "CHUNKS_V - 1")
     }

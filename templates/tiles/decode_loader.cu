@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -7,6 +7,9 @@
 // ---- how K and V come to shared memory ----
 //| local paged = p.has_pages
 //| local run = paged and math.min(p.page, c.bk) or 0
+//| local shifted = {}
+//| if l.shifts_k and not l.tokens then shifted[1] = { "k", "CHUNKS" } end
+//| if l.shifts_v and not l.tokens then shifted[#shifted + 1] = { "v", "CHUNKS_V" } end
 // A group of warps copies its block of keys of every iteration, rows by 16 bytes or less; rows that no query sees become zeros and are not
 // read. It runs STAGES - 1 iterations early, across tiles.
 //| if paged then
@@ -22,25 +25,27 @@ struct Loader {
   int group, iteration;
 //| if l.low then
   int thread;  // of the group, kept in a register: see in_register()
-//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
-//|     if x then
+//|   for _, x in ipairs(shifted) do
   int $(x[1])_first, $(x[1])_column;  // of a pass over rows with shifts: the row and the chunk of the thread
-//|     end
 //|   end
 //| end
   // The tile at hand.
   int first_block, key_lo, key_hi;
   const char *k, *v;
-//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
-//|   if x then
-  int $(x)_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
-//|   end
+//| for _, x in ipairs(shifted) do
+  int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
+//| end
+//| if l.tokens then
+  bool k_whole, v_whole;  // all heads' rows of a token are one piece of whole chunks: k, v are those of the first head; else the warp's own
 //| end
 //| local tokens = {}
 //| for _, x in ipairs(l.low and { "k", "v" } or {}) do
 //|   if p[x .. "_scale"] == 2 then
 //|     tokens[#tokens + 1] = x
   const float *$(x)_scales;
+//|     if l.tokens then
+  bool $(x)_scales_whole;  // a token's scales are whole chunks: they are those of the first head
+//|     end
 //|   end
 //| end
 //| if pr.scans then
@@ -58,11 +63,17 @@ struct Loader {
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
 //| if l.low then
     thread = in_register((int)threadIdx.x % GROUP_THREADS);
-//|   for _, x in ipairs { l.shifts_k and { "k", "CHUNKS" } or false, l.shifts_v and { "v", "CHUNKS_V" } or false } do
-//|     if x then
+//|   for _, x in ipairs(shifted) do
     $(x[1])_first = in_register(thread / $(x[2]));
     $(x[1])_column = in_register(thread % $(x[2]));
-//|     end
+//|   end
+//| end
+//| if l.tokens then
+    k_whole = k_has_whole_tokens(p);
+    v_whole = v_has_whole_tokens(p);
+//|   for _, x in ipairs(tokens) do
+    $(x)_scales_whole = HEADS % 4 == 0 && p.$(x)_scale_sh == 1 && p.hkv % HEADS == 0 &&
+                     ((u64)p.$(x)_scale | (u64)((p.$(x)_scale_sb | p.$(x)_scale_ss) * 4)) % 16 == 0;
 //|   end
 //| end
     enter();
@@ -86,23 +97,27 @@ struct Loader {
     key_lo = tile.range.key_lo;
     key_hi = tile.range.key_hi;
 //| for _, x in ipairs(tokens) do
+//|   if l.tokens then
+    $(x)_scales = $(x)_scales_of(p, sequence, $(x)_scales_whole ? walk.kv_head * HEADS : tile.kv_head);
+//|   else
     $(x)_scales = $(x)_scales_of(p, sequence, tile.kv_head);
-//| end
-//| for _, x in ipairs { l.shifts_k and "k" or false, l.shifts_v and "v" or false } do
-//|   if x then
-    $(x)_shift = $(x)_is_chunked(p) ? $(x)_shift_of(p, tile.kv_head) : -1;
 //|   end
 //| end
+//| for _, x in ipairs(shifted) do
+    $(x[1])_shift = $(x[1])_is_chunked(p) ? $(x[1])_shift_of(p, tile.kv_head) : -1;
+//| end
+//| local k_head, v_head = "tile.kv_head", "tile.kv_head"
+//| if l.tokens then k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)" end
 //| if paged then
-    k = (const char *)((const $(ke) *)p.k + tile.kv_head * p.k_sh);
-    v = (const char *)((const $(ve) *)p.v + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + $(k_head) * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + $(v_head) * p.v_sh);
     k_page = sequence.k_page();
     v_page = sequence.v_page();
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up_first();
 //| else
-    k = (const char *)((const $(ke) *)p.k + sequence.k() + tile.kv_head * p.k_sh);
-    v = (const char *)((const $(ve) *)p.v + sequence.v() + tile.kv_head * p.v_sh);
+    k = (const char *)((const $(ke) *)p.k + sequence.k() + $(k_head) * p.k_sh);
+    v = (const char *)((const $(ve) *)p.v + sequence.v() + $(v_head) * p.v_sh);
 //| end
   }
 //| if paged then
@@ -194,7 +209,7 @@ struct Loader {
 //| end
 
 //| local of_page = paged and ", long long page_stride" or ""
-//| local steps = l.low and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
+//| local steps = l.low and not l.tokens and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
 //| if steps then
   // The same where a lane's rows are a stride apart: no address is multiplied out, and where all keys are seen nothing is asked of any.
   template <int N, int ROW_BYTES, class E>
@@ -234,7 +249,64 @@ struct Loader {
   }
 
 //| end
-//| if l.shifts_k or l.shifts_v then
+//| if l.tokens then
+  // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. WHOLE: chunks of a
+  // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, by less.
+  template <int WHOLE, int PITCH, int ROW_BYTES, class E>
+  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)) {
+    const int side = in_register((int)threadIdx.x / HEAD_THREADS);
+    const long long step = stride * (long long)sizeof(E);
+//|   if paged then
+    base += (u32)page * (page_stride * (long long)sizeof(E)) + token * step;
+    const int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+//|   else
+    base += key * step;
+    const int lo = key_lo - key, hi = key_hi - key;
+//|   end
+    if (!whole) {
+//|   local unit = p.kv_align >= 16 and "16" or "UNIT"
+      constexpr int UNITS = ROW_BYTES / $(unit);
+      const u32 own = tile + side * ROW_BYTES;
+#pragma unroll 1
+      for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
+        const int row = i / UNITS, byte = i % UNITS * $(unit);
+//|   if p.kv_align >= 16 then
+        cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
+//|   else
+        load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
+//|   end
+      }
+      return;
+    }
+    // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
+    constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4, TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
+    const int first = side * KEYS + thread / WIDTH, of_left = LEFT > 0 ? side * KEYS + thread / LEFT : 0;
+    const char *from = base + first * step + thread % WIDTH * 16;
+    const u32 to = tile + first * (PITCH * 16) + thread % WIDTH * 16;
+    auto pass = [&](auto read) {
+#pragma unroll
+      for (int r = 0; r < KEYS; r += TOKENS) {
+        if (KEYS % TOKENS == 0 || thread / WIDTH + r < KEYS)
+#pragma unroll
+          for (int c = 0; c < WHOLE / WIDTH; c++) cp_async<16>(to + (r * PITCH + c * WIDTH) * 16, from + c * WIDTH * 16, read(first + r));
+        from += TOKENS * step;
+      }
+      if constexpr (LEFT > 0) {
+        constexpr int EACH = 32 / LEFT;  // keys of a pass
+        const int column = WHOLE - LEFT + thread % LEFT;
+#pragma unroll
+        for (int r = 0; r < KEYS; r += EACH)
+          if (thread < min(EACH, KEYS - r) * LEFT)
+            cp_async<16>(tile + ((of_left + r) * PITCH + column) * 16, base + (of_left + r) * step + column * 16, read(of_left + r));
+      }
+    };
+    if (lo <= 0 && hi >= BC - 1)
+      pass([](int) { return true; });
+    else
+      pass([=](int row) { return row >= lo && row <= hi; });
+  }
+
+//| elseif l.shifts_k or l.shifts_v then
   // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
   template <int N, int ROW_BYTES, class E>
@@ -321,7 +393,32 @@ struct Loader {
   }
 
 //| end
-//| if #tokens > 0 then
+//| if #tokens > 0 and l.tokens then
+  // Scales of the block's tokens, those of a token side by side; zeros of those that no query sees. A warp copies those of some tokens, or
+  // of its own head.
+  __device__ __forceinline__ void copy_scales(u32 to, const float *from, bool whole, int key, long long stride, long long page_stride) {
+    const int side = in_register((int)threadIdx.x / HEAD_THREADS), lo = key_lo - key;
+//|   if paged then
+    const int hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+    from += (u32)page * page_stride + token * stride;
+//|   else
+    const int hi = key_hi - key;
+    from += key * stride;
+//|   end
+    if (whole) {
+      constexpr int EACH = (HEADS + 3) / 4, KEYS = BC / HEADS;
+      const int row = side * KEYS + thread / EACH, chunk = thread % EACH;
+      if (thread < KEYS * EACH) cp_async<16>(to + row * (HEADS * 4) + chunk * 16, from + row * stride + chunk * 4, row >= lo && row <= hi);
+      return;
+    }
+#pragma unroll
+    for (int r = 0; r < BC; r += GROUP_THREADS) {
+      const int row = r + thread;
+      if (BC % GROUP_THREADS == 0 || row < BC) cp_async<4>(to + row * (HEADS * 4) + side * 4, from + row * stride, row >= lo && row <= hi);
+    }
+  }
+
+//| elseif #tokens > 0 then
   // Scales of the block's tokens, one after the other; zeros of those that no query sees.
   __device__ __forceinline__ void copy_scales(u32 to, const float *from, int key, long long stride, long long page_stride) {
 #pragma unroll
@@ -357,7 +454,10 @@ struct Loader {
 //| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
-//| if paged then
+//| if l.tokens then
+      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, key, p.k_ss$(paged and ", k_page" or ""));
+      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, key, p.v_ss$(paged and ", v_page" or ""));
+//| elseif paged then
 //|   if l.shifts_k then
       copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
 //|   elseif steps then
@@ -398,7 +498,7 @@ struct Loader {
 //|   end
 //| end
 //| for _, x in ipairs(tokens) do
-      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales, key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
+      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(l.tokens and (", %s_scales_whole"):format(x) or ""), key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
 //| end
     }
     if (++iteration == walk.end) {

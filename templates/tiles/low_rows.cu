@@ -1,4 +1,4 @@
-//| needs "l.low l.shifts_k l.shifts_v"
+//| needs "l.low l.shifts_k l.shifts_v l.tokens?"
 //| local K, V = l.low.k, l.low.v
 //| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
 // ---- rows of K and V of few bits, in global memory ----
@@ -14,7 +14,7 @@ struct $(name)_element {  // $(f.name): a block of $(f.block)
 constexpr int $(name:upper())_BYTES = $(width) / $(f.block) * (int)sizeof($(name)_element);  // of a row
 //| end
 //| for _, x in ipairs { { "k", l.shifts_k }, { "v", l.shifts_v } } do
-//|   if x[2] then
+//|   if x[2] and not l.tokens then
 //|     local x = x[1]
 // Where all rows of a head lie alike in chunks of 16 bytes, they are copied by these: how many bytes of a row's first chunk are in front of
 // it. A token's first row begins at a chunk then, and its last one ends with one, so that all bytes of these chunks are the tensor's own.
@@ -25,6 +25,15 @@ __device__ __forceinline__ bool $(x)_is_chunked(const Params &p) {
 }
 __device__ __forceinline__ int $(x)_shift_of(const Params &p, int kv_head) {
   return $(x)_is_chunked(p) ? (int)(kv_head * p.$(x)_sh * (long long)sizeof($(x)_element)) & 15 : 0;
+}
+//|   end
+//| end
+//| for _, x in ipairs { l.tokens and "k" or false, l.tokens and "v" or false } do
+//|   if x then
+// Whether rows of HEADS heads of a token are one piece of whole chunks, for all tokens and all heads.
+__device__ __forceinline__ bool $(x)_has_whole_tokens(const Params &p) {
+  constexpr long long SIZE = sizeof($(x)_element);
+  return p.$(x)_sh * SIZE == $(x:upper())_BYTES && p.hkv % HEADS == 0 && ((u64)p.$(x) | (u64)((p.$(x)_sb | p.$(x)_ss) * SIZE)) % 16 == 0;
 }
 //|   end
 //| end

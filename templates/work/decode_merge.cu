@@ -1,4 +1,4 @@
-//| needs "c.combine c.named l.heads? l.overlay l.parts_batch"
+//| needs "c.combine c.named l.heads? l.overlay l.parts_batch l.tokens?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
@@ -43,7 +43,11 @@ __device__ __forceinline__ Sum sum_of_parts(const Params &p, int row, int four, 
 
 // Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last iteration.
 __device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
+//| if l.tokens and l.overlay then
+  return smem + SMEM_O + group % GROUPS * SMEM_GROUP + group / GROUPS * SMEM_O_GROUP + last * STAGE;
+//| else
   return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and " + last * STAGE" or "");
+//| end
 }
 __device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int group) { return (float2 *)(smem + SMEM_STATES) + group * BR; }
 
