@@ -277,7 +277,8 @@ local function keeps_maxima(p)
   local score = p.score
   if not score or not (score.has_score or score.has_mask) then return true end
   if score.has_mask or score.most then return false end
-  return p.d + p.dv <= 128 or #score.arrays == 1 and score.arrays[1].by_row and not score.arrays[1].wide
+  local of = #score.arrays == 1 and score.arrays[1]
+  return p.d + p.dv <= 128 or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -310,7 +311,9 @@ local function ways_of_scores(p, c, l)
   local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
     and p.score.adds == l.staged.lines[1].node
   l.besides = adds and l.staged.far
-  l.begins = adds and not l.staged.far and l.interleaved
+  -- Where rows keep their maximum it is 0, and the number takes the place of the exponents' shift.
+  l.joins = adds and not l.staged.far and c.rescale > 3 and c.schedule ~= c.named.schedule.pingpong_exp
+  l.begins = adds and not l.staged.far and l.interleaved and not l.joins
   -- Their numbers are read twice where shared memory has the time: at d = 128 products leave it none.
   l.reads_twice = l.begins and p.d + p.dv < 256
   -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.

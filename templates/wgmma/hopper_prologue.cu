@@ -3,6 +3,7 @@
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| local at = pr.scans and "code" or "block"
+//| local grouped = pr.staged and l.staged.group > 1
 //| if pr.scans then  -- which block it is says its code
 //| elseif l.ahead and l.masked then
       int block = begun ? keys.first : keys.loaded_hi;
@@ -11,7 +12,7 @@
 //| end
 //| if l.masked then
 #pragma unroll 1
-      for (; block > keys.first; block--) skip_k(), skip_v();
+      for (; block > keys.first; block--) skip_k($(grouped and "block, keys.loaded_lo" or "")), skip_v();
 //| end
 //| if not pr.scans then indented(6, pr.reading, "read(block);") end
 //| local to = l.ahead and "  " or ""
@@ -59,7 +60,7 @@
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;
-      const Beginning next = begin(second, q_tile);
+      const Beginning next = begin(second, q_tile$(grouped and ", block - 1" or ""));
 //| end
 //| if pr.skips then
       if (fresh)
@@ -76,7 +77,7 @@
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| end
 //| if l.begins then
-      if (second) release_stage();
+      if (second) release_stage($(grouped and "block - 1, keys.loaded_lo" or ""));
 //| end
 //| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
 //| if l.q_lent then
