@@ -77,13 +77,13 @@
         }
 //| end
 //| if l.joins then
-        const bool stay = is_whole(block - 1) && all_stay(state);
+        const bool whole = is_whole(block - 1), stay = whole && all_stay(state);
         bool moved = false;
         if (__builtin_expect(stay, 1)) {
           early_exponentials(s, state, p.scale_log2, from);
         } else {
           mask_joining(block - 1);
-          moved = next_maxima(s, state, keep, $(unit));
+          moved = next_maxima(s, state, keep, $(unit), whole);
         }
 //| else
         $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));

@@ -38,7 +38,21 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)$(l.joins and ", bool whole" or "")) {
+//|   if l.joins then
+  const bool stays[2] = {fabsf(state[0].m) < STEADY, fabsf(state[1].m) < STEADY};
+  if (__all_sync(~0u, stays[0] & stays[1])) {
+    // Nothing is looked for. What a row has seen of blocks that are cut may be one key, whose P is 1. From the first whole block on m is 0.
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      keep[h] = exp2_approx(state[h].m);
+      if (whole) state[h].l *= keep[h], state[h].m = 0.f;
+    }
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "state[i / 2 % 2].m"));
+    return whole;
+  }
+//|   end
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
 //|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
@@ -53,7 +67,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     return false;
   }
 //|   end
-//|   if l.sums then
+//|   if l.sums and not l.joins then
 //|     if not l.early then
   // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
 //|     end
@@ -293,11 +307,6 @@ __device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS /
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                     float (&keep)[2], const Params &p$(wg)$(next_type)) {
   first_maxima(s, state, $(pr.unit_log2));
-//|   if l.joins then
-#pragma unroll
-  for (int h = 0; h < 2; h++)
-    if (fabsf(state[h].m) <= STEADY) state[h].m = 0.f;  // no block after it looks for another
-//|   end
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(first_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
