@@ -89,9 +89,9 @@ static const score_fault faults[] = {
       "\"issue_scores_onto\", false", "\"issue_scores_onto\", true" },
     { "scores begin with those of the row eight below", "wgmma_staged_line", P, "%s + 32 + (u32)", "%s + (u32)" },
     { "scores begin in units of scores", "wgmma_staged_line", "hopper_staged.cu", "? x * reciprocal(p.scale) :", "? x :" },
-    { "the first block in units of products", "wgmma_staged_line", P, "p.scale * (e == 0", "1.f * (e == 0" },
+    { "the first block in units of products", "wgmma_staged_line", P, "l.begins and \"p.scale\"", "l.begins and \"1.f\"" },
     { "exponents in units of scores", "wgmma_staged_line", "hopper_main_loop.cu", "l.begins and \"p.scale_log2\"", "l.begins and \"1.f\"" },
-    { "scores begin with the block at hand's", "wgmma_staged_line", "hopper_prologue.cu", "      if (second) release_stage();\n", "" },
+    { "scores begin with the block at hand's", "wgmma_staged_line", "hopper_prologue.cu", "      if (second) release_stage(", "      if (false) release_stage(" },
     { "a scale that is beyond all numbers", "wgmma_begins_vast", "hopper_staged.cu", "p.scale < 0x1p125f ? ", "true ? " },
     { "what all of a block have left out", "wgmma_staged_far", "hopper_softmax.cu", "less[2] = {shift[0] - beside, shift[1] - beside}",
       "less[2] = {shift[0], shift[1]}" },
@@ -166,6 +166,15 @@ static const score_fault faults[] = {
       "          release_v();\n//|   if l.pingpong_softmax then", "//|   if l.pingpong_softmax then" },
     { "a turn without exponentials", "wgmma_alibi", "hopper_main_loop.cu", "          pingpong_pass(wg);\n//|   end\n          clear",
       "//|   end\n          clear" },
+    { "another block's distances of a stage", "wgmma_joined", "hopper_consumer.cu", "(block & (GROUP - 1)) * (BC * 4)", "0" },
+    { "a stage that leaves with its first block", "wgmma_joined", "hopper_consumer.cu", "(block & (GROUP - 1)) != 0 && block != lo", "false" },
+    { "what joins exponents in units of scores", "wgmma_joined", "hopper_staged.cu", "x .. \" * 1.44269504088896341f\"", "x" },
+    { "the first block in units of exponents", "wgmma_joined", P, "l.joins and \"0.693147180559945309f\"", "l.joins and \"1.f\"" },
+    { "what joins exponents of the row eight above", "wgmma_joined", "hopper_softmax.cu", "here.x : above.x", "above.x : here.x" },
+    { "a cut block as a whole one", "wgmma_joined", "hopper_main_loop.cu", "stay = whole && all_stay(state)", "stay = all_stay(state)" },
+    { "a sum relative to what m was", "wgmma_joined", "hopper_softmax.cu", "if (whole) state[h].l *= keep[h], state[h].m = 0.f;",
+      "if (whole) state[h].m = 0.f;" },
+    { "O relative to what m was", "wgmma_joined", "hopper_softmax.cu", "    return whole;\n", "    return false;\n" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

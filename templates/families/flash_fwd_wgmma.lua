@@ -565,6 +565,7 @@ return masked {
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
+    l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's

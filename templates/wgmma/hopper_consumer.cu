@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.joins? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -28,7 +28,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);
   };
 //| end
-//| local grouped = pr.staged and l.staged.group > 1
+//| local grouped = l.grouped
 //| local stage = grouped and "stage_of(block)" or "smem + SMEM_SCORE + stages.at * SCORE_STAGE"
 //| local leaves = grouped and "block, keys.loaded_lo" or ""
 //| local release_keys = c.cluster > 1 and "release_keys" or "release"

@@ -1,9 +1,8 @@
-//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.joins? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.joins? l.relative l.interleaved l.pingpong_products l.pingpong_softmax l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
 //| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
-//| local grouped = pr.staged and l.staged.group > 1
 //| local next = pr.scans and "code" or "block - 1"
 //| if pr.skips then
       bool hides = false;  // the block after these is there, and nothing of it is seen
@@ -49,7 +48,7 @@
         const u32 from = join(block - 1);
 //| elseif l.begins then
         const bool more = block - 1 > keys.last;
-        const Beginning next = begin(more, q_tile$(grouped and ", block - 2" or ""));
+        const Beginning next = begin(more, q_tile$(l.grouped and ", block - 2" or ""));
 //| end
 //| if l.fades_soon then
         float most;
@@ -106,9 +105,9 @@
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));
 //| if l.joins then
-        release_stage($(grouped and "block - 1, keys.loaded_lo" or ""));
+        release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
 //| elseif l.begins then
-        if (more) release_stage($(grouped and "block - 2, keys.loaded_lo" or ""));
+        if (more) release_stage($(l.grouped and "block - 2, keys.loaded_lo" or ""));
 //| end
 //| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
       }
