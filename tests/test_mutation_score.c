@@ -78,7 +78,7 @@ static const score_fault faults[] = {
     { "a line of the row beside", "wgmma_staged_line", "hopper_staged.cu", "- (where.row + BR - 1) + lane", "- (where.row + BR) + lane" },
     { "an odd distance out of the even copy", "wgmma_staged_line", P, "(place$(n) & 1) * LINE", "0 * LINE" },
     { "a line of the row eight below", "wgmma_staged_line", P, "v%d[1 + i - h].x : v%d[1 + i - h].y", "v%d[1 + i].x : v%d[1 + i].y" },
-    { "distances of the block before that are none of this", "wgmma_staged_line", "hopper_staged.cu", "load_shared_x4(before + i)",
+    { "distances of the block before that are none of this", "wgmma_joined", "hopper_staged.cu", "load_shared_x4(before + i)",
       "load_shared_x4(before + (i ^ 16))" },
     { "blocks that are not far yet", "wgmma_staged_far", "hopper_staged.cu", "key + BC - 1 - row <=", "key - row <=" },
     { "blocks that are not far yet, above", "wgmma_staged_far_sides", "hopper_staged.cu", "key - (row + BR - 1) >=", "key - row >=" },
