@@ -229,7 +229,7 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 330, 0, 0 },
     { "wgmma_joined", RELATIVE, "bf16,d=64" WINDOW,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
-      true, 0, 0, 200, 400, 0, 0 },
+      true, 0, 0, 90, 500, 0, 0 },
     { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 80, 200, 0, 0 },
