@@ -8,7 +8,7 @@ local edges = include "pairs/edges.lua"
 
 local LEAST, MOST, PAD, BOX = 2, 4, 16, 256 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
 local SWIZZLE, PATTERN = 128, 1024 -- of rows that need none: boxes of so many bytes a row, in patterns of eight rows
-local SPAN = 320 -- keys that a stage of lines is of, at most
+local SPAN = 640 -- keys that a stage of lines is of, at most
 local none = {}
 
 local staged = { least = LEAST, most = MOST }
@@ -22,13 +22,13 @@ end
 -- its pad besides.
 local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
 
--- Blocks that share a stage: a power of 2.
-local function grouped(p, c)
+-- How many blocks of keys may share a stage, a power of 2.
+function staged.most_group(p, c)
   for _, of in ipairs(p.score.arrays) do
     if not of.diagonal then return 1 end
   end
   if p.score.of_distance and (p.score.has_far_below or p.score.has_far_above) then return 1 end
-  local group = 4
+  local group = 8
   while group * c.bc > SPAN and group > 1 do group = group // 2 end
   return group
 end
@@ -36,10 +36,10 @@ end
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
 -- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
 -- bytes: of a stage.
-function staged.places(p, c, stages)
+function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
   local align = 128
-  l.group = grouped(p, c)
+  l.group = group or 1
   l.span = l.group * c.bc
   l.copy = ((c.br + l.span + 2 + 31) // 32 * 32 + 16) * 4
   for n, of in ipairs(p.score.arrays) do

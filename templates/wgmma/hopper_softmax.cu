@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -13,6 +13,8 @@ constexpr float HIGHEST = 96.f;
 // where a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
+//| local lowered = l.besides and " - beside" or ""
+//| local early_beside = l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
@@ -240,7 +242,7 @@ __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2]
   a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
   a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 }
-constexpr int EARLY = NS / 8;  // fours of exponentials
+constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
 //|     if l.joins then
 // The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what the
 // first has of the next four. from: where that lies.
@@ -266,17 +268,17 @@ __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&st
   for (int n = 0; n < EARLY; n++) joined_exponentials(s, n, state, scale_log2, from, above);
 }
 //|     else
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-  const float shift[2] = {state[0].m, state[1].m};
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2$(beside)) {
+  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
 #pragma unroll
   for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
 }
 //|     end
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(next_type)$(from_type)) {
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(beside)$(next_type)$(from_type)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from + EARLY * 32);
 //|     else
-  const float shift[2] = {state[0].m, state[1].m};
+  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
 //|     end
 #pragma unroll
   for (int n = EARLY; n < NS / 4; n++) {
@@ -319,14 +321,14 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(from_type)) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(from_type)$(early_beside)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, $((l.begins or l.joins) and "p.scale_log2" or "scale_log2")$(next)$(from));
+    other_exponentials(s, a, state, $((l.begins or l.joins) and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2")$(next)$(from));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
     exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
