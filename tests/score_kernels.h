@@ -227,9 +227,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_sums_rise", RISING, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 330, 0, 0 },
-    { "wgmma_sums_line", RELATIVE, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
-      true, 0, 0, 150, 250, 0, 0 },
+    { "wgmma_joined", RELATIVE, "bf16,d=64" WINDOW,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
+      true, 0, 0, 90, 500, 0, 0 },
     { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 80, 200, 0, 0 },
@@ -240,6 +240,9 @@ static const score_kernel score_kernels[] = {
     { "eight_alibi", ALIBI, "e4m3,d=64" CAUSAL, EIGHT("schedule=1,overlap=0,stages_v=1"), true, 0, 0, 200, 250, 0, 0 },
     { "eight_cap_sink", CAP_SINK, "e4m3,d=64,features=lengths" CAUSAL, EIGHT("schedule=0,overlap=1,stages_v=1"), true, 0, 0, 150, 250, 0,
       0 },
+    { "wgmma_joined_rise", RISING, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 150, 330, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

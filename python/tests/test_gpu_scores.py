@@ -89,7 +89,9 @@ def test_functions(name, d, dtype, most):
     out, lse = flex.flex_attention(*x, score_mod=score, mask_mod=mask, enable_gqa=True, return_lse=True)
     wanted = exact(*x, score, mask)
     near(out, wanted[0], most)
-    near(lse, wanted[1], 1e-3 if dtype != torch.float32 else 2e-5)
+    # fagen.h: 2^-23 of |LSE| by exponents of base 2, beside what fp32 loses of the scores themselves, 2^-24 of the largest.
+    largest = wanted[1][wanted[1].isfinite()].abs().max().item()
+    near(lse, wanted[1], 1e-3 if dtype != torch.float32 else 2e-6 + 1.5 * 2 ** -23 * largest)
 
 
 def test_keywords():

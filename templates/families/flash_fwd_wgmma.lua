@@ -105,8 +105,8 @@ local function departures(last)
 end
 
 -- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
--- stages: of arrays of a score program.
-local function buffers(p, c, packed, stages)
+-- stages: of arrays of a score program, each of `group` blocks of keys.
+local function buffers(p, c, packed, stages, group)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v }
@@ -114,7 +114,7 @@ local function buffers(p, c, packed, stages)
   l.v = l.k + c.stages_k * c.bc * boxes * row
   l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
   if not packed and staged.wanted(p) then -- arrays of a score program
-    l.staged = staged.places(p, c, stages)
+    l.staged = staged.places(p, c, stages, group)
     l.staged.at = l.bytes
     l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
   end
@@ -127,8 +127,8 @@ local function buffers(p, c, packed, stages)
 end
 
 -- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
-local function places(p, c, stages)
-  local l = buffers(p, c, c.parts, stages)
+local function places(p, c, stages, group)
+  local l = buffers(p, c, c.parts, stages, group)
   l.wgs = c.br // 64
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
@@ -280,7 +280,8 @@ local function keeps_maxima(p)
   local score = p.score
   if not score or not (score.has_score or score.has_mask) then return true end
   if score.has_mask or score.most then return false end
-  return p.d + p.dv <= 128 or #score.arrays == 1 and score.arrays[1].by_row and not score.arrays[1].wide
+  local of = #score.arrays == 1 and score.arrays[1]
+  return p.d + p.dv <= 128 or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -313,7 +314,9 @@ local function ways_of_scores(p, c, l)
   local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
     and p.score.adds == l.staged.lines[1].node
   l.besides = adds and l.staged.far
-  l.begins = adds and not l.staged.far and l.interleaved
+  -- Where rows keep their maximum it is 0, and the number takes the place of the exponents' shift.
+  l.joins = adds and not l.staged.far and c.rescale > 3 and c.schedule ~= c.named.schedule.pingpong_exp
+  l.begins = adds and not l.staged.far and l.interleaved and not l.joins
   -- Their numbers are read twice where shared memory has the time: at d = 128 products leave it none.
   l.reads_twice = l.begins and p.d + p.dv < 256
   -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
@@ -376,9 +379,13 @@ return masked {
   start = function(p, a)
     local list = {}
     local scans = p.score and edges.scans(p)
-    -- Where rows that keep their maximum were raced and gained: short rows of K and V, and biases at d = 128.
+    -- Where rows that keep their maximum were raced and gained: short rows of K and V, tables by key - query up to d = 128, and biases at
+    -- d = 128.
     local has_score = p.score and p.score.has_score or false
-    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and (p.d + p.dv <= 192) ~= has_score
+    local of = has_score and p.score.arrays[1]
+    local raced = p.d + p.dv <= (has_score and (of and of.diagonal and 256 or 128) or 192)
+    if of and of.by_row and not of.diagonal then raced = p.d + p.dv > 192 end
+    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
     -- Whether two buffers of each of K and V, and so many of Q, find room.
     local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)
@@ -536,6 +543,13 @@ return masked {
       local more = places(p, c, stages)
       if more.bytes <= shared_memory(a, c) then l = more end
     end
+    for group = l.staged and staged.most_group(p, c) or 1, 2, -1 do -- or stages of more blocks, by halves
+      local more = places(p, c, nil, group)
+      if group & group - 1 == 0 and more.bytes <= shared_memory(a, c) then
+        l = more
+        break
+      end
+    end
     l.tma = true
     l.masked = edges.cuts_right(p) and not edges.scans(p) -- some warpgroup may see other blocks than the tile
     l.persistent = c.grid > 0
@@ -567,12 +581,13 @@ return masked {
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
+    l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
       l.sums = not l.most
-      l.early = l.sums and not l.pingpong_softmax and not l.besides and not (p.score and edges.scans(p))
+      l.early = l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
     end
     return l
   end,
@@ -637,6 +652,8 @@ return masked {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
+    -- Numbers of a line that do not join exponents, and blocks that are far or not: by races at d = 64 and 128 on an H100.
+    if l.staged and #l.staged.lines > 0 and not l.joins then latency = latency + (l.staged.far and 300 or 200) end
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tma?"
+//| needs "c.pack? l.begins? l.joins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -325,6 +325,10 @@ const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n)
 //|     local from = "from" .. l.staged.lines[1].node
 return {$(from)$(l.reads_twice and (", %s + 32 + (u32)(p.sk >> 31)"):format(from) or "")};
 //|   end
+//|   function pr.join_at(stage, row)
+//|     begin_line(l.staged.lines[1], stage, row)
+return from$(l.staged.lines[1].node);
+//|   end
 //|   function pr.begin_four(x, n, from)
 //|     local here = l.reads_twice and "here" or "above + 32"
 const float2 above = load_shared_float2($(from).above + $(n) * 32), here = load_shared_float2($(from).$(here) + $(n) * 32);
@@ -367,7 +371,9 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %
 //|       local n = line.node
 //|       begin_line(line, stage, row)
 float2 before$(n) = load_shared_float2(from$(n));
-//|       arguments[n] = (l.begins and "p.scale * (e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y)" or "e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|       local element = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
+//|       local unit = l.joins and "0.693147180559945309f" or l.begins and "p.scale"
+//|       arguments[n] = unit and ("%s * (%s)"):format(unit, element) or element
 //|     end
 //|     local ahead = ""
 //|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end

@@ -1,12 +1,14 @@
 -- staged: where arrays of a score program lie that a warp of the producer brings into shared memory, for each block of keys one of a few
 -- stages. A tile: the elements of a block's pairs, or of its keys alone. A line: what depends on key - query alone, for each of their
--- distances, once from an even place on and once from an odd one, so that two keys side by side are one read of any row. far: a block
+-- distances, once from an even place on and once from an odd one, so that two keys side by side are one read of any row. Of lines alone a
+-- stage is of a few blocks of keys, `group`, so that the warp has less to do for each. far: a block
 -- whose pairs all have one number of key - query has that number alone, where nothing else is staged.
 
 local edges = include "pairs/edges.lua"
 
 local LEAST, MOST, PAD, BOX = 2, 4, 16, 256 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
 local SWIZZLE, PATTERN = 128, 1024 -- of rows that need none: boxes of so many bytes a row, in patterns of eight rows
+local SPAN = 640 -- keys that a stage of lines is of, at most
 local none = {}
 
 local staged = { least = LEAST, most = MOST }
@@ -20,13 +22,26 @@ end
 -- its pad besides.
 local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
 
+-- How many blocks of keys may share a stage, a power of 2.
+function staged.most_group(p, c)
+  for _, of in ipairs(p.score.arrays) do
+    if not of.diagonal then return 1 end
+  end
+  if p.score.of_distance and (p.score.has_far_below or p.score.has_far_above) then return 1 end
+  local group = 8
+  while group * c.bc > SPAN and group > 1 do group = group // 2 end
+  return group
+end
+
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
--- at = }: at is in a stage; copy: bytes of one of a line's copies. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
+-- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
 -- bytes: of a stage.
-function staged.places(p, c, stages)
+function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
   local align = 128
-  l.copy = ((c.br + c.bc + 2 + 31) // 32 * 32 + 16) * 4
+  l.group = group or 1
+  l.span = l.group * c.bc
+  l.copy = ((c.br + l.span + 2 + 31) // 32 * 32 + 16) * 4
   for n, of in ipairs(p.score.arrays) do
     if of.diagonal then
       l.lines[#l.lines + 1] = { of = of, node = of.node, at = l.bytes }

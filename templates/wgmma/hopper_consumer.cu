@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.begins? l.besides? l.fades? l.held? l.once? l.reads_twice? l.relative l.ahead l.o_in_q l.parts? l.pingpong l.q_lent l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -28,6 +28,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);
   };
 //| end
+//| local grouped = l.grouped
+//| local stage = grouped and "stage_of(block)" or "smem + SMEM_SCORE + stages.at * SCORE_STAGE"
+//| local leaves = grouped and "block, keys.loaded_lo" or ""
 //| local release_keys = c.cluster > 1 and "release_keys" or "release"
   auto release_k = [&] {
     $(release_keys)(k_empty(smem, k.at));
@@ -39,7 +42,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| if pr.staged then
   Ring<STAGES_SCORE> stages;
+//|   if grouped then
+  // Blocks of keys from the right to the left share a stage. lo: the last that is loaded for the tile.
+  auto stage_of = [&](int block) { return smem + SMEM_SCORE + stages.at * SCORE_STAGE + (block & (GROUP - 1)) * (BC * 4); };
+  auto release_stage = [&](int block, int lo) {
+    if ((block & (GROUP - 1)) != 0 && block != lo) return;
+//|   else
   auto release_stage = [&] {
+//|   end
     release(score_empty(smem, stages.at));
     stages.next();
   };
@@ -177,7 +187,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 
     // A block of keys that only other warpgroups see.
-    auto skip_k = [&] {
+    auto skip_k = [&]$(grouped and "(int block, int lo)" or "") {
       mbarrier_wait(k_full(smem, k.at), k.parity);
       release_k();
 //| if l.pingpong then
@@ -186,7 +196,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      release_stage();
+      release_stage($(grouped and "block, lo" or ""));
 //| end
     };
     auto skip_v = [&] {
@@ -228,7 +238,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         skip_k(), skip_v();
       }
 //| else
-      for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
+      for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k($(leaves)), skip_v();
 //| end
       continue;
     }
@@ -273,13 +283,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
-//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg" or "")
+//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
 //| if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //| end
 //| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
 //| if pr.staged then
-      release_stage();
+      release_stage($(leaves));
 //| end
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
@@ -313,12 +323,26 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
+//| if l.joins then
+    // Of a later block, while its products are on their way: where what is added to exponents lies.
+    auto join = [&](int block) {
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      return join_at($(stage), wg);
+    };
+    auto is_whole = [&](int block) { return $(whole); };
+    // The same added to the products, of rows that have maxima, and where pairs are hidden: what these have may be no number.
+    auto mask_joining = [&](int block) {
+//|   indented(6, pr.scoring_by, whole, arguments, true)
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+    };
+//| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
-    auto begin = [&](bool more, u32 idle) -> Beginning {
+    auto begin = [&](bool more, u32 idle$(grouped and ", int block" or "")) -> Beginning {
       if (!more) return {idle$(l.reads_twice and ", idle" or "")};
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      return begin_at(p, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      return begin_at(p, $(stage), wg);
     };
     // Of a block whose scores began so.
     auto mask_begun = [&](int block) {
@@ -351,7 +375,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     store(o, state$(l.o_in_q and ", keys.loaded_hi >= keys.loaded_lo" or ""));
 //| if l.skip_late then
 #pragma unroll 1
-    for (; trailing > 0; trailing--) skip_k(), skip_v();
+    for (; trailing > 0; trailing--) skip_k($(grouped and "keys.loaded_lo + trailing - 1, keys.loaded_lo" or "")), skip_v();
 //| end
   }
 //| if c.o_path > 0 then

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late"
+//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
@@ -21,7 +21,7 @@
       begun = trailing < STAGES_V;
       if (begun) {
 #pragma unroll 1
-        for (int i = 0; i < trailing; i++) skip_k();  // the next tile is scheduled when the last K is on its way
+        for (int i = 0; i < trailing; i++) skip_k($(l.grouped and "block - 1 - i, keys.loaded_lo" or ""));  // the next tile is scheduled when the last K is on its way
         begun = tiles.peek(p, smem, wg, after);
         if (begun) {
           leading = after.loaded_hi - after.first;
@@ -38,7 +38,7 @@
       if (begun) {
 //|   if l.masked then
 #pragma unroll 1
-        for (int i = 0; i < leading; i++) skip_k();
+        for (int i = 0; i < leading; i++) skip_k($(l.grouped and "after.loaded_hi - i, after.loaded_lo" or ""));
 //|   end
         mbarrier_wait(q_full(smem, q.at, wg), q.parity);
         mbarrier_wait(k_full(smem, k.at), k.parity);
@@ -97,12 +97,12 @@
 //| if l.ahead and l.masked then
 #pragma unroll 1
       for (; trailing > 0; trailing--) {
-        if (block > keys.loaded_lo) skip_k();
+        if (block > keys.loaded_lo) skip_k($(l.grouped and "keys.loaded_lo + trailing - 1, keys.loaded_lo" or ""));
         skip_v();
       }
 //| elseif l.skip_late then
       trailing = block - keys.loaded_lo;
 //| elseif pr.cuts_left and not pr.scans then
 #pragma unroll 1
-      for (; block > keys.loaded_lo; block--) skip_k(), skip_v();
+      for (; block > keys.loaded_lo; block--) skip_k($(l.grouped and "block - 1, keys.loaded_lo" or "")), skip_v();
 //| end

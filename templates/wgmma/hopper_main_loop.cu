@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.relative l.interleaved l.pingpong_products l.pingpong_softmax"
+//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.joins? l.relative l.interleaved l.pingpong_products l.pingpong_softmax l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -44,9 +44,11 @@
 //| elseif l.held then
         u32 held[NS / 2];
         hold_next(held);
+//| elseif l.joins then
+        const u32 from = join(block - 1);
 //| elseif l.begins then
         const bool more = block - 1 > keys.last;
-        const Beginning next = begin(more, q_tile);
+        const Beginning next = begin(more, q_tile$(l.grouped and ", block - 2" or ""));
 //| end
 //| if l.fades_soon then
         float most;
@@ -73,26 +75,39 @@
           continue;
         }
 //| end
+//| if l.joins then
+        const bool whole = is_whole(block - 1), stay = whole && all_stay(state);
+        bool moved = false;
+        if (__builtin_expect(stay, 1)) {
+          early_exponentials(s, state, p.scale_log2, from);
+        } else {
+          mask_joining(block - 1);
+          moved = next_maxima(s, state, keep, $(unit), whole);
+        }
+//| else
         $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
-//| if l.early then
+//| end
+//| if l.early and not l.joins then
         const bool stay = all_stay(state);
         bool moved = false;
         if (__builtin_expect(stay, 1))
           early_exponentials(s, state, $(unit));
         else
           moved = next_maxima(s, state, keep, $(unit));
-//| elseif l.interleaved then
+//| elseif l.interleaved and not l.joins then
         const bool moved = next_maxima(s, state, keep, $(unit));
-//| else
+//| elseif not l.interleaved then
         const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
-//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "")
+//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "") .. (l.joins and ", from" or "") .. (l.early and l.besides and ", unit_log2, beside" or "")
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));
-//| if l.begins then
-        if (more) release_stage();
+//| if l.joins then
+        release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
+//| elseif l.begins then
+        if (more) release_stage($(l.grouped and "block - 2, keys.loaded_lo" or ""));
 //| end
 //| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
       }

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent"
+//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -11,7 +11,7 @@
 //| end
 //| if l.masked then
 #pragma unroll 1
-      for (; block > keys.first; block--) skip_k(), skip_v();
+      for (; block > keys.first; block--) skip_k($(l.grouped and "block, keys.loaded_lo" or "")), skip_v();
 //| end
 //| if not pr.scans then indented(6, pr.reading, "read(block);") end
 //| local to = l.ahead and "  " or ""
@@ -59,7 +59,7 @@
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;
-      const Beginning next = begin(second, q_tile);
+      const Beginning next = begin(second, q_tile$(l.grouped and ", block - 1" or ""));
 //| end
 //| if pr.skips then
       if (fresh)
@@ -76,7 +76,7 @@
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or "")$(l.begins and ", next" or ""));
 //| end
 //| if l.begins then
-      if (second) release_stage();
+      if (second) release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
 //| end
 //| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
 //| if l.q_lent then

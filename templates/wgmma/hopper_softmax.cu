@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.most? l.pingpong_softmax l.relative l.sums?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -13,6 +13,8 @@ constexpr float HIGHEST = 96.f;
 // where a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
+//| local lowered = l.besides and " - beside" or ""
+//| local early_beside = l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
@@ -38,7 +40,21 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)$(l.joins and ", bool whole" or "")) {
+//|   if l.joins then
+  const bool stays[2] = {fabsf(state[0].m) < STEADY, fabsf(state[1].m) < STEADY};
+  if (__all_sync(~0u, stays[0] & stays[1])) {
+    // Nothing is looked for. What a row has seen of blocks that are cut may be one key, whose P is 1. From the first whole block on m is 0.
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      keep[h] = exp2_approx(state[h].m);
+      if (whole) state[h].l *= keep[h], state[h].m = 0.f;
+    }
+#pragma unroll
+    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "state[i / 2 % 2].m"));
+    return whole;
+  }
+//|   end
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
 //|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
@@ -53,7 +69,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     return false;
   }
 //|   end
-//|   if l.sums then
+//|   if l.sums and not l.joins then
 //|     if not l.early then
   // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
 //|     end
@@ -164,6 +180,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| -- What exponentials need: in a first block, and in a later one.
 //| local shift = l.relative and "near_shift(state[%d].m)" or "shift_of(state[%d].m, scale_log2)"
 //| local first_shift = "{" .. shift:format(0) .. ", " .. shift:format(1) .. "}"
+//| local from, from_type = l.joins and ", from" or "", l.joins and ", u32 from" or ""
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
@@ -215,23 +232,61 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 // Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
 // P V before is under way, and the others when it is over.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
+//|     if l.joins then
+  return __all_sync(~0u, (state[0].m == 0.f) & (state[1].m == 0.f));
+//|     else
   return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
+//|     end
 }
 __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
   a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
   a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 }
-constexpr int EARLY = NS / 8;  // fours of exponentials
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-  const float shift[2] = {state[0].m, state[1].m};
+constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
+//|     if l.joins then
+// The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what the
+// first has of the next four. from: where that lies.
+__device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowState (&state)[2], float scale_log2, u32 from, float2 &above) {
+  const float2 here = load_shared_float2(from + n * 32 + 32);
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+    x = exp2_approx(fmaf(x, scale_log2, h == 0 ? here.x : above.x));
+    y = fmaf(y, scale_log2, h == 0 ? here.y : above.y);
+//|       if c.exp > 0 then
+    y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
+//|       else
+    y = exp2_approx(y);
+//|       end
+    state[h].l += x + y;
+  }
+  above = here;
+}
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2, u32 from) {
+  float2 above = load_shared_float2(from);
+#pragma unroll
+  for (int n = 0; n < EARLY; n++) joined_exponentials(s, n, state, scale_log2, from, above);
+}
+//|     else
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2$(beside)) {
+  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
 #pragma unroll
   for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
 }
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(next_type)) {
-  const float shift[2] = {state[0].m, state[1].m};
+//|     end
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(beside)$(next_type)$(from_type)) {
+//|     if l.joins then
+  float2 above = load_shared_float2(from + EARLY * 32);
+//|     else
+  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
+//|     end
 #pragma unroll
   for (int n = EARLY; n < NS / 4; n++) {
+//|     if l.joins then
+    joined_exponentials(s, n, state, scale_log2, from, above);
+//|     else
     exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+//|     end
     pack_four(s, a, n);
 //|     if l.begins then
     begin_scores(s, n, next);
@@ -266,14 +321,14 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(from_type)$(early_beside)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, $(l.begins and "p.scale_log2" or "scale_log2")$(next));
+    other_exponentials(s, a, state, $((l.begins or l.joins) and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2")$(next)$(from));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
     exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));

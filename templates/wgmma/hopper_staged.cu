@@ -1,4 +1,4 @@
-//| needs "c.bc l.begins? l.held? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc l.begins? l.held? l.joins? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -7,6 +7,11 @@
 constexpr int STAGES_SCORE = $(l.staged.stages), SMEM_SCORE = $(l.staged.at), SCORE_STAGE = $(l.staged.bytes);
 //| if #l.staged.lines > 0 then
 constexpr int LINE = $(l.staged.copy);  // bytes of a copy
+//| end
+//| local grouped = l.staged.group > 1
+//| local span = grouped and "SPAN" or "BC"
+//| if grouped then
+constexpr int GROUP = $(l.staged.group), SPAN = GROUP * BC;  // blocks of keys of a stage, the first a multiple of GROUP; and their keys
 //| end
 __device__ __forceinline__ u32 score_full(u32 smem, int stage) { return barrier(smem, $(l.staged.barriers) + stage); }
 __device__ __forceinline__ u32 score_empty(u32 smem, int stage) { return score_full(smem, STAGES_SCORE + stage); }
@@ -57,6 +62,13 @@ __device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg
 #pragma unroll
     for (int i = 0; i < 4; i++) held[4 * m + i] = v[i];
   }
+}
+//| end
+//| if l.joins then
+// Where this thread reads what is added to the exponents of a block.
+__device__ __forceinline__ u32 join_at(u32 stage, int wg) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+//|   indented(2, pr.join_at, "stage", "tile_row")
 }
 //| end
 //| if l.begins then
@@ -187,7 +199,9 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 //| end
 
 //| local far = l.staged.far
-//| local function in_units(x) return l.begins and ("in_products(p, %s)"):format(x) or x end
+//| local function in_units(x)
+//|   return l.joins and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
+//| end
 //| if far then
 // Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.
 __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored, int row, int key) {
@@ -256,15 +270,24 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
   grid_wait();
   while (tiles().next(p, smem, tile)) {
 #pragma unroll 1
+//| if grouped then
+    for (int block = tiles().keys(p, smem, 0).loaded_hi >= tiles().keys(p, smem, 0).loaded_lo ? tiles().keys(p, smem, 0).loaded_hi / GROUP : -1;
+         block >= tiles().keys(p, smem, 0).loaded_lo / GROUP; block--) {
+//| else
     for (int block = tiles().keys(p, smem, 0).loaded_hi; block >= tiles().keys(p, smem, 0).loaded_lo; block--) {
+//| end
       const u32 turn = opaque(walked) % 8, at = turn % STAGES_SCORE;
       const Tile where = tiles().again(p, smem);
       const Sequence sequence = sequence_of(p, where.batch);
       const ScoreTile scored = score_tile(p, sequence, where.head);
 //| if #l.staged.lines > 0 then
+//|   if grouped then
+      // Blocks that share a stage have SPAN distances that those before them, in the stage before, had not.
+//|   else
       // A block has BC distances that the one before, which lies in the stage before, had not.
-      const int lane = opaque((int)threadIdx.x) % 32, distance = block * BC - (where.row + BR - 1) + lane;
-//|   for _, line in ipairs(l.staged.lines) do
+//|   end
+      const int lane = opaque((int)threadIdx.x) % 32, distance = block * $(span) - (where.row + BR - 1) + lane;
+//|   for _, line in ipairs(grouped and {} or l.staged.lines) do
       float x$(line.node)[(BC + 31) / 32];
 //|   if far then
       const int side = far_side(p, scored, where.row, block * BC);
@@ -288,7 +311,35 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| if far then
       if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
 //| end
-//| for _, line in ipairs(l.staged.lines) do
+//| for _, line in ipairs(grouped and l.staged.lines or {}) do
+      {
+        const bool first = block == tiles().keys(p, smem, 0).loaded_hi / GROUP;
+        const u32 to = stage + $(line.at);
+        if (!first) {
+          const u32 before = smem + SMEM_SCORE + (at + STAGES_SCORE - 1) % STAGES_SCORE * SCORE_STAGE + $(line.at);
+#pragma unroll 1
+          for (int i = lane * 16; i < BR * 4; i += 512) {
+            store_shared(to + SPAN * 4 + i, load_shared_x4(before + i));
+            store_shared(to + LINE + SPAN * 4 + i, load_shared_x4(before + LINE + i));
+          }
+          __syncwarp();
+        }
+        // Four at a time, so that one wait serves them.
+        const int fill = first ? SPAN + BR : SPAN;
+#pragma unroll 1
+        for (int from = 0; from < fill; from += 128) {
+          float x[4];
+#pragma unroll
+          for (int i = 0; i < 4; i++) x[i] = line$(line.node)(p, scored, distance + from + 32 * i);
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const u32 value = __float_as_int($(in_units("x[i]"))), place = to + (from + 32 * i + lane) * 4;
+            if (from + 32 * i + lane < fill) store_shared(place, value), store_shared(place + LINE + 4, value);
+          }
+        }
+      }
+//| end
+//| for _, line in ipairs(grouped and {} or l.staged.lines) do
 //|   local first = "block == tiles().keys(p, smem, 0).loaded_hi"
 //|   if far and far.above then first = first .. " || far_side(p, scored, where.row, block * BC + BC) != 0" end
       $(far and "if (side == 0) " or ""){
