@@ -322,6 +322,8 @@ local function ways_of_scores(p, c, l)
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most
+  -- The tanh that scores are is a polynomial where all products of a warp's block are small. Then as with sums.
+  l.tanh_by_fma = l.most and p.score.tanh_of and not p.score.has_mask and l.interleaved and not l.pingpong_softmax
   -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
   -- where these are read once (docs/experiments.md).
   l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
@@ -563,11 +565,12 @@ return masked {
     l.regs, l.consumer = registers(a, c, p)
     l.feeder = feeder_of(a, c, p)
     if p.score then ways_of_scores(p, c, l) end
+    l.early = l.tanh_by_fma
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
       l.sums = not l.most
-      l.early = l.sums and not l.pingpong_softmax and not l.besides and not (p.score and edges.scans(p))
+      l.early = l.early or l.sums and not l.pingpong_softmax and not l.besides and not (p.score and edges.scans(p))
     end
     return l
   end,

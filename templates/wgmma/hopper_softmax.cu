@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.most? l.pingpong_softmax l.relative l.sums?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.most? l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -7,6 +7,31 @@
 //| if l.most then
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
+//|   if l.tanh_by_fma then
+__device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
+  return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
+}
+// Whether exponents of a later block are polynomials: of a row whose m stays, the tanh of each product that is small, so that what a row
+// has follows from its own products alone.
+__device__ __forceinline__ bool all_small(const float (&s)[NS], const RowState (&state)[2], const Params &p, const TanhByFma &by) {
+  float top[4] = {};
+#pragma unroll
+  for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
+  const bool small = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most;
+  return __all_sync(~0u, small & stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
+}
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf.
+__device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
+                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool whole) {
+  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
+#pragma unroll
+  for (int i = 0; i < NS; i++) {
+    const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
+    s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+  }
+  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+}
+//|   end
 //| end
 //| if l.sums then
 // A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger:
@@ -33,7 +58,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
-//|   if pr.slopes then
+//|   if pr.slopes or l.tanh_by_fma then
 // They are there already.
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
@@ -45,6 +70,10 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|   end
 //|   if l.most then
   // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
+//|     if l.tanh_by_fma then
+  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};
+  if (__all_sync(~0u, stays[0] & stays[1])) return false;
+//|     else
   const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
   const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
   if (__all_sync(~0u, stays[0] & stays[1])) {
@@ -52,6 +81,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
     return false;
   }
+//|     end
 //|   end
 //|   if l.sums then
 //|     if not l.early then
@@ -74,7 +104,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-//|   if not pr.slopes then
+//|   if not pr.slopes and not l.tanh_by_fma then
       x = $(pr.exponent("x", "scale_log2", l.besides and "less[h]" or "shift[h]"));
       y = $(pr.exponent("y", "scale_log2", l.besides and "less[h]" or "shift[h]"));
 //|   end
@@ -212,26 +242,41 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 }
 //|   end
 //|   if l.early then
+//|     if l.tanh_by_fma then
+// Of a block whose products are all small, the first half of the exponentials while the P V before is under way, and the others when it is
+// over.
+//|     else
 // Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
 // P V before is under way, and the others when it is over.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
   return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
 }
+//|     end
 __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
   a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
   a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 }
 constexpr int EARLY = NS / 8;  // fours of exponentials
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-  const float shift[2] = {state[0].m, state[1].m};
+//| if l.tanh_by_fma then
+__device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
 #pragma unroll
-  for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+  for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
+  exponentials<true>(s, n, state, shift, 0.f);
 }
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(next_type)) {
-  const float shift[2] = {state[0].m, state[1].m};
+//| end
+//| local by = l.tanh_by_fma and "const TanhByFma &by" or "float scale_log2"
+//| local some = l.tanh_by_fma and "exponentials(s, n, state, shift, by)"
+//|   or ("exponentials<%s>(s, n, state, shift, scale_log2)"):format(pr.slopes and "true" or "false")
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(by)) {
+  const float shift[2] = {$(l.tanh_by_fma and "near_shift(state[0].m), near_shift(state[1].m)" or "state[0].m, state[1].m")};
+#pragma unroll
+  for (int n = 0; n < EARLY; n++) $(some);
+}
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], $(by)$(next_type)) {
+  const float shift[2] = {$(l.tanh_by_fma and "near_shift(state[0].m), near_shift(state[1].m)" or "state[0].m, state[1].m")};
 #pragma unroll
   for (int n = EARLY; n < NS / 4; n++) {
-    exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+    $(some);
     pack_four(s, a, n);
 //|     if l.begins then
     begin_scores(s, n, next);
@@ -266,14 +311,14 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(l.tanh_by_fma and ", const TanhByFma &by" or "")) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, $(l.begins and "p.scale_log2" or "scale_log2")$(next));
+    other_exponentials(s, a, state, $(l.tanh_by_fma and "by" or l.begins and "p.scale_log2" or "scale_log2")$(next));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
     exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
