@@ -80,7 +80,8 @@ static void find_ahead(fa_score_kernel *k)
     }
 }
 
-/* What the product times the scale is multiplied by in the tanh that scores are in their unit, where that is the same for all of a launch. */
+/* What the product times the scale is multiplied by in the tanh that scores are in their unit, where that is the same for all of a launch.
+ */
 static int find_tanh_of(fa_score_kernel *k)
 {
     fa_score_ir *ir = &k->ir;
@@ -108,7 +109,9 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     fa_score_normal n;
     fa_score_lines_costs costs;
     int score = ir->root[FA_SCORE_ROOT_SCORE];
-    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .adds = -1, .tanh_of = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
+    *out = (fa_score_kernel){
+        .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .adds = -1, .tanh_of = -1, .sink = ir->root[FA_SCORE_ROOT_SINK]
+    };
     out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
     out->differentiable = true;

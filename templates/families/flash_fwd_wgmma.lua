@@ -627,6 +627,8 @@ return masked {
       program_issue, program_exps = staged.cost(p)
       issue = issue + l.wgs * staged.per_group(l.staged)
     end
+    -- A comparison, the square, three multiply-adds, of which the special-function unit sees nothing.
+    if l.tanh_by_fma then program_issue, program_exps = 5, 0 end
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
