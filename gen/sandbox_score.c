@@ -495,7 +495,7 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
     const printed *of = push_kernel(L, program);
     const fa_score_kernel *k = &of->kernel;
     fa_score_mask mask = fa_score_mask_of(&k->ir);
-    fa_text unit = { 0 };
+    fa_text unit = { 0 }, tanh_of = { 0 };
     lua_createtable(L, 0, WHATS + 40);
     for (int w = 0; w < WHATS; w++) {
         lua_pushvalue(L, -2);
@@ -510,6 +510,14 @@ void fa_sandbox_score_push(lua_State *L, const fa_problem *p)
         lua_setfield(L, -2, "unit");
     }
     fa_text_free(&unit);
+    fa_score_kernel_tanh_of(&tanh_of, k);
+    if (tanh_of.n > 0) {
+        lua_pushlstring(L, tanh_of.s, tanh_of.n);
+        lua_setfield(L, -2, "tanh_of");
+        lua_pushboolean(L, k->ir.node[k->pair].op == FA_SCORE_TANH_EXACT);
+        lua_setfield(L, -2, "tanh_exact");
+    }
+    fa_text_free(&tanh_of);
     lua_pushboolean(L, k->pair >= 0);
     lua_setfield(L, -2, "has_score");
     lua_pushboolean(L, k->sink >= 0);

@@ -1,6 +1,6 @@
 /* Score programs in the kernels of every forward family, on the simulator: random shapes, lengths and pages, operands with gaps of NaN,
- * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third of 55 kernels, since
- * compiling one costs about ten problems of it; FAGEN_TEST_FULL=1: 2,750 of all. */
+ * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third of 56 kernels, since
+ * compiling one costs about ten problems of it; FAGEN_TEST_FULL=1: 2,800 of all. */
 #include "score_kernels.h"
 #include "score_table.h"
 #include "test_full.h"
@@ -42,6 +42,55 @@ Test(score_kernels, sums_beyond_fp32_are_computed_again, .timeout = 120)
         cr_expect_leq(worst, 1, "%d: %.3g: %s", (int)seed, worst, where);
         score_close(ctx, &l);
     }
+    fa_gen_close(gen);
+    fa_destroy(ctx);
+    scratch_remove();
+}
+
+/* Whether tanh is a polynomial is asked of all rows of a warp, and what it is of each product: a row beside one with large scores has the
+ * bits that it has beside others. */
+Test(score_kernels, rows_follow_from_their_own_scores, .timeout = 120)
+{
+    score_kernel k = { 0 };
+    void *workspace;
+    fa_gen *gen;
+    score_launch l;
+    int differ = 0, moved = 0;
+    for (size_t i = 0; i < SCORE_KERNELS; i++)
+        if (!strcmp(score_kernels[i].name, "wgmma_cap_small"))
+            k = score_kernels[i];
+    k.problem = "bf16,d=64,mask=none"; /* all blocks but a tile's first may be of such products, and are */
+    k.q_scale = 1;
+    scratch_make();
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    fa_context *ctx = test_hopper_context(getenv("FAGEN_TEMPLATE_DIR"), scratch, 3);
+    SCORE_OK(fa_gen_open(&gen, NULL));
+    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
+    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        score_draw(ctx, &l, &k, seed);
+        size_t row = (size_t)l.hq * (size_t)l.d, n = (size_t)l.total_q * row, sq = (size_t)l.sq, large = sq - 1;
+        size_t sums = (size_t)l.total_q * (size_t)l.hq;
+        float *before = malloc(sums * sizeof *before);
+        cr_assert(before);
+        SCORE_OK(score_run(ctx, gen, workspace, &l));
+        memcpy(before, l.lse, sums * sizeof *before);
+        for (size_t i = large * row; i < sq * row; i++)
+            l.q[i] *= 32;
+        SCORE_OK(fa_free(ctx, (void *)l.args.q.ptr));
+        l.args.q.ptr = score_tensor(ctx, &l, l.q, n);
+        SCORE_OK(score_run(ctx, gen, workspace, &l));
+        for (size_t i = 0; i < sums; i++) {
+            bool other = memcmp(&before[i], &l.lse[i], sizeof(float)) != 0;
+            bool is_large = i / sq < (size_t)l.hq && i % sq == large; /* of the first sequence, [b, hq, sq] */
+            differ += other && !is_large;
+            moved += other && is_large;
+        }
+        free(before);
+        score_close(ctx, &l);
+    }
+    cr_expect_eq(differ, 0, "LSE of %d other rows is not what it was", differ);
+    cr_expect_gt(moved, 0);
     fa_gen_close(gen);
     fa_destroy(ctx);
     scratch_remove();

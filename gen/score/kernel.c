@@ -80,6 +80,19 @@ static void find_ahead(fa_score_kernel *k)
     }
 }
 
+/* What the product times the scale is multiplied by in the tanh that scores are in their unit, where that is the same for all of a launch.
+ */
+static int find_tanh_of(fa_score_kernel *k)
+{
+    fa_score_ir *ir = &k->ir;
+    const fa_score_node core = ir->node[k->pair];
+    fa_score_normal n;
+    if (k->unit < 0 || (core.op != FA_SCORE_TANH && core.op != FA_SCORE_TANH_EXACT) || !fa_score_normal_of(ir, core.arg[0], &n))
+        return -1;
+    bool product = ir->node[n.core].op == FA_SCORE_S && fa_score_is_value(ir, n.offset, 0);
+    return product && !fa_score_depends_on(ir, n.factor, ~0u) && !fa_score_reads(ir, n.factor, fa_score_is_of_sequence) ? n.factor : -1;
+}
+
 /* What is added to the scaled product, where that is a number which is read ahead. */
 static int find_added(const fa_score_kernel *k, const fa_score_normal *n)
 {
@@ -96,7 +109,9 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     fa_score_normal n;
     fa_score_lines_costs costs;
     int score = ir->root[FA_SCORE_ROOT_SCORE];
-    *out = (fa_score_kernel){ .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .adds = -1, .sink = ir->root[FA_SCORE_ROOT_SINK] };
+    *out = (fa_score_kernel){
+        .ir = *ir, .pair = score, .unit = -1, .of_distance = -1, .adds = -1, .tanh_of = -1, .sink = ir->root[FA_SCORE_ROOT_SINK]
+    };
     out->by_key = fa_score_reads_inside(ir, score, FA_SCORE_OF_J);
     out->of_off = fa_score_reads(ir, score, fa_score_is_off) || fa_score_reads(ir, out->sink, fa_score_is_off);
     out->differentiable = true;
@@ -110,6 +125,7 @@ bool fa_score_kernel_of(fa_score_kernel *out, const fa_score_ir *ir)
     }
     find_ahead(out);
     out->adds = find_added(out, &n);
+    out->tanh_of = find_tanh_of(out);
     if (!fa_score_lines_cost(&costs, out, FA_SCORE_LINES_PAIR))
         return false;
     out->issue = costs.issue;

@@ -15,6 +15,7 @@ typedef struct fa_score_kernel {
     fa_score_ir ir;     /* of the program, and what its normal form has made */
     int pair;           /* what is printed of a pair; -1: scores are the scaled products */
     int unit;           /* of it, above 0; -1: 1 */
+    int tanh_of;        /* what the scaled product is multiplied by in the tanh that `pair` is, of launches alone; -1: it is otherwise */
     int sink;           /* -1: there is none */
     int adds;           /* the score is the scaled product and this number, `ahead` or of_distance; -1: it is otherwise */
     bool slopes;        /* the score is a row's multiple of the product and what is linear in the key: so is the exponent */

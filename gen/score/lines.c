@@ -522,6 +522,15 @@ void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k)
         fa_score_print_value(out, &printer, k->unit);
 }
 
+void fa_score_kernel_tanh_of(fa_text *out, const fa_score_kernel *k)
+{
+    fa_score_printer printer = { .ir = &k->ir, .words = { .group = "p.group", .params = "p" } };
+    if (k->tanh_of < 0)
+        return;
+    fa_text_str(out, "p.scale * ");
+    fa_score_print_value(out, &printer, k->tanh_of);
+}
+
 bool fa_score_lines_cost(fa_score_lines_costs *out, const fa_score_kernel *k, fa_score_lines_of of)
 {
     fa_score_normal n;

@@ -17,6 +17,9 @@ typedef enum fa_score_lines_of {
 /* The unit in names of `Params p`; unsaid: nothing. */
 void fa_score_kernel_unit(fa_text *out, const fa_score_kernel *k);
 
+/* What the product is multiplied by in the tanh that the pair is, in the same names; unsaid: nothing. */
+void fa_score_kernel_tanh_of(fa_text *out, const fa_score_kernel *k);
+
 /* What all pairs of a tile share and is worth a variable: lookups. Lines "float v12" for a struct; lines "t.v12 = ...;" that fill it.
  * packed: rows of a tile are of several heads; of: the lines that read them. In names of p and of t.b, t.h, t.off, t.sq, t.sk. */
 void fa_score_kernel_members(fa_text *out, const fa_score_kernel *k, bool packed, fa_score_lines_of of);

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.joins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tma?"
+//| needs "c.pack? l.begins? l.joins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -10,6 +10,17 @@
 //|   for _, line in ipairs(lines) do
 $(line)
 //|   end
+//| end
+//|
+//| -- tanh by a polynomial: up to what it is one, its largest error, and coefficients. docs/experiments.md has how they were found.
+//| local by_fma = {
+//|   chip = { most = "0.4", error = "6.3e-6", a = { "0.999993753", "-0.332625795", "0.121277867" } },
+//|   exact = { most = "0.42", error = "3e-8", a = { "0.99999938", "-0.333285718", "0.132340431", "-0.0461688947" } },
+//| }
+//| for _, of in ipairs({ by_fma.chip, by_fma.exact }) do
+//|   of.names, of.horner = {}, "a" .. #of.a - 1
+//|   for n = 0, #of.a - 1 do of.names[n + 1] = "a" .. n end
+//|   for n = #of.a - 2, 0, -1 do of.horner = ("fmaf(u, %s, a%d)"):format(of.horner, n) end
 //| end
 //|
 //| return function(pr, p, l)
@@ -149,6 +160,30 @@ template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
 //|     print_lines(program.pair(packed()))
 }
+//|     if l.tanh_by_fma then
+//|       local of = by_fma[program.tanh_exact and "exact" or "chip"]
+// Exponents of 2 of scores whose tanh is a polynomial: tanh(x) = x (a0 + a1 x^2 + ...) has the least $(program.tanh_exact and "absolute" or "relative") error, $(of.error), for |x|
+// up to $(of.most). `most`: of products, below 0 where powers of their factor are beyond fp32.
+struct TanhByFma {
+  float $(table.concat(of.names, ", ")), most;
+  __device__ __forceinline__ float exponent(float x, float shift) const {
+    const float u = x * x;
+    return fmaf(x, $(of.horner), -shift);
+  }
+};
+__device__ __forceinline__ TanhByFma tanh_by_fma(const Params &p) {
+  const float k = $(program.tanh_of), kk = k * k;
+  TanhByFma by;
+//|       for n, a in ipairs(of.a) do
+  by.a$(n - 1) = $(n == 1 and pr.unit_log2 .. " * k" or "by.a" .. n - 2 .. " * kk");
+//|       end
+//|       for n, a in ipairs(of.a) do
+  by.a$(n - 1) *= $(a)f;
+//|       end
+  by.most = fabsf(k) > 1e-4f && fabsf(k) < 1e3f && fabsf($(pr.unit_log2)) < 1e9f ? $(of.most)f / fabsf(k) : -1.f;
+  return by;
+}
+//|     end
 //|     if pr.bends then
 // The same, and the derivative of the score by x * p.scale$(program.bends_below_one and ", less 1" or "").
 template <bool CUT>

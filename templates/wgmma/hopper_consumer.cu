@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged?"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
@@ -65,6 +65,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
+//| end
+//| if l.tanh_by_fma then
+  const TanhByFma by_fma = tanh_by_fma(p);
 //| end
   TileQueue tiles;
   Tile where;
@@ -354,6 +357,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
+    };
+//| end
+//| if l.tanh_by_fma then
+    // Whether all exponents of a later block are polynomials of its products.
+    auto small = [&](int block) { return $(whole) && all_small(s, state, p, by_fma); };
+    auto exponents = [&](int block) {
+      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, $(whole));
     };
 //| end
 //| if l.fades then

@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.held? l.joins? l.relative l.interleaved l.pingpong_products l.pingpong_softmax l.grouped?"
+//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins? l.pingpong_products l.pingpong_softmax l.relative l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -84,23 +84,33 @@
           mask_joining(block - 1);
           moved = next_maxima(s, state, keep, $(unit), whole);
         }
+//| elseif l.tanh_by_fma then
+        const bool stay = small($(next));
+        bool moved = false;
+        if (__builtin_expect(stay, 1)) {
+          early_exponentials(s, state, by_fma);
+        } else {
+          exponents($(next));
+          moved = next_maxima(s, state, keep, $(unit));
+        }
 //| else
         $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
-//| end
-//| if l.early and not l.joins then
+//|   if l.early then
         const bool stay = all_stay(state);
         bool moved = false;
         if (__builtin_expect(stay, 1))
           early_exponentials(s, state, $(unit));
         else
           moved = next_maxima(s, state, keep, $(unit));
-//| elseif l.interleaved and not l.joins then
+//|   elseif l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(unit));
-//| elseif not l.interleaved then
+//|   else
         const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
+//|   end
 //| end
-//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "") .. (l.joins and ", from" or "") .. (l.early and l.besides and ", unit_log2, beside" or "")
+//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "") ..
+//|   (l.joins and ", from" or l.tanh_by_fma and ", by_fma" or l.early and l.besides and ", unit_log2, beside" or "")
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));

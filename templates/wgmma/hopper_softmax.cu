@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -7,6 +7,31 @@
 //| if l.most then
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
+//|   if l.tanh_by_fma then
+__device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
+  return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
+}
+// Whether exponents of a later block are polynomials: of a row whose m stays, the tanh of each product that is small, so that what a row
+// has follows from its own products alone.
+__device__ __forceinline__ bool all_small(const float (&s)[NS], const RowState (&state)[2], const Params &p, const TanhByFma &by) {
+  float top[4] = {};
+#pragma unroll
+  for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
+  const bool small = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most;
+  return __all_sync(~0u, small & stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
+}
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf.
+__device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
+                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool whole) {
+  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
+#pragma unroll
+  for (int i = 0; i < NS; i++) {
+    const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
+    s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+  }
+  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
+}
+//|   end
 //| end
 //| if l.sums then
 // A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger:
@@ -14,7 +39,7 @@ constexpr float HIGHEST = 96.f;
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local lowered = l.besides and " - beside" or ""
-//| local early_beside = l.early and l.besides and ", float unit_log2, float beside" or ""
+//| local early_with = l.joins and ", u32 from" or l.tanh_by_fma and ", const TanhByFma &by" or l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
@@ -35,7 +60,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
-//|   if pr.slopes then
+//|   if pr.slopes or l.tanh_by_fma then
 // They are there already.
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
@@ -61,6 +86,10 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|   end
 //|   if l.most then
   // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
+//|     if l.tanh_by_fma then
+  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};
+  if (__all_sync(~0u, stays[0] & stays[1])) return false;
+//|     else
   const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
   const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
   if (__all_sync(~0u, stays[0] & stays[1])) {
@@ -68,6 +97,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
     return false;
   }
+//|     end
 //|   end
 //|   if l.sums and not l.joins then
 //|     if not l.early then
@@ -90,7 +120,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-//|   if not pr.slopes then
+//|   if not pr.slopes and not l.tanh_by_fma then
       x = $(pr.exponent("x", "scale_log2", l.besides and "less[h]" or "shift[h]"));
       y = $(pr.exponent("y", "scale_log2", l.besides and "less[h]" or "shift[h]"));
 //|   end
@@ -180,7 +210,6 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| -- What exponentials need: in a first block, and in a later one.
 //| local shift = l.relative and "near_shift(state[%d].m)" or "shift_of(state[%d].m, scale_log2)"
 //| local first_shift = "{" .. shift:format(0) .. ", " .. shift:format(1) .. "}"
-//| local from, from_type = l.joins and ", from" or "", l.joins and ", u32 from" or ""
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
@@ -229,6 +258,10 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 }
 //|   end
 //|   if l.early then
+//|     if l.tanh_by_fma then
+// Of a block whose products are all small, the first half of the exponentials while the P V before is under way, and the others when it is
+// over.
+//|     else
 // Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
 // P V before is under way, and the others when it is over.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
@@ -238,12 +271,15 @@ __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
   return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
 //|     end
 }
+//|     end
 __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
   a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
   a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 }
 constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
+//|     local with, some = "float scale_log2" .. beside, ("exponentials<%s>(s, n, state, shift, scale_log2)"):format(tostring(pr.slopes and true or false))
 //|     if l.joins then
+//|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
 // The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what the
 // first has of the next four. from: where that lies.
 __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowState (&state)[2], float scale_log2, u32 from, float2 &above) {
@@ -262,31 +298,33 @@ __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowSt
   }
   above = here;
 }
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2, u32 from) {
-  float2 above = load_shared_float2(from);
+//|     elseif l.tanh_by_fma then
+//|       with, some = "const TanhByFma &by", "exponentials(s, n, state, shift, by)"
+__device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
 #pragma unroll
-  for (int n = 0; n < EARLY; n++) joined_exponentials(s, n, state, scale_log2, from, above);
-}
-//|     else
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2$(beside)) {
-  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
-#pragma unroll
-  for (int n = 0; n < EARLY; n++) exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
+  for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
+  exponentials<true>(s, n, state, shift, 0.f);
 }
 //|     end
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], float scale_log2$(beside)$(next_type)$(from_type)) {
+//|     local shift = l.tanh_by_fma and "near_shift(state[0].m), near_shift(state[1].m)" or ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
+__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
+//|     if l.joins then
+  float2 above = load_shared_float2(from);
+//|     else
+  const float shift[2] = {$(shift)};
+//|     end
+#pragma unroll
+  for (int n = 0; n < EARLY; n++) $(some);
+}
+__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], $(with)$(next_type)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from + EARLY * 32);
 //|     else
-  const float shift[2] = {state[0].m$(lowered), state[1].m$(lowered)};
+  const float shift[2] = {$(shift)};
 //|     end
 #pragma unroll
   for (int n = EARLY; n < NS / 4; n++) {
-//|     if l.joins then
-    joined_exponentials(s, n, state, scale_log2, from, above);
-//|     else
-    exponentials<$(pr.slopes and "true" or "false")>(s, n, state, shift, scale_log2);
-//|     end
+    $(some);
     pack_four(s, a, n);
 //|     if l.begins then
     begin_scores(s, n, next);
@@ -321,14 +359,14 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(from_type)$(early_beside)) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(early_with)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, $((l.begins or l.joins) and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2")$(next)$(from));
+    other_exponentials(s, a, state, $(l.joins and "p.scale_log2, from" or l.tanh_by_fma and "by" or l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2")$(next));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
     exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
