@@ -23,6 +23,7 @@ local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
+local TWO_PLACES = 0.94
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -255,6 +256,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           if value == nil then value = at[k] end
           to[k] = value
         end
+        if to.o_path then to.o_path = "direct" end
         return to
       end
       local pays, last_pays = {}, {}
@@ -271,8 +273,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local function add(at, with)
         local to = together(at, with)
         to.parts, to.combine = parts(to), "second_kernel"
+        if to.parts > 0 and to.box and to.box < 64 then return end
         list[#list + 1] = to
-        if to.parts > 0 and (not to.box or to.box == 64) then -- the price says which
+        if to.parts > 0 and not last_round(to) then -- the price says which: of more than a round the launch has time to find out
           local by_cost = together(to, to)
           by_cost.parts, by_cost.combine = 0, "second_kernel"
           list[#list + 1] = by_cost
@@ -306,14 +309,14 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           end
         end
       end
-      for _, at in ipairs(whole.start(p, a)) do
+      for _, at in ipairs(whole.start(p, a, true)) do
         local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
         local packs = false
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        if chosen(p, at) and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
+        if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
@@ -392,6 +395,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
+      -- Two blocks to an SM walk keys of two places: beside other tiles of a shape their price was 0.92 to 0.97 of the time, in 370 timings.
+      if c.feeder and c.ctas > 1 and p.dv > 64 and not p.has_lengths then
+        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
+      end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
         first.latency = math.max(0, first.latency - 630)
