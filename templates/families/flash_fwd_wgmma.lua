@@ -386,8 +386,8 @@ return masked {
     -- Whether two buffers of each of K and V, and so many of Q, find room.
     local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)
     local function fit(c, bc, q_bufs) return bc * key_bytes + q_bufs * c.br * query_bytes + 1024 <= shared_memory(a, c) end
-    -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. And O by TMA
-    -- from a buffer of its own takes 0.98 to 0.99 of what it takes from registers, in 230 pairs where no tile begins early.
+    -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. O by TMA
+    -- from a buffer of its own takes 0.98 to 0.99 of the time of O from registers, in 230 pairs where no tile begins early.
     local function short(c) return (p.sq + c.br - 1) // c.br * p.hq * p.b <= 2 * a.sm_count * c.ctas end
     local function o_fits(c, bc) return p.o_bytes == 2 and fit(c, bc, 2) end
     -- Between the widest and 64 keys one more.
@@ -420,12 +420,12 @@ return masked {
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      local n, last = 0, 0
+      local n, last, one_more = 0, 0, dense and c.wide > 0 and not (packed and c.br > 192)
       if dense and c.br > 64 and rows <= 64 then room = 0 end -- one tile of 64 rows holds them all
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
         local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and fit(c, bc, 1))
         local grained = scans and bc > 64 and p.score.grain % bc == 0
-        if bc <= room and (wide or bc == 64 or grained or dense and c.wide > 0 and bc == between(last)) then
+        if bc <= room and (wide or bc == 64 or grained or one_more and bc == between(last)) then
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()

@@ -310,13 +310,14 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
       end
       for _, at in ipairs(whole.start(p, a, true)) do
-        local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
+        local tiles, most = (rows + at.br - 1) // at.br * p.hkv * p.b, 0 -- most: of a shape that the bucket stands for
+        for _, sq in ipairs(queries) do most = math.max(most, (sq * group + at.br - 1) // at.br * p.hkv * p.b) end
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
         local packs = false
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
+        if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
@@ -395,7 +396,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      -- Two blocks to an SM walk keys of two places: beside other tiles of a shape their price was 0.92 to 0.97 of the time, in 370 timings.
+      -- Two blocks to an SM walk keys of two places: beside other tiles of a shape 0.92 to 0.97 was their price, in 370 timings.
       if c.feeder and c.ctas > 1 and p.dv > 64 and not p.has_lengths then
         for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
       end
