@@ -394,7 +394,7 @@ return masked {
     local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
     -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see hbm_speed().
     local halves = (p.d % 64 > 0 or p.dv % 64 > 0) and (not dense or p.d % 32 == 0)
-    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
+    local clusters = p.d > 128 and p.d % 16 > 0 and (dense or not edges.cuts_right(p) and not p.has_lengths) -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       -- A second buffer of Q where there is room.
       local two = c.br == 64 and (not dense or not short(c) and fit(c, bc, 2))
@@ -431,7 +431,7 @@ return masked {
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if scans then add_scanned(c, bc) end
           if halves and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
-          if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
+          if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
         end
       end
     end

@@ -24,6 +24,7 @@ local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
 local TWO_PLACES = 0.94
+local TOGETHER_WAIT, ALONE_SPARES = 500, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -271,11 +272,12 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         return pays[tile]
       end
       local function add(at, with)
-        local to = together(at, with)
-        to.parts, to.combine = parts(to), "second_kernel"
+        local to, short = together(at, with), not at.feeder and a.has_wgmma -- tiles of mma.sync are for short launches then
+        to.parts, to.combine = short and 0 or parts(to), "second_kernel"
         if to.parts > 0 and to.box and to.box < 64 then return end
         list[#list + 1] = to
-        if to.parts > 0 and not last_round(to) then -- the price says which: of more than a round the launch has time to find out
+        -- The price says which. Of more than a round, and of the highest tiles, a launch has time to find out.
+        if to.parts > 0 and to.br < 256 and not last_round(to) then
           local by_cost = together(to, to)
           by_cost.parts, by_cost.combine = 0, "second_kernel"
           list[#list + 1] = by_cost
@@ -402,7 +404,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = math.max(0, first.latency - 630)
+        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or ALONE_SPARES))
+      elseif c.feeder and c.stages_v == 1 and c.ctas == 1 and rows > c.br and not p.has_lengths then
+        first.latency = first.latency + TOGETHER_WAIT
       end
       if l.walks and parts > 1 then
         -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
