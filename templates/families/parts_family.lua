@@ -315,16 +315,17 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         local tiles, most = (rows + at.br - 1) // at.br * p.hkv * p.b, 0 -- most: of a shape that the bucket stands for
         for _, sq in ipairs(queries) do most = math.max(most, (sq * group + at.br - 1) // at.br * p.hkv * p.b) end
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        local packs = false
+        local packs, edge = false, false -- edge: one round for this shape, for others of the bucket a second of few tiles, which alone is cut
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
         if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
-          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
+          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
+          edge = tiles <= a.sm_count
         end
-        if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
+        if chosen(p, at) and not few and not edge and (tiles <= a.sm_count or packs) then
           if at.feeder then
             -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand.
             local drawn = p.has_batch_invariant or not p.has_lengths
