@@ -200,6 +200,7 @@ end
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
 local IN_ATOMS, BETWEEN = 1.02, 0.96
+local TURN_PASSES, TURN_PASSES_64 = 400, 700
 local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
 local function hbm_speed(p, c)
   if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
@@ -629,6 +630,10 @@ return masked {
     local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
+    -- Two warpgroups in turns, whose products are no longer than what else they do: that a turn passes on shows. With three another is at work.
+    if c.schedule == 1 and l.wgs == 2 and c.ctas == 1 and p.dv <= 128 and not p.has_lengths and not scans then
+      issue = issue + (p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES)
+    end
     -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
     if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
