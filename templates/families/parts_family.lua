@@ -400,7 +400,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       -- Two blocks to an SM walk keys of two places: beside other tiles of a shape 0.92 to 0.97 was their price, in 370 timings.
-      if c.feeder and c.ctas > 1 and p.dv > 64 and not p.has_lengths then
+      if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
         for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
       end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
