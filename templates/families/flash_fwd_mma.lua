@@ -27,7 +27,7 @@ local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
 -- Issue slots of a copy of 512 bytes of rows that are no whole lines, by a block of one warp, which has all of them to itself: where such
 -- blocks are few to an SM they took up to twice their price, the more bytes a block of keys has.
 local LONE_COPY = 8
--- And clocks that such a block waits in a block of keys: with 500 to 5,600 keys it took 1.1 to 1.6 times its price (nine timings of six shapes).
+-- And clocks that it waits in a block of keys: over 500 to 5,600 keys it took 1.1 to 1.6 times its price (nine timings of six shapes).
 local LONE_WAIT = 800
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 

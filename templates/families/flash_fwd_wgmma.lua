@@ -200,7 +200,6 @@ end
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
 local IN_ATOMS, BETWEEN = 1.02, 0.96
-local TURN_PASSES, TURN_PASSES_64 = 400, 700
 local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
 local function hbm_speed(p, c)
   if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
@@ -209,6 +208,9 @@ local function hbm_speed(p, c)
   return (PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))) * box
 end
 
+-- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer
+-- than what else they do. Tiles of 128 rows took 1.02 to 1.09 times as long, beside 192 and 256 rows, as was priced (900 timings, H100).
+local TURN_PASSES, TURN_PASSES_64 = 400, 700
 -- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
 local function rested(p, c, l, fit)
   local rows = p.sq * (p.hq // p.hkv)
@@ -630,7 +632,6 @@ return masked {
     local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
-    -- Two warpgroups in turns, whose products are no longer than what else they do: that a turn passes on shows. With three another is at work.
     if c.schedule == 1 and l.wgs == 2 and c.ctas == 1 and p.dv <= 128 and not p.has_lengths and not scans then
       issue = issue + (p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES)
     end

@@ -23,7 +23,12 @@ local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
+-- Two blocks to an SM of 65 columns and more, other than 128, walk keys of two places: of 143 timings of 30 shapes on an H100 what they
+-- took was 1.07 times as much, beside other tiles of a shape, as was priced. Of 64 and 128 columns (620 timings) it was 1.00 and 1.03.
 local TWO_PLACES = 0.94
+-- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
+-- of the time of two buffers in 52 pairs of tiles that have their SM alone. One that reads its keys alone waits for memory anyway: 1.03 in
+-- 31 pairs.
 local TOGETHER_WAIT, ALONE_SPARES = 500, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
@@ -315,7 +320,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         local tiles, most = (rows + at.br - 1) // at.br * p.hkv * p.b, 0 -- most: of a shape that the bucket stands for
         for _, sq in ipairs(queries) do most = math.max(most, (sq * group + at.br - 1) // at.br * p.hkv * p.b) end
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        local packs, edge = false, false -- edge: one round for this shape, for others of the bucket a second of few tiles, which alone is cut
+        local packs, edge = false, false -- edge: one round of this shape, of others of the bucket a second of few tiles, which is cut
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
@@ -399,7 +404,6 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      -- Two blocks to an SM walk keys of two places: beside other tiles of a shape 0.92 to 0.97 was their price, in 370 timings.
       if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
         for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
       end
