@@ -6,6 +6,8 @@
 #include "gen/problem.h"
 #include "runtime/choose/choose.h"
 #include "runtime/choose/shipped.h"
+
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
@@ -378,6 +380,46 @@ Test(runtime_choose, a_choice_is_cheap)
     }
     cr_expect_lt(most, 260000, "%lld steps", (long long)most);
     cr_expect_leq(priced, 146, "%lld prices", (long long)priced);
+}
+
+/* Dense batches off every grid: rows that fill no box, tiles that want any number of parts, all lengths. No family has more starts than it
+ * may name, and none of these choices takes more than the others. */
+Test(runtime_choose, a_choice_off_the_grid_is_cheap, .timeout = 3600)
+{
+    static const char *const archs[] = { "h100", "h200" };
+    int64_t most = 0, priced = 0;
+    char text[FA_PROBLEM_TEXT], dearest[2][FA_PROBLEM_TEXT] = { "", "" };
+    for (int i = 0; i < (full() ? 6000 : 150); i++) {
+        const fa_arch *a = fa_arch_find(archs[draw(2)]);
+        fa_problem p = problem(draw(2) ? "bf16,d=64,mask=causal" : "bf16,d=64"), point;
+        p.d = p.dv = 32 + 8 * (int32_t)draw(29);
+        p.b = length(6);
+        p.hkv = 1 + (int32_t)draw(16);
+        p.hq = p.hkv * (1 + (int32_t)draw(16));
+        p.sq = draw(2) ? 1 + (int32_t)draw(64) : length(12);
+        p.sk = draw(4) ? length(17) : p.sq;
+        if (p.sk < p.sq)
+            p.sk = p.sq;
+        point = fa_problem_point(&p);
+        fa_problem_print(text, sizeof text, &p);
+        fa_facts facts;
+        cr_assert_eq(fa_facts_of(&facts, NULL, &point, a, 0), FA_OK);
+        static fa_choice out;
+        fa_gen_work before = fa_gen_worked(shared);
+        cr_expect_eq(fa_choose(shared, &point, a, 0, &facts, false, &out), FA_OK, "%s: %s", text, fa_last_error());
+        fa_gen_work after = fa_gen_worked(shared);
+        fa_facts_free(&facts);
+        if (i && after.steps - before.steps > most) { /* its families are loaded */
+            most = after.steps - before.steps;
+            snprintf(dearest[0], sizeof dearest[0], "%s", text);
+        }
+        if (after.priced - before.priced > priced) {
+            priced = after.priced - before.priced;
+            snprintf(dearest[1], sizeof dearest[1], "%s", text);
+        }
+    }
+    cr_expect_lt(most, 260000, "%lld steps: %s", (long long)most, dearest[0]);
+    cr_expect_leq(priced, 146, "%lld prices: %s", (long long)priced, dearest[1]);
 }
 
 Test(runtime_choose, the_first_choice_loads_what_it_needs)

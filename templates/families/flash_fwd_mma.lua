@@ -27,6 +27,8 @@ local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
 -- Issue slots of a copy of 512 bytes of rows that are no whole lines, by a block of one warp, which has all of them to itself: where such
 -- blocks are few to an SM they took up to twice their price, the more bytes a block of keys has.
 local LONE_COPY = 8
+-- And clocks that it waits in a block of keys: over 500 to 5,600 keys it took 1.1 to 1.6 times its price (nine timings of six shapes).
+local LONE_WAIT = 800
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
 return masked {
@@ -182,6 +184,9 @@ return masked {
     latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
     local split_rows = a.has_wgmma and not in_sectors(p)
     if split_rows then latency = latency + SPLIT_WAIT end
+    -- Of a block with one warp nobody computes while it waits for its copies, where there are few for an SM.
+    local tiles = (p.sq * (c.pack > 0 and p.hq // p.hkv or 1) + c.br - 1) // c.br * p.b * (c.pack > 0 and p.hkv or p.hq)
+    if a.has_wgmma and c.warps == 1 and not p.has_lengths and tiles <= a.sm_count * 7 // 4 then latency = latency + LONE_WAIT end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then

@@ -200,13 +200,20 @@ end
 
 -- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
 -- The more bytes are under way for an SM, the later: from 316 timings of 50 shapes on an H100, tiles that read their keys alone.
+-- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
+-- 1.045 where they begin between two (123).
+local IN_ATOMS, BETWEEN = 1.02, 0.96
 local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
 local function hbm_speed(p, c)
   if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+  local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
   local bytes = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv)
-  return PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))
+  return (PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))) * box
 end
 
+-- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer
+-- than what else they do. Tiles of 128 rows took 1.02 to 1.09 times as long, beside 192 and 256 rows, as was priced (900 timings, H100).
+local TURN_PASSES, TURN_PASSES_64 = 400, 700
 -- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
 local function rested(p, c, l, fit)
   local rows = p.sq * (p.hq // p.hkv)
@@ -380,7 +387,8 @@ return masked {
 
   -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
   -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
-  start = function(p, a)
+  -- packed: rows are those of all heads of a group.
+  start = function(p, a, packed)
     local list = {}
     local scans = p.score and edges.scans(p)
     -- Where rows that keep their maximum were raced and gained: short rows of K and V, tables by key - query up to d = 128, and biases at
@@ -391,21 +399,28 @@ return masked {
     if of and of.by_row and not of.diagonal then raced = p.d + p.dv > 192 end
     local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
+    local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
     -- Whether two buffers of each of K and V, and so many of Q, find room.
     local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)
     local function fit(c, bc, q_bufs) return bc * key_bytes + q_bufs * c.br * query_bytes + 1024 <= shared_memory(a, c) end
+    -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. O by TMA
+    -- from a buffer of its own takes 0.98 to 0.99 of the time of O from registers, in 230 pairs where no tile begins early.
+    local function short(c) return (p.sq + c.br - 1) // c.br * p.hq * p.b <= 2 * a.sm_count * c.ctas end
+    local function o_fits(c, bc) return p.o_bytes == 2 and fit(c, bc, 2) end
     -- Between the widest and 64 keys one more.
     local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
-    local clusters = p.d > 128 and p.d % 16 > 0 and not edges.cuts_right(p) and not p.has_lengths -- see feed_rate()
+    -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see hbm_speed().
+    local halves = (p.d % 64 > 0 or p.dv % 64 > 0) and (not dense or p.d % 32 == 0)
+    local clusters = p.d > 128 and p.d % 16 > 0 and (dense or not edges.cuts_right(p) and not p.has_lengths) -- see feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       -- A second buffer of Q where there is room.
-      local two = c.br == 64 and (not dense or fit(c, bc, 2))
+      local two = c.br == 64 and (not dense or not short(c) and fit(c, bc, 2))
       list[#list + 1] = {
         br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = two and 1 or 0,
         sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
-        o_path = o_path or "direct",
+        o_path = o_path or dense and not two and o_fits(c, bc) and "tma" or "direct",
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
@@ -422,17 +437,18 @@ return masked {
                          { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
       local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
       local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      local n, last = 0, 0
+      local n, last, one_more = 0, 0, dense and c.wide > 0 and not (packed and c.br > 192)
+      if dense and c.br > 64 and rows <= 64 then room = 0 end -- one tile of 64 rows holds them all
       for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
         local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and fit(c, bc, 1))
         local grained = scans and bc > 64 and p.score.grain % bc == 0
-        if bc <= room and (wide or bc == 64 or grained or dense and c.wide > 0 and bc == between(last)) then
+        if bc <= room and (wide or bc == 64 or grained or one_more and bc == between(last)) then
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
           if scans then add_scanned(c, bc) end
-          if (p.d % 64 > 0 or p.dv % 64 > 0) and (wide or bc == 64 or not dense) then add(c, 32, bc, 1) end
-          if clusters and c.br > 64 and bc == 64 then add(c, 64, bc, 2) end
+          if halves and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
+          if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
         end
       end
     end
@@ -641,6 +657,9 @@ return masked {
     local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
+    if c.schedule == 1 and l.wgs == 2 and c.ctas == 1 and p.dv <= 128 and not p.has_lengths and not scans then
+      issue = issue + (p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES)
+    end
     -- Philox: seven rounds of two wide products and two exclusive ors for eight elements, and two instructions for each.
     if p.has_dropout then issue = issue + elements * 7 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end

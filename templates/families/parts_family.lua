@@ -23,6 +23,13 @@ local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
+-- Two blocks to an SM of 65 columns and more, other than 128, walk keys of two places: of 143 timings of 30 shapes on an H100 what they
+-- took was 1.07 times as much, beside other tiles of a shape, as was priced. Of 64 and 128 columns (620 timings) it was 1.00 and 1.03.
+local TWO_PLACES = 0.94
+-- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
+-- of the time of two buffers in 52 pairs of tiles that have their SM alone. One that reads its keys alone waits for memory anyway: 1.03 in
+-- 31 pairs.
+local TOGETHER_WAIT, ALONE_SPARES = 500, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -255,6 +262,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           if value == nil then value = at[k] end
           to[k] = value
         end
+        if to.o_path then to.o_path = "direct" end
         return to
       end
       local pays, last_pays = {}, {}
@@ -269,10 +277,12 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         return pays[tile]
       end
       local function add(at, with)
-        local to = together(at, with)
-        to.parts, to.combine = parts(to), "second_kernel"
+        local to, short = together(at, with), not at.feeder and a.has_wgmma -- tiles of mma.sync are for short launches then
+        to.parts, to.combine = short and 0 or parts(to), "second_kernel"
+        if to.parts > 0 and to.box and to.box < 64 then return end
         list[#list + 1] = to
-        if to.parts > 0 and (not to.box or to.box == 64) then -- the price says which
+        -- The price says which. Of more than a round, and of the highest tiles, a launch has time to find out.
+        if to.parts > 0 and to.br < 256 and not last_round(to) then
           local by_cost = together(to, to)
           by_cost.parts, by_cost.combine = 0, "second_kernel"
           list[#list + 1] = by_cost
@@ -306,19 +316,21 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           end
         end
       end
-      for _, at in ipairs(whole.start(p, a)) do
-        local tiles = (rows + at.br - 1) // at.br * p.hkv * p.b
+      for _, at in ipairs(whole.start(p, a, true)) do
+        local tiles, most = (rows + at.br - 1) // at.br * p.hkv * p.b, 0 -- most: of a shape that the bucket stands for
+        for _, sq in ipairs(queries) do most = math.max(most, (sq * group + at.br - 1) // at.br * p.hkv * p.b) end
         local few = rows <= FEW_ROWS and at.br > FEW_ROWS
-        local packs = false
+        local packs, edge = false, false -- edge: one round of this shape, of others of the bucket a second of few tiles, which is cut
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        if chosen(p, at) and rows > FEW_ROWS and tiles > a.sm_count and last_round(at) then
-          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1 })
+        if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
+          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
+          edge = tiles <= a.sm_count
         end
-        if chosen(p, at) and not few and (tiles <= a.sm_count or packs) then
+        if chosen(p, at) and not few and not edge and (tiles <= a.sm_count or packs) then
           if at.feeder then
             -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand.
             local drawn = p.has_batch_invariant or not p.has_lengths
@@ -392,9 +404,14 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
+      if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
+        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
+      end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = math.max(0, first.latency - 630)
+        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or ALONE_SPARES))
+      elseif c.feeder and c.stages_v == 1 and c.ctas == 1 and rows > c.br and not p.has_lengths then
+        first.latency = first.latency + TOGETHER_WAIT
       end
       if l.walks and parts > 1 then
         -- Tiles whose parts find no room are walked: each part begins and ends as a tile, and is added to the sum of those before.
