@@ -100,6 +100,8 @@ static const mutation mutations[] = {
     { "twins: dV of all pairs", B, "\"drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);\"", "\";\"", 0, "twins" },
     { "twins: dP of the group's first head", B, "drop(ds, kept_of(dropout, number0 + head,", "drop(ds, kept_of(dropout, number0,", 0,
       "twins" },
+    { "dK: queries of odd keys by even ones", "layouts.lua", "n * 16 + 2 * t + odd", "n * 16 + 2 * t", 0, "spill recomputed twins" },
+    { "dK: bits of the other thread's keys", "drop.cu", "odd ? 0x3276 : 0x5410", "odd ? 0x5410 : 0x3276", 0, "spill recomputed twins" },
     { "dQ: dP without the scale", "grad_q_recompute.cu", "block * BC, \" .. pr.keep_scale .. \")", "block * BC, 1.f)", 0, "recomputed" },
     { "dQ: heads of the first sequence", "grad_q_recompute.cu", "(int)(sequence.number() * p.hq) + head", "head", 0, "recomputed" },
     { "ffma: dV of all pairs", "flash_bwd_ffma.cu", "if (!kept) e = 0.f;", "", 0, "ffma_bwd" },
