@@ -30,7 +30,7 @@ POINTS = (
     ("K", PROLOGUE, "mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n      $(to)code"),
     ("found", PROLOGUE, "#      // Q comes later than the first keys"),
     ("first S", PROLOGUE, "#      mask($(at));\n"),
-    ("mask there", CONSUMER, "#        if (code_is(code, wg, CODE_CUT)) {  // of few blocks"),
+    ("mask there", CONSUMER, "#        if (code_is(code, wg, CODE_CUT))\n          hide_staged("),
     ("compared", CONSUMER, "#        release_mask();\n      }\n//|   end\n      // By selects"),
     ("edge", CONSUMER, "#      if (code_has(code, CODE_CUT << wg)) {\n"),
     ("cut", CONSUMER, "#    };\n//| else\n//| local arguments = \"s, p, scored"),
