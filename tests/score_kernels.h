@@ -243,6 +243,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_joined_rise", RISING, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 150, 330, 0, 0 },
+    { "wgmma_far_steady", T5_DECODER, "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 120, 330, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)
