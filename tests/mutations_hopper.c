@@ -207,8 +207,8 @@ const mutation hopper_mutations[] = {
     { "a warpgroup without rows does not wait for its Q", C,
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n      release(q_empty(smem, q.at, wg));\n      q.next();\n",
       "      release(q_empty(smem, q.at, wg));\n      q.next();\n", 0, "idle idle_ahead" },
-    { "a warpgroup without rows keeps K and V", C, "block >= keys.loaded_lo; block--) skip_k(",
-      "block > keys.loaded_lo; block--) skip_k(", 0, "idle" },
+    { "a warpgroup without rows keeps K and V", C, "block >= keys.loaded_lo; block--) skip_k(", "block > keys.loaded_lo; block--) skip_k(",
+      0, "idle" },
     { "a warpgroup without rows keeps the tile", C, "all that is loaded passes\n      tiles.done(smem, true);\n",
       "all that is loaded passes\n", 0, "idle" },
     { "a warpgroup with a few rows has none", RANGES, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
@@ -319,8 +319,8 @@ const mutation hopper_mutations[] = {
       "sequence$(pr.ends_argument), where.row + warp_row + g,", 0, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
-    { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(",
-      "      for (; false; block--) skip_k(", 0, "window" },
+    { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(", "      for (; false; block--) skip_k(", 0,
+      "window" },
     { "own keys of one row", RANGES, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
 
     /* softmax */

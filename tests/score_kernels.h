@@ -228,8 +228,8 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 330, 0, 0 },
     { "wgmma_joined", RELATIVE, "bf16,d=64" WINDOW,
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
-      true, 0, 0, 90, 500, 0, 0 },
+      WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
+      true, 0, 0, 90, 700, 0, 0 },
     { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 80, 200, 0, 0 },
@@ -246,6 +246,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cap_small", CAP, "bf16,d=64" WINDOW, /* most blocks have products for which tanh is a polynomial, some have not */
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 300, 2, 2e-4 },
+    { "wgmma_far_steady", T5_DECODER, "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 120, 330, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

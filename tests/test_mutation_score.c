@@ -181,6 +181,8 @@ static const score_fault faults[] = {
     { "a cut block as a whole one", "wgmma_joined", "hopper_main_loop.cu", "stay = whole && all_stay(state)", "stay = all_stay(state)" },
     { "a sum relative to what m was", "wgmma_joined", "hopper_softmax.cu", "if (whole) state[h].l *= keep[h], state[h].m = 0.f;",
       "if (whole) state[h].m = 0.f;" },
+    { "what all of a far block have left out of rows that stay", "wgmma_far_steady", "hopper_softmax.cu", "l.besides and \" - beside\"",
+      "false and \"\"" },
     { "O relative to what m was", "wgmma_joined", "hopper_softmax.cu", "    return whole;\n", "    return false;\n" },
 };
 /* clang-format on */
