@@ -12,10 +12,10 @@ $(line)
 //|   end
 //| end
 //|
-//| -- tanh by a polynomial: up to what it is one, its largest error, and coefficients. docs/experiments.md has how they were found.
+//| -- tanh by a polynomial: of which numbers, its largest error, coefficients. docs/experiments.md has how they were found.
 //| local by_fma = {
-//|   chip = { most = "0.4", error = "6.3e-6", a = { "0.999993753", "-0.332625795", "0.121277867" } },
-//|   exact = { most = "0.42", error = "3e-8", a = { "0.99999938", "-0.333285718", "0.132340431", "-0.0461688947" } },
+//|   chip = { kind = "relative", most = "0.4", error = "6.3e-6", a = { "0.999993753", "-0.332625795", "0.121277867" } },
+//|   exact = { kind = "absolute", most = "0.42", error = "3e-8", a = { "0.99999938", "-0.333285718", "0.132340431", "-0.0461688947" } },
 //| }
 //| for _, of in ipairs({ by_fma.chip, by_fma.exact }) do
 //|   of.names, of.horner = {}, "a" .. #of.a - 1
@@ -162,8 +162,8 @@ __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t,
 }
 //|     if l.tanh_by_fma then
 //|       local of = by_fma[program.tanh_exact and "exact" or "chip"]
-// Exponents of 2 of scores whose tanh is a polynomial: tanh(x) = x (a0 + a1 x^2 + ...) has the least $(program.tanh_exact and "absolute" or "relative") error, $(of.error), for |x|
-// up to $(of.most). `most`: of products, below 0 where powers of their factor are beyond fp32.
+// Exponents of 2 of scores whose tanh is a polynomial, x (a0 + a1 x^2 + ...), with the least $(of.kind) error, $(of.error), for |x| up
+// to $(of.most). most: what a product is then, below 0 where powers of the factor that makes x of it are beyond fp32.
 struct TanhByFma {
   float $(table.concat(of.names, ", ")), most;
   __device__ __forceinline__ float exponent(float x, float shift) const {

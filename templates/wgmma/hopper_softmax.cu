@@ -8,11 +8,11 @@
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
 //|   if l.tanh_by_fma then
+// No exponent of the row can be as large as HIGHEST.
 __device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
   return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
 }
-// Whether exponents of a later block are polynomials: of a row whose m stays, the tanh of each product that is small, so that what a row
-// has follows from its own products alone.
+// Whether of a later block the tanh of all products of the warp is a polynomial, and no m moves.
 __device__ __forceinline__ bool all_small(const float (&s)[NS], const RowState (&state)[2], const Params &p, const TanhByFma &by) {
   float top[4] = {};
 #pragma unroll
@@ -20,7 +20,8 @@ __device__ __forceinline__ bool all_small(const float (&s)[NS], const RowState (
   const bool small = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most;
   return __all_sync(~0u, small & stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
 }
-// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf.
+// Products of another later block become exponents relative to the rows' m, and those of hidden pairs -inf. Each that is small takes the
+// polynomial here, too, so that what a row has follows from its own products alone.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
                                                const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool whole) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
