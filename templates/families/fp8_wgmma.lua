@@ -83,8 +83,9 @@ return masked {
     { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
-      "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" } },
+      "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
+      "in_turn, but a sum of P V is under way while the one before joins O" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -95,7 +96,7 @@ return masked {
     { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
-    { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
+    { "rescale", { { 0, "always" }, { 1, "whole" }, { 2, "moved" } }, "O is rescaled for each block of keys, where what the block brings is added" },
   },
 
   supports = function(p, a)
@@ -138,9 +139,9 @@ return masked {
     end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = columns_of(p) // 2 + 26 + program_cost(p).regs
-        + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + weights_of(p, c)
-          or math.max(c.bc // 2, sum_of(p, c) // 2 + weights_of(p, c)))
+      local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
+      local need = columns_of(p) // 2 + (c.overlap == 2 and 20 or 26) + program_cost(p).regs
+        + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -159,6 +160,10 @@ return masked {
       if need <= most then return true end
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
     end, upto = "q_bufs", about = "shared memory" },
+    { "ahead", function(p, c)
+      if c.overlap < 2 or c.sums > 1 then return true end
+      return false, "P V is one sum: none is before another"
+    end, upto = "sums" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"

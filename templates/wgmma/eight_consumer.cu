@@ -1,10 +1,12 @@
-//| needs "c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
+//| needs "c.overlap c.rescale c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
+//| local ahead = c.overlap == 2
+//| local whole = c.rescale > 0
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -20,7 +22,7 @@ __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
   }
 }
 // Issues T = P V of the `part`th SUM columns.
-__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part) {
+__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part$(ahead and ", bool first" or "")) {
 //| if l.wide then
   const u64 b = descriptor_across_rows(v + part * SUM * 2 * BC, BC * VALUE_ROW);
 //| else
@@ -33,7 +35,7 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)]
 //| else
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
 //| end
-    if (i == 0 && part == 0)
+    if (i == 0 && $(ahead and "first" or "part == 0"))
       wgmma_sums_first(t, a, vb);
     else if (i == 0)
       wgmma_sums_next(t, a, vb);
@@ -55,6 +57,35 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
+//| if whole then
+// Whether all rows of the warp have a maximum that is not below 0: larger scores are then found among their bits as integers, three at a time.
+__device__ __forceinline__ bool not_below(const RowState (&state)[2]) { return __all_sync(~0u, (state[0].m >= 0.f) & (state[1].m >= 0.f)); }
+// S of a block: the rows' maxima, and what O and l are multiplied by.
+__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2, bool above) {
+  float top[2] = {state[0].m, state[1].m};
+  if (__builtin_expect(above, 1)) {
+    int tops[2][2] = {{__float_as_int(top[0]), 0}, {__float_as_int(top[1]), 0}};
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+      for (int h = 0; h < 2; h++)
+        tops[h][n % 2] = max(max(tops[h][n % 2], __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
+#pragma unroll
+    for (int h = 0; h < 2; h++) top[h] = __int_as_float(max(tops[h][0], tops[h][1]));
+//|   if c.rescale > 1 then
+    keep[0] = keep[1] = 1.f;
+    if (!__any_sync(~0u, (top[0] > state[0].m) | (top[1] > state[1].m))) return;
+//|   end
+  } else {
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+  }
+#pragma unroll
+  for (int h = 0; h < 2; h++) keep[h] = raise(state[h], quad_max(top[h]), scale_log2);
+}
+//| else
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
 #pragma unroll
@@ -65,6 +96,7 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
     keep[h] = raise(state[h], quad_max(top), scale_log2);
   }
 }
+//| end
 // P of the scores in their place.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], float scale_log2) {
 #pragma unroll
@@ -188,6 +220,30 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         wgmma_commit();
       };
       // What the P at hand brings to O. begun: the first sum is under way.
+//| if ahead then
+      // One sum is under way while the one before joins O.
+      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
+        constexpr int PARTS = COLUMNS / SUM;
+        float sums[2][NT];
+        wgmma_fence(a);
+        issue_sums(sums[0], a, $(values), 0, true);
+        wgmma_commit();
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+          if (part + 1 < PARTS) {
+            wgmma_fence(a);
+            issue_sums(sums[(part + 1) % 2], a, $(values), part + 1, part == 0);
+            wgmma_commit();
+            wgmma_wait<1>(sums[part % 2]);
+          } else {
+            wgmma_wait<0>(sums[part % 2]);
+          }
+          add_sums(o, sums[part % 2], keep, part);
+        }
+        release($(v_empty));
+        v.next();
+      };
+//| else
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
@@ -202,8 +258,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release($(v_empty));
         v.next();
       };
+//| end
       // The scores of S, and what O is multiplied by; the last has read Q.
-      auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
+      auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]$(whole and ", bool above" or "")) {
         release(k_empty(smem, k.at));
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
@@ -213,7 +270,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
 //| indented(8, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
-        maxima(s, state, keep, $(unit));
+        maxima(s, state, keep, $(unit)$(whole and ", above" or ""));
 //| if exps then
         pingpong_wait(wg);
 //| end
@@ -239,14 +296,22 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
+//|   if whole then
+          const bool above = not_below(state);
+//|   end
           wgmma_wait<0>(s);
-          weigh(s, block, keep);
+          weigh(s, block, keep$(whole and ", above" or ""));
           probabilities(s);
           to_operand(a, s, state);
         }
+//|   if ahead then
+        mbarrier_wait($(v_full), v.parity);
+        add_values(a, keep);
+//|   else
         float sums[NT];
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep, sums, false);
+//|   end
       }
 //| else
       if (block >= last) {
@@ -258,8 +323,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
+//|   if whole then
+          const bool above = not_below(state);
+//|   end
           wgmma_wait<0>(s);
-          weigh(s, block, weight);
+          weigh(s, block, weight$(whole and ", above" or ""));
           probabilities(s);
           to_operand(a, s, state);
         }
@@ -275,8 +343,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
+//|   if whole then
+          const bool above = not_below(state);
+//|   end
           wgmma_wait<1>(s);
-          weigh(s, block - 1, keep);
+          weigh(s, block - 1, keep$(whole and ", above" or ""));
           probabilities(s);
           add_values(a, weight, sums, true);
           to_operand(a, s, state);
