@@ -20,7 +20,7 @@ import fagen
 import fp8
 from common.config_text import expand
 
-TAIL = "q_bufs=1,grid=persistent,sections=1,cluster=1,rescale=always|whole|moved"
+TAIL = "q_bufs=1,grid=persistent,sections=1,cluster=1,rescale=always"
 HOW = "schedule=plain|exponents,overlap=in_turn"
 AHEAD = "schedule=plain|exponents,overlap=sums_ahead"
 CONFIGS = {

@@ -96,7 +96,7 @@ return masked {
     { "grid", { { 2, "persistent" } }, "how blocks get tiles: they stay, and the next that is free draws one" },
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
-    { "rescale", { { 0, "always" }, { 1, "whole" }, { 2, "moved" } }, "O is rescaled for each block of keys, where what the block brings is added" },
+    { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
   },
 
   supports = function(p, a)
@@ -226,7 +226,8 @@ return masked {
           for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule,
-              overlap = "in_turn", bc = bc, sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
+              overlap = sums > 1 and columns > 192 and not wide(p) and "sums_ahead" or "in_turn", bc = bc, sums = sums,
+              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
               stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,
               grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }

@@ -1,4 +1,4 @@
-//| needs "c.overlap c.rescale c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -6,7 +6,6 @@
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
-//| local whole = c.rescale > 0
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -57,35 +56,6 @@ __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS -
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
-//| if whole then
-// Whether all rows of the warp have a maximum that is not below 0: larger scores are then found among their bits as integers, three at a time.
-__device__ __forceinline__ bool not_below(const RowState (&state)[2]) { return __all_sync(~0u, (state[0].m >= 0.f) & (state[1].m >= 0.f)); }
-// S of a block: the rows' maxima, and what O and l are multiplied by.
-__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2, bool above) {
-  float top[2] = {state[0].m, state[1].m};
-  if (__builtin_expect(above, 1)) {
-    int tops[2][2] = {{__float_as_int(top[0]), 0}, {__float_as_int(top[1]), 0}};
-#pragma unroll
-    for (int n = 0; n < NS / 4; n++)
-#pragma unroll
-      for (int h = 0; h < 2; h++)
-        tops[h][n % 2] = max(max(tops[h][n % 2], __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
-#pragma unroll
-    for (int h = 0; h < 2; h++) top[h] = __int_as_float(max(tops[h][0], tops[h][1]));
-//|   if c.rescale > 1 then
-    keep[0] = keep[1] = 1.f;
-    if (!__any_sync(~0u, (top[0] > state[0].m) | (top[1] > state[1].m))) return;
-//|   end
-  } else {
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-  }
-#pragma unroll
-  for (int h = 0; h < 2; h++) keep[h] = raise(state[h], quad_max(top[h]), scale_log2);
-}
-//| else
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
 #pragma unroll
@@ -96,7 +66,6 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
     keep[h] = raise(state[h], quad_max(top), scale_log2);
   }
 }
-//| end
 // P of the scores in their place.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], float scale_log2) {
 #pragma unroll
@@ -219,9 +188,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
       };
-      // What the P at hand brings to O. begun: the first sum is under way.
 //| if ahead then
-      // One sum is under way while the one before joins O.
+      // What the P at hand brings to O: one sum is under way while the one before joins it.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
         constexpr int PARTS = COLUMNS / SUM;
         float sums[2][NT];
@@ -244,6 +212,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         v.next();
       };
 //| else
+      // What the P at hand brings to O. begun: the first sum is under way.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
@@ -260,7 +229,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       };
 //| end
       // The scores of S, and what O is multiplied by; the last has read Q.
-      auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]$(whole and ", bool above" or "")) {
+      auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
         release(k_empty(smem, k.at));
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
@@ -270,7 +239,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
 //| indented(8, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
-        maxima(s, state, keep, $(unit)$(whole and ", above" or ""));
+        maxima(s, state, keep, $(unit));
 //| if exps then
         pingpong_wait(wg);
 //| end
@@ -296,11 +265,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-//|   if whole then
-          const bool above = not_below(state);
-//|   end
           wgmma_wait<0>(s);
-          weigh(s, block, keep$(whole and ", above" or ""));
+          weigh(s, block, keep);
           probabilities(s);
           to_operand(a, s, state);
         }
@@ -323,11 +289,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-//|   if whole then
-          const bool above = not_below(state);
-//|   end
           wgmma_wait<0>(s);
-          weigh(s, block, weight$(whole and ", above" or ""));
+          weigh(s, block, weight);
           probabilities(s);
           to_operand(a, s, state);
         }
@@ -343,11 +306,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-//|   if whole then
-          const bool above = not_below(state);
-//|   end
           wgmma_wait<1>(s);
-          weigh(s, block - 1, keep$(whole and ", above" or ""));
+          weigh(s, block - 1, keep);
           probabilities(s);
           add_values(a, weight, sums, true);
           to_operand(a, s, state);
