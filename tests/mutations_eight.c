@@ -32,6 +32,8 @@ static const scene scenes[] = {
       60, 250, NONE, WITH(NULL) },
     { "parts", "e4m3,d=64,mask=none,features=lengths,q_scale=1,k_scale=1,v_scale=1,b=1,hq=1,hkv=1",
       EIGHT(64, 64, 1, 64, "schedule=0,overlap=0,stages_v=1"), 20, 900, NONE, WITH(&packed) },
+    { "ahead", "e4m3,d=64,mask=causal,b=2,hq=2,hkv=1", EIGHT(128, 64, 4, 64, "schedule=0,overlap=2,stages_v=1"), 150, 240, NONE,
+      WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -54,8 +56,10 @@ static const mutation mutations[] = {
     { "the mask is that of the block before", C, "weigh(s, block - 1, keep);", "weigh(s, block, keep);", 0, "beside" },
     { "a block's weight is that of the first", C, "weight[0] = keep[0], weight[1] = keep[1];", "", 0, "beside" },
     { "S is read before it is there", C, "wgmma_wait<1>(s);", "", 0, "beside" },
-    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep", "add_values(a, keep", 0,
-      "dense scaled in_turns" },
+    { "V transposed is awaited from nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep, sums",
+      "add_values(a, keep, sums", 0, "dense scaled in_turns" },
+    { "sums of V transposed await nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep);", "add_values(a, keep);",
+      0, "ahead" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled;", "state[h].m;", 0, "scaled" },
@@ -93,6 +97,11 @@ static const mutation mutations[] = {
     { "a part is stored as a whole tile", C, "if (where.parts > 1)\n      store_part", "if (false)\n      store_part", 0, "parts" },
     { "columns of parts lie as those of V transposed", "part_rows.cu", "\"o[8 * n + 4 + 2 * h]\", \"o[8 * n + 1 + 2 * h]\"",
       "\"o[8 * n + 1 + 2 * h]\", \"o[8 * n + 4 + 2 * h]\"", 0, "parts" },
+    { "a sum joins O before it is there", C, "wgmma_wait<1>(sums[part % 2]);", "", 0, "ahead" },
+    { "the last sum joins O before it is there", C, "wgmma_wait<0>(sums[part % 2]);", "", 0, "ahead" },
+    { "two sums under way have one place", C, "sums[(part + 1) % 2], a", "sums[part % 2], a", 0, "ahead" },
+    { "O has the sum before twice", C, "add_sums(o, sums[part % 2], keep, part);", "add_sums(o, sums[0], keep, part);", 0, "ahead" },
+    { "a sum is of the columns beside", C, "$(values), part + 1, part == 0", "$(values), part, part == 0", 0, "ahead" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

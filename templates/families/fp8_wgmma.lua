@@ -83,8 +83,9 @@ return masked {
     { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" } },
-      "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one" },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" } },
+      "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
+      "in_turn, but a sum of P V is under way while the one before joins O" },
     { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -138,9 +139,9 @@ return masked {
     end, upto = "sums" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = columns_of(p) // 2 + 26 + program_cost(p).regs
-        + (c.overlap == 1 and c.bc // 2 + sum_of(p, c) // 2 + weights_of(p, c)
-          or math.max(c.bc // 2, sum_of(p, c) // 2 + weights_of(p, c)))
+      local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
+      local need = columns_of(p) // 2 + (c.overlap == 2 and 20 or 26) + program_cost(p).regs
+        + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -159,6 +160,10 @@ return masked {
       if need <= most then return true end
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
     end, upto = "q_bufs", about = "shared memory" },
+    { "ahead", function(p, c)
+      if c.overlap < 2 or c.sums > 1 then return true end
+      return false, "P V is one sum: none is before another"
+    end, upto = "sums" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
@@ -221,7 +226,8 @@ return masked {
           for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
               br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule,
-              overlap = "in_turn", bc = bc, sums = sums, box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
+              overlap = sums > 1 and columns > 192 and not wide(p) and "sums_ahead" or "in_turn", bc = bc, sums = sums,
+              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
               stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,
               grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }

@@ -1,10 +1,11 @@
-//| needs "c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
 //| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
+//| local ahead = c.overlap == 2
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -20,7 +21,7 @@ __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
   }
 }
 // Issues T = P V of the `part`th SUM columns.
-__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part) {
+__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part$(ahead and ", bool first" or "")) {
 //| if l.wide then
   const u64 b = descriptor_across_rows(v + part * SUM * 2 * BC, BC * VALUE_ROW);
 //| else
@@ -33,7 +34,7 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)]
 //| else
     const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
 //| end
-    if (i == 0 && part == 0)
+    if (i == 0 && $(ahead and "first" or "part == 0"))
       wgmma_sums_first(t, a, vb);
     else if (i == 0)
       wgmma_sums_next(t, a, vb);
@@ -187,6 +188,30 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
       };
+//| if ahead then
+      // What the P at hand brings to O: one sum is under way while the one before joins it.
+      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
+        constexpr int PARTS = COLUMNS / SUM;
+        float sums[2][NT];
+        wgmma_fence(a);
+        issue_sums(sums[0], a, $(values), 0, true);
+        wgmma_commit();
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+          if (part + 1 < PARTS) {
+            wgmma_fence(a);
+            issue_sums(sums[(part + 1) % 2], a, $(values), part + 1, part == 0);
+            wgmma_commit();
+            wgmma_wait<1>(sums[part % 2]);
+          } else {
+            wgmma_wait<0>(sums[part % 2]);
+          }
+          add_sums(o, sums[part % 2], keep, part);
+        }
+        release($(v_empty));
+        v.next();
+      };
+//| else
       // What the P at hand brings to O. begun: the first sum is under way.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
 #pragma unroll
@@ -202,6 +227,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release($(v_empty));
         v.next();
       };
+//| end
       // The scores of S, and what O is multiplied by; the last has read Q.
       auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
         release(k_empty(smem, k.at));
@@ -244,9 +270,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           probabilities(s);
           to_operand(a, s, state);
         }
+//|   if ahead then
+        mbarrier_wait($(v_full), v.parity);
+        add_values(a, keep);
+//|   else
         float sums[NT];
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep, sums, false);
+//|   end
       }
 //| else
       if (block >= last) {
