@@ -31,7 +31,7 @@ local function columns(p)
 end
 
 -- Instructions that make a code of an element.
-local function cost_of(format) return format and (format.has_scale and 7 or 6) or 0 end
+local function cost_of(format) return format and (format.has_scale and 11 or 6) or 0 end
 
 return {
   doc = "new keys and values into a cache, a team of lanes for some heads of a token",

@@ -55,8 +55,8 @@ struct WarpRows {
 //|   if l.shifts_k or l.shifts_v then
     at.shift(p, tile.kv_head);
 //|   end
-    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
     load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
+    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
 //|   if p.v_scale == 4 then
     v_columns = v_scales_of(p, sequence, tile.kv_head);
     v_apart = p.v_scale_ss;

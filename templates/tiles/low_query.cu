@@ -118,8 +118,6 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
 // group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        u32 stage, const Lane &at) {
-  // K's scale is on its way with Q, not after it.
-  const float scale = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
 //|   if not wide then
 //|   local threads, thread = "THREADS", "(int)threadIdx.x"
 //|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
@@ -143,7 +141,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
   }
 //|   end
-  factor[0][0] = scale;
+  factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
 //|   if wide or by_columns then
   float up;
 //|     if wide then
