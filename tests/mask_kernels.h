@@ -180,6 +180,10 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_tree", M_TREE, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 260, 400, 0, 0 },
+    /* Rows of which the first blocks hide all, and that keep their maximum from then on. */
+    { "wgmma_steady", M_SKIPS, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      300, 400, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -282,12 +282,12 @@ local function fits(packed)
   end
 end
 
--- Score programs under which rows may keep their maximum: where nothing is computed of a pair, and where it was raced and not slower.
+-- Score programs under which rows may keep their maximum: where no score is computed, and where it was raced and not slower.
 local function keeps_maxima(p)
   local score = p.score
   if not score or not (score.has_score or score.has_mask) then return true end
-  if score.has_mask or score.most then return false end
-  local of = #score.arrays == 1 and score.arrays[1]
+  if score.most or score.has_mask and score.has_score then return false end
+  local of = score.has_score and #score.arrays == 1 and score.arrays[1]
   return p.d + p.dv <= 128 or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
