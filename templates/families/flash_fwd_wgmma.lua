@@ -678,8 +678,8 @@ return masked {
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = fit.latency
-    -- Numbers of a line that do not join exponents, and blocks that are far or not: by races at d = 64 and 128 on an H100.
-    if l.staged and #l.staged.lines > 0 and not l.joins then latency = latency + (l.staged.far and 300 or 200) end
+    -- Numbers of a line that do not join exponents: by a race of both at d = 64 and 128 on an H100.
+    if l.staged and #l.staged.lines > 0 and not l.staged.far and not l.joins then latency = latency + 200 end
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
     if c.cluster > 1 then latency = latency + fit.cluster end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
