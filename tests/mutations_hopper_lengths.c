@@ -99,7 +99,7 @@ static const mutation mutations[] = {
       "const Range loaded = part_of($(pr.range_of(\"where.head\", \"where.row\", \"min(where.row + BR, rows) - 1\")), where);",
       "const Range loaded = $(pr.range_of(\"where.head\", \"where.row\", \"min(where.row + BR, rows) - 1\"));", 0, "split split_lazy" },
     { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
-    { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
+    { "staged parts leave as wholes", C, "where.parts > 1 ? store_part", "where.parts > 8 ? store_part", 0, "split_lazy" },
     { "a warp's rows in the place of the first's", H, "__shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16\"", "0\"", 0, "split" },
     { "a lane's share of l", H, "quad_sum($(holds.state).l)", "$(holds.state).l", 0, "split" },
     { "warps share a counter", H, "first / ROWS_WARP, first, rows", "0, first, rows", 0, "split" },
@@ -169,7 +169,7 @@ static const mutation mutations[] = {
     { "padded keys have none", Q, "return p.cu_seqlens_k != nullptr ? 0 : index;", "return 0;", 0, "padded" },
     { "K of the query head", E, "box * BOX, key,\n                    where.kv_head,", "box * BOX, key,\n                    where.head,",
       0, "packed" },
-    { "O past the end by TMA", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 1, "gaps" },
+    { "O past the end by TMA", "hopper_store.cu", "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0, "gaps" },
     { "O past the end by TMA over Q", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0, "over_q" },
 
     /* tiles and their sequences */
