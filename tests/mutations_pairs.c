@@ -76,7 +76,7 @@ static const mutation mutations[] = {
     { "the first key is hidden", H, "|| %s < %s\"", "|| %s <= %s\"", 0, "tiled " OF_BASE_2 " " MMA_BWDS },
     { "keys of the block before", H, "(of.query)) - block * BC, hi", "(of.query)) - block * BC - BC, hi", 0, "ffma mma packed recomputed" },
 
-    { "a score without the scale", S, "product .. \" * p.scale\"", "product", 0, "naive tiled flash1 naive_bwd" },
+    { "a score without the scale", S, "product .. \" * p.scale\"", "product", 0, "naive tiled flash1" },
     { "an exponent with the maximum added", S, "\"fmaf(%s, %s, -%s)\"", "\"fmaf(%s, %s, %s)\"", 0, OF_BASE_2 " ffma_bwd " MMA_BWDS },
     { "an exponent without the scale", S, "):format(product, unit, shift)", "):format(product, \"1.f\", shift)", 0,
       OF_BASE_2 " ffma_bwd " MMA_BWDS },
