@@ -336,7 +336,7 @@ local function ways_of_scores(p, c, l)
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most
   -- The tanh that scores are is a polynomial where all products of a warp's block are small, and half of its exponentials are early. Beside
-  -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it was not raced.
+  -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it loses.
   l.tanh_by_fma = l.most and p.score.tanh_of and not p.score.has_mask and l.interleaved and not l.pingpong_softmax and not l.ahead
     and c.exp == 0 and p.d + p.dv <= 256
   -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
