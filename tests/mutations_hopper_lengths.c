@@ -40,6 +40,7 @@ static const scene scenes[] = {
     { "packed", "bf16,d=128,mask=causal,features=lengths,b=4,hq=2,hkv=1", CONFIG(128, 0, 48, 2, 3, USUAL), 150, 200, NONE, WITH(&packed) },
     { "packed_none", "bf16,d=64,mask=none,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 1, 2, USUAL), 100, 200, NONE, WITH(&packed) },
     { "gaps", "fp16,d=64,mask=causal,features=lengths,b=4,hq=2,hkv=2", CONFIG(128, 1, 64, 2, 3, STAGED), 200, 250, NONE, WITH(&gaps) },
+    { "gaps_72", "fp16,d=72,mask=causal,features=lengths,b=4,hq=2,hkv=2", CONFIG(128, 1, 64, 2, 3, STAGED), 200, 250, NONE, WITH(&gaps) },
     { "window", "bf16,d=64,mask=window,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 1, 2, USUAL), 60, 200, 30, 5, 0, 0,
       WITH(&gaps) },
     { "top_left", "bf16,d=64,mask=causal,features=lengths,b=3,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 90, 200, -1, -1, FA_TOP_LEFT, 0,
@@ -169,7 +170,11 @@ static const mutation mutations[] = {
     { "padded keys have none", Q, "return p.cu_seqlens_k != nullptr ? 0 : index;", "return 0;", 0, "padded" },
     { "K of the query head", E, "box * BOX, key,\n                    where.kv_head,", "box * BOX, key,\n                    where.head,",
       0, "packed" },
-    { "O past the end by TMA", "hopper_store.cu", "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0, "gaps" },
+    { "O past the end by TMA", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 1, "gaps" },
+    { "O past the end by TMA, of wider rows", "hopper_store.cu", "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0,
+      "gaps_72" },
+    { "a row more past the end", "hopper_store.cu", "i < (sequence.sq() - row) * (DV / 8)", "i < (sequence.sq() - row + 1) * (DV / 8)", 0,
+      "gaps_72" },
     { "O past the end by TMA over Q", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0, "over_q" },
 
     /* tiles and their sequences */

@@ -144,6 +144,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const u32 again = $(part)store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
     if (__builtin_expect(__any_sync(~0u, again != 0), 0))
       store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {row + warp_row + i, where.head}, far); });
+//| elseif p.has_lengths then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+//|   end
+    // A box would write rows of the next sequence too.
+    if (row + 64 > sequence.sq())
+      store_rows<true>(p, where, sequence, o, state, row + warp_row + g, t);
+    else
+      store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| else
     store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| end

@@ -9,7 +9,7 @@
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 //| include "wgmma/hopper_rows.cu"
 
-//| local from_registers = c.o_path < 2
+//| local from_registers = c.o_path < 2 or p.has_lengths and not l.once
 //| local sequence = p.has_lengths and "sequence, " or ""
 //| if p.o_bytes == 2 and from_registers then
 //| include "tiles/gather_block.cu"
