@@ -2,16 +2,20 @@
 """Attention with dropout and its gradients on this GPU, beside FlashAttention-2 and cuDNN with the same probability, each with its own
 generator; and, where one is named, beside a folder of templates of before.
 
-    python3 bench/dropout_race.py [--old old/templates] [--rounds 7] [-o dropout.json]
-    python3 bench/dropout_race.py --case 128,16,4,2048,causal --p 0.1
+    python3 bench/races/dropout_race.py [--old old/templates] [--rounds 7] [-o dropout.json]
+    python3 bench/races/dropout_race.py --case 128,16,4,2048,causal --p 0.1
 
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Forward, backward, and the two together
 are held beside the best peer. What the old and the new templates write is held beside each other: their generator is the same.
 """
 import argparse
 import json
+import os
 import statistics
+import sys
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 CASES = ((64, 16, 4, 2048, "causal"), (128, 16, 4, 2048, "causal"), (64, 12, 3, 1500, "none"), (128, 20, 2, 1100, "none"),
          (128, 16, 1, 8192, "causal"), (64, 32, 8, 512, "causal"))  # d, heads, batch, length, mask

@@ -2,8 +2,8 @@
 """Configs of fp8_wgmma raced for each cell, beside fagen's bf16 and cuDNN's fp8: each is pinned, captured in a CUDA graph, held against
 attention in fp64, then all are timed in turns.
 
-    python3 bench/fp8_race.py -o race.json                       the published cells
-    python3 bench/fp8_race.py --shape 128,3,20,20,2500,causal    a shape: d,b,hq,hkv,n,mask; repeat for more
+    python3 bench/races/fp8_race.py -o race.json                       the published cells
+    python3 bench/races/fp8_race.py --shape 128,3,20,20,2500,causal    a shape: d,b,hq,hkv,n,mask; repeat for more
     python3 bench/winners.py --chip 'NVIDIA H200' race.json      the rows of runtime/choose/defaults.inc
 """
 import argparse
@@ -14,8 +14,9 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import torch
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
+import torch
 import fagen
 import fp8
 from common.config_text import expand

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Configs of gradients beside what is chosen and beside FlashAttention-4, of named or random cases, dense or packed, on this GPU.
 
-    python3 bench/gradient_race.py --off-grid 99 --count 8 --seconds 100 -o race.json
-    python3 bench/gradient_race.py 'd=96,hq=48,hkv=6,b=4,s=1901,causal' --config dq=add,spread=1 --config dq=add,spread=2 --without fa4
-    python3 bench/gradient_race.py --list --off-grid 99            the cases alone, without a GPU
+    python3 bench/races/gradient_race.py --off-grid 99 --count 8 --seconds 100 -o race.json
+    python3 bench/races/gradient_race.py 'd=96,hq=48,hkv=6,b=4,s=1901,causal' --config dq=add,spread=1 --config dq=add,spread=2 --without fa4
+    python3 bench/races/gradient_race.py --list --off-grid 99            the cases alone, without a GPU
 
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Gradients of every contender are held
 beside those that fa_launch chooses: what differs is named and not timed. A config names what it wants of flash_bwd_wgmma, the model adds
@@ -14,10 +14,14 @@ import argparse
 import contextlib
 import fcntl
 import json
+import os
 import re
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 from sections import backward_cases
 

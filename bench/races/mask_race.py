@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Configs and templates for masks of score programs, raced: what the choice leaves, and what a changed kernel gains.
 
-    python3 bench/mask_race.py documents,128,4096 blocks,64,16384 --top 12 [--file configs.txt] [--templates order=../other/templates]
+    python3 bench/races/mask_race.py documents,128,4096 blocks,64,16384 --top 12 [--file configs.txt] [--templates order=../other/templates]
                                [--rounds 4] [--seconds 60] [-o race.json]
 
 A cell is a mask of bench/masks.py, head_dim and length, in bf16 with heads that are 2048 wide together and 16,384 tokens. Of each: what
@@ -12,10 +12,14 @@ held against fp64.
 """
 import argparse
 import json
+import os
 import re
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 import masks
 import scores

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Configs and templates of score programs, each raced with plain causal attention: what a changed kernel gains.
 
-    python3 bench/score_race.py relative,128,16384 alibi,64,16384 --templates sums=other/templates [--rounds 6] [-o race.json]
-    python3 bench/score_race.py relative,128,16384,flash_fwd_wgmma:br=192,...
+    python3 bench/races/score_race.py relative,128,16384 alibi,64,16384 --templates sums=other/templates [--rounds 6] [-o race.json]
+    python3 bench/races/score_race.py relative,128,16384,flash_fwd_wgmma:br=192,...
 
 A cell is a program of bench/scores.py, head_dim, length and, where it is named, a config; else the one that is chosen. With each
 --templates NAME=FOLDER also by kernels of those, file by file in the place of the library's. Plain attention is always the library's own.
@@ -12,8 +12,11 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 import scores
 
