@@ -1,4 +1,5 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
