@@ -314,7 +314,7 @@ static const mutation mutations[] = {
     { "spill: every slice stores gradients", SUMS, "return p.member + p.members == p.group;", "return true;", 0,
       "spill_slices spill_slices_twins" },
     { "spill: sums of dV over those of dK", M, "sums_k + KEYS * 2 * CHUNKS;", "sums_k;", 0, "spill_slices spill_slices_twins" },
-    { "spill: sums of all units in one place", SUMS, "(u32)local * (u32)p.tiles + (u32)tile", "(u32)tile", 0, "spill_slices" },
+    { "spill: sums of all units in one place", SUMS, "(u32)local * (u32)p.tiles + (u32)tile", "(u32)tile", 1, "spill_slices" },
     { "spill: sums of all threads in one place", SUMS, "  to += threadIdx.x % HOLDERS;\n", "", 0, "spill_slices" },
     { "spill: twins leave no dV", M, "    if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);\n", "", 0,
       "spill_slices_twins" },

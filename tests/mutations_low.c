@@ -26,6 +26,10 @@ const scene low_scenes[] = {
     { "side_by_side", "bf16,d=128,mask=causal,align=8,b=2,hq=8,hkv=8,kv=q8_0,v=q4_0", HALF ",head_warps=4,token_rows=1", 2, 150, NONE,
       PACKED },
     { "rows_apart", "bf16,d=64,mask=causal,b=2,hq=6,hkv=3,kv=q4_0,v=q8_0", HALF ",head_warps=4,token_rows=1", 2, 150, NONE, WITH(NULL) },
+    { "overlaid", "bf16,d=64,mask=causal,b=2,hq=6,hkv=3,kv=q4_0,v=q8_0", /* O and the parts go where K and V were */
+      "decode_mma:br=8,bk=32,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0,head_warps=4,token_rows="
+      "1",
+      2, 300, NONE, WITH(NULL) },
     { "heads_missing", "bf16,d=128,mask=none,b=1,hq=6,hkv=6,kv=q8_0", HALF ",head_warps=4,token_rows=1", 1, 60, NONE, PACKED },
     { "side_pages", "bf16,d=64,mask=none,features=lengths+pages,page=32,b=3,hq=4,hkv=4,kv=s8,k_scale=2,v_scale=2",
       HALF ",head_warps=4,token_rows=1", 1, 120, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &wide_page, 0 },
@@ -73,7 +77,7 @@ const mutation low_mutations[] = {
     { "rows that lie side by side are the first heads'", L, "(k_whole ? walk.kv_head * HEADS : tile.kv_head)",
       "(k_whole ? 0 : tile.kv_head)", 0, "side_by_side" },
     { "rows are whole tokens where heads are missing", R, " && p.hkv % HEADS == 0 &&", " &&", 0, "heads_missing" },
-    { "the last chunks of a token are the first key's", L, "base + (of_left + r) * step + column", "base + of_left * step + column", 0,
+    { "the last chunks of a token are the first key's", L, "base + (of_left + r) * step + column", "base + side * KEYS * step + column", 0,
       "side_by_side" },
     { "rows that lie apart go to the first head's place", L, "tile + side * ROW_BYTES", "tile", 0, "rows_apart" },
     { "a head's rows begin at the chunk before", "decode_kernel.cu", "(side * V_BYTES & -16)", "(side * V_BYTES - 16 & -16)", 0,
@@ -83,7 +87,7 @@ const mutation low_mutations[] = {
       "side_by_side rows_apart side_pages" },
     { "O goes where others still read keys", "decode_kernel.cu",
       "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 0,
-      "side_by_side rows_apart" },
+      "overlaid" },
     { "heads have the first one's scales of tokens", F, "side * 4 - (side * K_BYTES & -16)", "-(side * K_BYTES & -16)", 0, "side_pages" },
     { "scales side by side are those of the page's first tokens", L, "from += (u32)page * page_stride + token * stride;",
       "from += (u32)page * page_stride;", 0, "side_pages" },

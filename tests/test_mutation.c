@@ -299,6 +299,56 @@ static void run_mutation(const mutation *m, const mutation_list *l)
     nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* ---- that each row reaches a scene ---- */
+
+/* What the templates make of a scene; false where they refuse it, as some rows make them do. */
+static bool render_scene(fa_source *out, const char *template_dir, const mutation_list *l, const scene *s)
+{
+    fa_arch chip = *fa_arch_find(l->sm_count ? "sm_90a" : "sm_80");
+    fa_case c = case_of(s);
+    fa_config k = test_config(s->config);
+    fa_gen *g;
+    memset(out, 0, sizeof *out);
+    chip.sm_count = l->sm_count ? l->sm_count : chip.sm_count;
+    bool rendered = fa_gen_open(&g, template_dir) == FA_OK && fa_render(g, &c.problem, &k, &chip, 0, out) == FA_OK;
+    fa_gen_close(g);
+    return rendered;
+}
+
+/* Whether a scene's kernels, or how they are launched, are others than without the row. */
+static bool changes_a_scene(const mutation *m, const mutation_list *l, const char *dir)
+{
+    const scene *asked[SCENES_MOST];
+    bool changes = false;
+    for (int i = 0, n = scenes_of(m, l, asked); i < n && !changes; i++) {
+        fa_source before, after;
+        cr_assert(render_scene(&before, NULL, l, asked[i]), "%s: %s", asked[i]->name, fa_last_error());
+        changes = !render_scene(&after, dir, l, asked[i]) || strcmp(before.text, after.text) ||
+                  memcmp(&before.steps, &after.steps, sizeof before - offsetof(fa_source, steps));
+        fa_source_free(&before);
+        fa_source_free(&after);
+    }
+    return changes;
+}
+
+/* A row whose text has come to stand where none of its scenes have it would test nothing; by default every fourth row is looked at. */
+Test(mutation, each_row_changes_a_scene, .timeout = 300)
+{
+    int at = 0;
+    for (const mutation_list *l = mutation_lists; l->scenes; l++)
+        for (const mutation *m = l->mutations; m->name; m++) {
+            char dir[64];
+            if (at++ % (full() ? 1 : 4))
+                continue;
+            if (!write_mutant(dir, m)) {
+                cr_expect_fail("%s: the text is not in %s any more: %s", m->name, m->file, m->find);
+                continue;
+            }
+            cr_expect(changes_a_scene(m, l, dir), "%s (%s): no text of a scene changes: %s", m->name, m->file, m->scenes);
+            nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        }
+}
+
 Test(mutation, there_are_many)
 {
     cr_assert_geq(total(), 20);
