@@ -1,5 +1,4 @@
-/* The library for ggml as programs find it: loaded by one that has no ggml, told of by `fagen doctor --ggml`, loaded by a program that
- * shows ggml's functions. */
+/* libfagen_ggml.so as programs load it: one without ggml, `fagen doctor --ggml`, and one that shows ggml's functions. */
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <dlfcn.h>

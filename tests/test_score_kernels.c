@@ -1,6 +1,6 @@
 /* Score programs in the kernels of every forward family, on the simulator: random shapes, lengths and pages, operands with gaps of NaN,
- * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third of 56 kernels, since
- * compiling one costs about ten problems of it; FAGEN_TEST_FULL=1: 2,800 of all. */
+ * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third kernel, since compiling one
+ * costs about ten problems of it; FAGEN_TEST_FULL=1: 50 of each. */
 #include "score_kernels.h"
 #include "score_table.h"
 #include "test_full.h"
@@ -8,6 +8,23 @@
 static void run(bool hopper)
 {
     score_table_run(score_kernels, SCORE_KERNELS, hopper, full() ? 1 : 3, full() ? 50 : 6, getenv("FAGEN_SCORE_KERNEL"));
+}
+
+static fa_context *open_hopper(fa_gen **gen, void **workspace)
+{
+    scratch_make();
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    fa_context *ctx = test_hopper_context(getenv("FAGEN_TEMPLATE_DIR"), scratch, 3);
+    SCORE_OK(fa_gen_open(gen, NULL));
+    SCORE_OK(fa_alloc(ctx, workspace, SCORE_WORKSPACE));
+    SCORE_OK(fa_workspace_init(ctx, *workspace, SCORE_WORKSPACE, NULL));
+    return ctx;
+}
+static void close_hopper(fa_context *ctx, fa_gen *gen)
+{
+    fa_gen_close(gen);
+    fa_destroy(ctx);
+    scratch_remove();
 }
 
 /* Rows whose maximum stays have P up to 2^96: with V of such numbers sums become infinite, and these rows are computed again. */
@@ -20,12 +37,7 @@ Test(score_kernels, sums_beyond_fp32_are_computed_again, .timeout = 120)
     score_launch l;
     while (strcmp(k->name, "wgmma_high") != 0)
         k++;
-    scratch_make();
-    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    fa_context *ctx = test_hopper_context(getenv("FAGEN_TEMPLATE_DIR"), scratch, 3);
-    SCORE_OK(fa_gen_open(&gen, NULL));
-    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
-    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
+    fa_context *ctx = open_hopper(&gen, &workspace);
     for (uint64_t seed = 0; seed < 3; seed++) {
         score_draw(ctx, &l, k, seed);
         size_t n = (size_t)l.total_k * (size_t)l.hkv * (size_t)l.d;
@@ -42,9 +54,7 @@ Test(score_kernels, sums_beyond_fp32_are_computed_again, .timeout = 120)
         cr_expect_leq(worst, 1, "%d: %.3g: %s", (int)seed, worst, where);
         score_close(ctx, &l);
     }
-    fa_gen_close(gen);
-    fa_destroy(ctx);
-    scratch_remove();
+    close_hopper(ctx, gen);
 }
 
 /* Whether tanh is a polynomial is asked of all rows of a warp, and what it is of each product: a row beside one with large scores has the
@@ -61,12 +71,7 @@ Test(score_kernels, rows_follow_from_their_own_scores, .timeout = 120)
             k = score_kernels[i];
     k.problem = "bf16,d=64,mask=none"; /* all blocks but a tile's first may be of such products, and are */
     k.q_scale = 1;
-    scratch_make();
-    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    fa_context *ctx = test_hopper_context(getenv("FAGEN_TEMPLATE_DIR"), scratch, 3);
-    SCORE_OK(fa_gen_open(&gen, NULL));
-    SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
-    SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
+    fa_context *ctx = open_hopper(&gen, &workspace);
     for (uint64_t seed = 0; seed < 3; seed++) {
         score_draw(ctx, &l, &k, seed);
         size_t row = (size_t)l.hq * (size_t)l.d, n = (size_t)l.total_q * row, sq = (size_t)l.sq, large = sq - 1;
@@ -91,9 +96,7 @@ Test(score_kernels, rows_follow_from_their_own_scores, .timeout = 120)
     }
     cr_expect_eq(differ, 0, "LSE of %d other rows is not what it was", differ);
     cr_expect_gt(moved, 0);
-    fa_gen_close(gen);
-    fa_destroy(ctx);
-    scratch_remove();
+    close_hopper(ctx, gen);
 }
 
 Test(score_kernels, compute_the_programs_scores, .timeout = 600)

@@ -137,9 +137,9 @@ class Fagen:
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
              table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0, score=None, values=(), kv=None, k_scale=None, v_scale=None):
-        """Arguments of a launch for tensors [b, s, h, d]; keep them, and launch many times. They hold the tensors, in a.holds: a tensor that
-        nobody holds is memory that the next capture of a graph gives back to the driver. lengths: int32 [b], keys of
-        each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
+        """Arguments of a launch for tensors [b, s, h, d]; keep them, and launch many times. They hold the tensors, in a.holds: a tensor
+        that nobody holds is memory that the next capture of a graph gives back to the driver. lengths: int32 [b], keys of each sequence.
+        table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
         first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
         and v, beside sk. score: of score(); values: a tensor, Bits or a number for each of its operands. kv: a name of FORMATS, then the
         last dimension of k and v is bytes; k_scale, v_scale: as scale_of() takes them."""

@@ -54,8 +54,8 @@ def planned(fa, fagen, case, way, config):
 
 
 def ours(fa, fagen, x, mask, p, plans=None):
-    """Calls of the forward and of the backward, and the tensors that they write. plans: {(way, config): ..} of others, whose calls are named
-    after them."""
+    """Calls of the forward and of the backward, and the tensors that they write. plans: {(way, config): ..} of others, whose calls are
+    named after them."""
     import torch
     q, k, v, grad_o = x
     o, lse = torch.empty_like(q), torch.empty(q.shape[0], q.shape[2], q.shape[1], device="cuda")

@@ -2,7 +2,8 @@
 """Configs of gradients beside what is chosen and beside FlashAttention-4, of named or random cases, dense or packed, on this GPU.
 
     python3 bench/races/gradient_race.py --off-grid 99 --count 8 --seconds 100 -o race.json
-    python3 bench/races/gradient_race.py 'd=96,hq=48,hkv=6,b=4,s=1901,causal' --config dq=add,spread=1 --config dq=add,spread=2 --without fa4
+    python3 bench/races/gradient_race.py 'd=96,hq=48,hkv=6,b=4,s=1901,causal' --config dq=add,spread=1 \
+        --config dq=add,spread=2 --without fa4
     python3 bench/races/gradient_race.py --list --off-grid 99            the cases alone, without a GPU
 
 Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Gradients of every contender are held

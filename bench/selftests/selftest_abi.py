@@ -53,7 +53,7 @@ class Abi(unittest.TestCase):
             self.assertEqual({x & 0x7FFF for x in out}, {value}, name)
 
     def test_arguments_hold_their_tensors(self):
-        """Memory of a tensor that nobody holds goes back to the driver when a graph is captured: launches read and write what is not there."""
+        """Memory of a tensor that nobody holds goes back to the driver when a graph is captured, and launches still use it."""
         from common import fagen
 
         class Tensor:

@@ -47,8 +47,8 @@ local function chunks_of(p, f, n)
   return (bytes + 15) // 16
 end
 
--- Rows of a token, of heads side by side as they lie in a cache: head number `side` begins at its byte `side` * row, where chunks of 16 bytes
--- are not its own. chunks: of a head's row, wherever it begins; pitch: chunks from a token to the next, odd, so that eight rows lie in
+-- Rows of a token, of heads side by side as they lie in a cache: head number `side` begins at its byte `side` * row, where chunks of 16
+-- bytes are not its own. chunks: of a head's row, wherever it begins; pitch: chunks from a token to the next, odd, so that eight rows lie in
 -- different banks without a swizzle.
 local function token_rows(f, n, heads)
   local row = rows_of.row_bytes(f, n)

@@ -142,7 +142,8 @@ constexpr bool PAIRS_V = false;
 //| end
 
 //| if l.tokens then
-// Waits until the copies of all heads' groups of the same keys have arrived, which are then through with the buffer of the iteration before.
+// Waits until the copies of all heads' groups of the same keys have arrived, which are then through with the buffer of the iteration
+// before.
 //| else
 // Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the iteration before.
 //| end
@@ -236,7 +237,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       cp_async_commit();
 //| if l.tokens then
       // The first chunks of the head's rows.
-      const u32 k_tile = buffers + stage * STAGE + (side * K_BYTES & -16), v_tile = buffers + stage * STAGE + K_TILE + (side * V_BYTES & -16);
+      const u32 k_tile = buffers + stage * STAGE + (side * K_BYTES & -16);
+      const u32 v_tile = buffers + stage * STAGE + K_TILE + (side * V_BYTES & -16);
 //| else
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
 //| end

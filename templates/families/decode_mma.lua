@@ -19,7 +19,8 @@ return decode.family {
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
     { "token_rows", { 0, 1 },
-      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads", later = true },
+      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
+      later = true },
   },
   constraints = {
     { "rows", function(p, c)

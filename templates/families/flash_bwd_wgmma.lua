@@ -92,7 +92,8 @@ local function q_feeder_of(p) return edges.marked(p) and 32 or FEEDER end
 -- How much more is read where Q and dO at work, and sums of dQ, do not fit the L2. Under a mask the blocks of a KV head's keys, which walk
 -- the heads of its group one by one, leave each other behind, for each has more queries to go through than the next: half the heads are at
 -- work, and of four and more they leave each other so far behind that hardly a row is read twice from the L2. Heads come in groups of
--- eight, and in a last one of some 512 tiles (tile_at() in work/order.cu); without a mask, one by one. Numbers: fitted to timings on an H100.
+-- eight, and in a last one of some 512 tiles (tile_at() in work/order.cu); without a mask, one by one. Numbers: fitted to timings on an
+-- H100.
 local function again(p, c, a, l, row)
   local masked = seen_share(p) < 0.75
   local group = p.hq // p.hkv

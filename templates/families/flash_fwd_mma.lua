@@ -184,7 +184,7 @@ return masked {
     latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
     local split_rows = a.has_wgmma and not in_sectors(p)
     if split_rows then latency = latency + SPLIT_WAIT end
-    -- Of a block with one warp nobody computes while it waits for its copies, where there are few for an SM.
+    -- A block with one warp computes nothing while it waits for its copies, and few blocks on an SM do not hide that.
     local tiles = (p.sq * (c.pack > 0 and p.hq // p.hkv or 1) + c.br - 1) // c.br * p.b * (c.pack > 0 and p.hkv or p.hq)
     if a.has_wgmma and c.warps == 1 and not p.has_lengths and tiles <= a.sm_count * 7 // 4 then latency = latency + LONE_WAIT end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.

@@ -11,6 +11,7 @@ local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
+local price = include "families/hopper_price.lua"
 local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
@@ -175,91 +176,6 @@ end
 -- What a block may take, where `ctas` share an SM.
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
--- Columns of so many that lie within whole sectors of the L2, of 32 bytes.
-local function in_sectors(p) return p.d % 16 == 0 and p.dv % 16 == 0 end
-
--- How fast products take operands of narrow boxes, of rows of 32 and 64 bytes. Lengths: and of rows that begin between two sectors.
-local function feed_rate(p, c)
-  if not p.has_lengths then
-    local box = c.box == 16 and 0.82 or c.box == 32 and 0.98 or 1
-    return in_sectors(p) and box or box * (c.cluster > 1 and 0.9 or c.box == 32 and 0.8 or 1)
-  end
-  local box = c.box == 16 and 0.55 or c.box == 32 and 0.89 or 1
-  return in_sectors(p) and box or box * (c.box == 32 and 0.66 or 0.82)
-end
-
--- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes
--- are short requests: on an H100 an SM was seen to take 1.3 sectors of 32 bytes in a clock by boxes of 64 columns, 1.15 by 32, one by 16.
--- Rows that begin between two sectors take one more of each box's, but for blocks of a cluster, which share them.
-local function l2_speed(p, c, of_boxes)
-  if p.has_lengths then return of_boxes end
-  local filled = (p.d + p.dv) / (round_up(p.d, c.box) + round_up(p.dv, c.box))
-  local narrow = c.box == 16 and 0.45 or c.box == 32 and 0.68 or 1
-  return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
-end
-
--- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
--- The more bytes are under way for an SM, the later: from 316 timings of 50 shapes on an H100, tiles that read their keys alone.
--- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
--- 1.045 where they begin between two (123).
-local IN_ATOMS, BETWEEN = 1.02, 0.96
-local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
-local function hbm_speed(p, c)
-  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
-  local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
-  local bytes = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv)
-  return (PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))) * box
-end
-
--- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer
--- than what else they do. Tiles of 128 rows took 1.02 to 1.09 times as long, beside 192 and 256 rows, as was priced (900 timings, H100).
-local TURN_PASSES, TURN_PASSES_64 = 400, 700
--- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
-local function rested(p, c, l, fit)
-  local rows = p.sq * (p.hq // p.hkv)
-  local tiles = (rows + c.br - 1) // c.br
-  return l.split and tiles > 1 and rows - (tiles - 1) * c.br <= c.br - 64 and fit.rested / tiles or 0
-end
-
--- Without turns the warpgroups of a block begin its first tile together, and stay in step: products wait while all take exponentials, the
--- longer the wider a block of keys is. Later tiles begin apart, and those of a window. pieces: as in work().
-local function in_step(p, c, a, l, fit, pieces)
-  if c.schedule > 0 or l.wgs == 1 or edges.cuts_left(p) then return 0 end
-  pieces = pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b
-  return fit.in_step * math.max(0, c.bc - 40) / 1000 * math.min(1, a.sm_count * c.ctas / pieces)
-end
-
--- The numbers of work(). issue: issue slots of 32 elements of S; per_group: more for each warpgroup. latency: clocks of waits in a block of
--- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
--- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
--- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
--- one buffer of V; cluster: for the other block of one. rested: see above. per_tile: clocks of a tile without persistent blocks. felt: see
--- gen/work.h. narrow: clocks for narrow boxes.
--- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
--- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
-local fitted = {
-  dense = {
-    issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
-    shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
-  },
-  lengths = {
-    issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
-    shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
-  },
-}
--- Of masks that are scanned: searched where pairs look things up, on an H200; scanned where a kernel before finds lines, on an H100, of
--- documents (docs/experiments.md). Which warpgroups see what of a block is read, and voted on; and turns at the products let those wait that
--- have little to do, 2 to 10 % beside none or turns at the exponentials.
-fitted.scanned, fitted.searched = {}, {}
-for _, key in ipairs(sorted(fitted.dense)) do fitted.scanned[key], fitted.searched[key] = fitted.dense[key], fitted.dense[key] end
-fitted.searched.latency, fitted.searched.turns, fitted.searched.in_step = fitted.dense.latency + 300, 0.25, 0
-fitted.scanned.latency, fitted.scanned.turns, fitted.scanned.in_step = fitted.dense.latency + 150, 0.25, 0
--- Of lines, turns at the exponentials let wait too; two warpgroups are often at the same place; and clocks of a tile where the next begins
--- beside it, as then no warpgroup lets pass what it does not see.
-fitted.scanned.exp_turns, fitted.scanned.plain, fitted.scanned.ahead = 0.12, 0.2, 4000
-
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
 -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
@@ -409,9 +325,9 @@ return masked {
     local function o_fits(c, bc) return p.o_bytes == 2 and fit(c, bc, 2) end
     -- Between the widest and 64 keys one more.
     local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
-    -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see hbm_speed().
+    -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see price.hbm_speed().
     local halves = (p.d % 64 > 0 or p.dv % 64 > 0) and (not dense or p.d % 32 == 0)
-    local clusters = p.d > 128 and p.d % 16 > 0 and (dense or not edges.cuts_right(p) and not p.has_lengths) -- see feed_rate()
+    local clusters = p.d > 128 and p.d % 16 > 0 and (dense or not edges.cuts_right(p) and not p.has_lengths) -- see price.feed_rate()
     local function add(c, box, bc, cluster, stages, schedule, o_path)
       -- A second buffer of Q where there is room.
       local two = c.br == 64 and (not dense or not short(c) and fit(c, bc, 2))
@@ -655,12 +571,10 @@ return masked {
   -- prompts: no sequence has few query rows. pieces: tiles and parts of tiles, where tiles are cut.
   work = function(p, c, a, l, prompts, pieces)
     local scans = p.score and edges.scans(p)
-    local fit = p.has_lengths and fitted.lengths or scans and (l.masks and fitted.scanned or fitted.searched) or fitted.dense
+    local fit = price.fitted(p, l, scans)
     local elements = c.br * c.bc // 32
     local issue = math.floor(elements * fit.issue) + l.wgs * fit.per_group
-    if c.schedule == 1 and l.wgs == 2 and c.ctas == 1 and p.dv <= 128 and not p.has_lengths and not scans then
-      issue = issue + (p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES)
-    end
+    issue = issue + price.turn_passes(p, c, l, scans)
     -- Philox: seven rounds of two wide products and two exclusive ors for eight elements, and two instructions for each.
     if p.has_dropout then issue = issue + elements * 7 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
@@ -699,7 +613,7 @@ return masked {
     end
     if l.ahead and l.masks and l.wgs > 2 then tile = tile + fit.ahead end
     -- Its first block of K and of V, which nothing hides.
-    tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * l2_speed(p, c, 1))
+    tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * price.l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- A search whose registers spill, see feeder_of().
     if scans and not l.masks and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
@@ -712,18 +626,19 @@ return masked {
       unit = "wgmma16",
       exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_exps,
       issue = issue * more,
-      efficiency = feed_rate(p, c),
+      efficiency = price.feed_rate(p, c),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + (c.schedule == 1 and fit.turns + rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns or l.wgs > 2 and fit.plain_many or fit.plain)
+        + (c.schedule == 1 and fit.turns + price.rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns
+          or l.wgs > 2 and fit.plain_many or fit.plain)
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
-        + in_step(p, c, a, l, fit, pieces)),
+        + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
-      l2_speed = l2_speed(p, c, fit.l2_speed),
-      hbm_speed = hbm_speed(p, c),
+      l2_speed = price.l2_speed(p, c, fit.l2_speed),
+      hbm_speed = price.hbm_speed(p, c),
       share = share,
       regs = l.regs,
     }

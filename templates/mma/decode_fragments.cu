@@ -38,11 +38,12 @@ struct WarpRows {
     return x;
   }
 //| end
+//| local close = l.tokens and by_token and "" or "}"
 //| if l.half then
 //| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
-  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {$(l.tokens and by_token and "" or "}")
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {$(close)
 //| else
-  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {$(l.tokens and by_token and "" or "}")
+  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {$(close)
 //| end
 //| if l.tokens and by_token then
     const int side = (int)threadIdx.x / HEAD_THREADS;

@@ -9,8 +9,8 @@
 //|   return ("dropout.words(%s, %s, %s)"):format(octet.number, octet.query, of_e and octet.key or octet.key:gsub(" %+ e", ""))
 //| end
 //|
-//| -- A layout's octets. element(kept, at) prints what becomes of one of its elements. p.dtype "tf32": elements of a thread side by side are
-//| -- not those of keys side by side (key_of_column()), but of keys both even or both odd.
+//| -- A layout's octets. element(kept, at) prints what becomes of one of its elements. p.dtype "tf32": elements of a thread side by side
+//| -- are not those of keys side by side (key_of_column()), but of keys both even or both odd.
 //| local function each_octet(octet, p, element)
 //|   local apart = p.dtype == "tf32" and octet.key:find("key_of_column")
 //|   local of_both = { "int e = 0; e < 2; e++" }

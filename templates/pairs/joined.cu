@@ -1,7 +1,8 @@
 //| needs "c.exp"
-// The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what the
-// first has of the next four. from: where that lies.
-__device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowState (&state)[2], float scale_log2, u32 from, float2 &above) {
+// The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what
+// the first has of the next four. from: where that lies.
+__device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowState (&state)[2], float scale_log2, u32 from,
+                                                    float2 &above) {
   const float2 here = load_shared_float2(from + n * 32 + 32);
 #pragma unroll
   for (int h = 0; h < 2; h++) {

@@ -34,7 +34,8 @@ function staged.most_group(p, c)
 end
 
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
--- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =, above = }, a flag and the number, and on which sides there are such blocks.
+-- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =,
+-- above = }, a flag and the number, and on which sides there are such blocks.
 -- bytes: of a stage.
 function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }

@@ -107,7 +107,9 @@ struct Loader {
     $(x[1])_shift = $(x[1])_is_chunked(p) ? $(x[1])_shift_of(p, tile.kv_head) : -1;
 //| end
 //| local k_head, v_head = "tile.kv_head", "tile.kv_head"
-//| if l.tokens then k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)" end
+//| if l.tokens then
+//|   k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)"
+//| end
 //| if paged then
     k = (const char *)((const $(ke) *)p.k + $(k_head) * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + $(v_head) * p.v_sh);
@@ -279,7 +281,8 @@ struct Loader {
       return;
     }
     // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
-    constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4, TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
+    constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4;
+    constexpr int TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
     const int first = side * KEYS + thread / WIDTH, of_left = LEFT > 0 ? side * KEYS + thread / LEFT : 0;
     const char *from = base + first * step + thread % WIDTH * 16;
     const u32 to = tile + first * (PITCH * 16) + thread % WIDTH * 16;
@@ -498,7 +501,8 @@ struct Loader {
 //|   end
 //| end
 //| for _, x in ipairs(tokens) do
-      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(l.tokens and (", %s_scales_whole"):format(x) or ""), key, p.$(x)_scale_ss, $(paged and "p." .. x .. "_scale_sb" or "0"));
+//|   local whole, page = l.tokens and (", %s_scales_whole"):format(x) or "", paged and ("p.%s_scale_sb"):format(x) or "0"
+      copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(whole), key, p.$(x)_scale_ss, $(page));
 //| end
     }
     if (++iteration == walk.end) {

@@ -146,8 +146,8 @@ __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return r
 //|     rows[#rows + 1] = held and asm.four("rows", 4 * i) or row
 //|     others[#others + 1] = ('"l"(descriptor<ROW>(others + ALONG_ROW + (%d * BR * ROW + %d) / 16))'):format(box, in_box)
 //|   end
-//|   return products { to = "x", n = c.br // 2, shape = asm.shape(p, c.br), a = rows, b = others, tail = held and "1, 1, 0" or "1, 1, 0, 0",
-//|     begins = true }
+//|   return products { to = "x", n = c.br // 2, shape = asm.shape(p, c.br), a = rows, b = others, begins = true,
+//|     tail = held and "1, 1, 0" or "1, 1, 0, 0" }
 //| end
 //| local function issue_dots_of_each(held)
 //|   if p.d == p.dv then

@@ -141,7 +141,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
     }
 //| elseif l.once then
-//|   local part = l.parts and "where.parts > 1 ? store_part(p, where, sequence, o, state, row)\n                                      : " or ""
+//|   local part = l.parts and "where.parts > 1 ? store_part(p, where, sequence, o, state, row)\n" .. (" "):rep(38) .. ": " or ""
     const u32 again = $(part)store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
     if (__builtin_expect(__any_sync(~0u, again != 0), 0))
       store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {row + warp_row + i, where.head}, far); });

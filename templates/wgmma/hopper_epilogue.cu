@@ -20,8 +20,9 @@
       int trailing = block - keys.loaded_lo, leading = 0;
       begun = trailing < STAGES_V;
       if (begun) {
+//|   local trails = l.grouped and "block - 1 - i, keys.loaded_lo" or ""
 #pragma unroll 1
-        for (int i = 0; i < trailing; i++) skip_k($(l.grouped and "block - 1 - i, keys.loaded_lo" or ""));  // the next tile is scheduled when the last K is on its way
+        for (int i = 0; i < trailing; i++) skip_k($(trails));  // the next tile is scheduled when the last K is on its way
         begun = tiles.peek(p, smem, wg, after);
         if (begun) {
           leading = after.loaded_hi - after.first;

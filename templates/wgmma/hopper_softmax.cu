@@ -1,4 +1,5 @@
-//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most? l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most?"
+//| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -40,7 +41,9 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local lowered = l.besides and " - beside" or ""
-//| local early_with = l.joins and ", u32 from" or l.tanh_by_fma and ", const TanhByFma &by" or l.early and l.besides and ", float unit_log2, float beside" or ""
+//| local early_with = l.joins and ", u32 from" or l.tanh_by_fma and ", const TanhByFma &by" or
+//|   l.early and l.besides and ", float unit_log2, float beside" or ""
+//| local of_whole = l.joins and ", bool whole" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
@@ -66,7 +69,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)$(l.joins and ", bool whole" or "")) {
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)$(of_whole)) {
 //|   if l.joins then
   const bool stays[2] = {fabsf(state[0].m) < STEADY, fabsf(state[1].m) < STEADY};
   if (__all_sync(~0u, stays[0] & stays[1])) {
@@ -278,7 +281,8 @@ __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2]
   a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
 }
 constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
-//|     local with, some = "float scale_log2" .. beside, ("exponentials<%s>(s, n, state, shift, scale_log2)"):format(tostring(pr.slopes and true or false))
+//|     local with = "float scale_log2" .. beside
+//|     local some = ("exponentials<%s>(s, n, state, shift, scale_log2)"):format(pr.slopes and "true" or "false")
 //|     if l.joins then
 //|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
 //|       include "pairs/joined.cu"
@@ -290,7 +294,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
   exponentials<true>(s, n, state, shift, 0.f);
 }
 //|     end
-//|     local shift = l.tanh_by_fma and "near_shift(state[0].m), near_shift(state[1].m)" or ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
+//|     local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
+//|     if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
 __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from);
@@ -350,7 +355,9 @@ __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS /
 //|   end
 //|   if l.early then
   if (__builtin_expect(stay, 1)) {
-    other_exponentials(s, a, state, $(l.joins and "p.scale_log2, from" or l.tanh_by_fma and "by" or l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2")$(next));
+//|     local by = l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2"
+//|     by = l.joins and "p.scale_log2, from" or l.tanh_by_fma and "by" or by
+    other_exponentials(s, a, state, $(by)$(next));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
     exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));

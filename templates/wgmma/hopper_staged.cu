@@ -271,7 +271,8 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
   while (tiles().next(p, smem, tile)) {
 #pragma unroll 1
 //| if grouped then
-    for (int block = tiles().keys(p, smem, 0).loaded_hi >= tiles().keys(p, smem, 0).loaded_lo ? tiles().keys(p, smem, 0).loaded_hi / GROUP : -1;
+    for (int block = tiles().keys(p, smem, 0).loaded_hi < tiles().keys(p, smem, 0).loaded_lo ? -1
+                                                                                              : tiles().keys(p, smem, 0).loaded_hi / GROUP;
          block >= tiles().keys(p, smem, 0).loaded_lo / GROUP; block--) {
 //| else
     for (int block = tiles().keys(p, smem, 0).loaded_hi; block >= tiles().keys(p, smem, 0).loaded_lo; block--) {
@@ -309,20 +310,27 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
                                                                      opaque((int)threadIdx.x) % 32);
 //| end
 //| if far then
-      if (lane == 0) store_shared(stage + $(far.at), (u32)side), store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
+      if (lane == 0) {
+        store_shared(stage + $(far.at), (u32)side);
+        store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
+      }
+//| end
+//| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
+//| local function take_over(line, keys)
+          const u32 before = smem + SMEM_SCORE + (at + STAGES_SCORE - 1) % STAGES_SCORE * SCORE_STAGE + $(line.at);
+#pragma unroll 1
+          for (int i = lane * 16; i < BR * 4; i += 512) {
+            store_shared(to + $(keys) * 4 + i, load_shared_x4(before + i));
+            store_shared(to + LINE + $(keys) * 4 + i, load_shared_x4(before + LINE + i));
+          }
+          __syncwarp();
 //| end
 //| for _, line in ipairs(grouped and l.staged.lines or {}) do
       {
         const bool first = block == tiles().keys(p, smem, 0).loaded_hi / GROUP;
         const u32 to = stage + $(line.at);
         if (!first) {
-          const u32 before = smem + SMEM_SCORE + (at + STAGES_SCORE - 1) % STAGES_SCORE * SCORE_STAGE + $(line.at);
-#pragma unroll 1
-          for (int i = lane * 16; i < BR * 4; i += 512) {
-            store_shared(to + SPAN * 4 + i, load_shared_x4(before + i));
-            store_shared(to + LINE + SPAN * 4 + i, load_shared_x4(before + LINE + i));
-          }
-          __syncwarp();
+//|   take_over(line, "SPAN")
         }
         // Four at a time, so that one wait serves them.
         const int fill = first ? SPAN + BR : SPAN;
@@ -351,13 +359,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
             store_shared(to + (BC + i) * 4, x), store_shared(to + LINE + (BC + i + 1) * 4, x);
           }
         } else {
-          const u32 before = smem + SMEM_SCORE + (at + STAGES_SCORE - 1) % STAGES_SCORE * SCORE_STAGE + $(line.at);
-#pragma unroll 1
-          for (int i = lane * 16; i < BR * 4; i += 512) {
-            store_shared(to + BC * 4 + i, load_shared_x4(before + i));
-            store_shared(to + LINE + BC * 4 + i, load_shared_x4(before + LINE + i));
-          }
-          __syncwarp();
+//|   take_over(line, "BC")
         }
 #pragma unroll
         for (int i = 0; i < (BC + 31) / 32; i++)

@@ -1,4 +1,5 @@
 //| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums?"
+//| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -98,11 +99,11 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
 // row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
 //|   if l.once then
-// Rows past the end of a sequence may be the next one's: of a tile that has some, threads store the others. Returns which of this thread's
-// rows are to be computed again, as rows_again() tells them.
+// Rows past the end of a sequence may be the next one's: of a tile that has some, threads store the others. The result is bits of
+// this thread's rows that are computed again, as of rows_again().
 //|   end
 //|   if p.has_lengths then
-__device__ __forceinline__ $(l.once and "u32" or "void") store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
+__device__ __forceinline__ $(returns) store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
                                            const float (&o)[NO], const RowState (&state)[2], u32 tile, int row, int wg) {
 //|   else
 __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const float (&o)[NO],

@@ -1,4 +1,5 @@
 //| needs "c.rescale? l.counts l.even_rows? l.once? l.shared? l.tma? l.turned? l.walks?"
+//| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
 //| -- rows but for the two eight apart, their number, the state of a row, and its columns in blocks of eight.
@@ -20,9 +21,9 @@ constexpr int ROWS_WARP = $(holds.rows);
 
 // row: $(l.tma and "the warpgroup's first, of the sequence" or "the warp's first, of the tile").
 //| if l.once then
-// Returns which of this thread's rows are to be computed again, as rows_again() tells them.
+// The result is bits of this thread's rows that are computed again, as of rows_again().
 //| end
-__device__ __forceinline__ $(l.once and "u32" or "void") store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)$(holds.o),
+__device__ __forceinline__ $(returns) store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)$(holds.o),
                                            const RowState (&state)$(holds.states), int row$(l.shared and ", int column, int from" or "")) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 //| local rows = "row_count(p, sequence) - where.row"

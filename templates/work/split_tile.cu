@@ -1,4 +1,5 @@
 //| needs "c.rescale? l.counts l.once? l.parts_batch? l.walks?"
+//| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- tiles whose keys several blocks share ----
@@ -28,7 +29,7 @@
 //| if l.once then
 // Returns whether it may have to be computed again: 1, where it is far, and 1 << 16, where O is not finite.
 //| end
-__device__ __forceinline__ $(l.once and "u32" or "void") add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
+__device__ __forceinline__ $(returns) add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
 //| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
 //| if l.walks then from = "((long long)where.number + min(j + k, where.parts - 1)) * BR + tile_row" end
 //| indented(2, wk.sum_of_parts, "where.parts", l.parts_batch or 4, from, log2_scale)
@@ -79,9 +80,9 @@ __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
 //| if l.once then
-// Returns which of this thread's rows are to be computed again, as rows_again() tells them.
+// The result is bits of this thread's rows that are computed again, as of rows_again().
 //| end
-__device__ __forceinline__ $(l.once and "u32" or "void") part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
+__device__ __forceinline__ $(returns) part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
   const int lane = threadIdx.x % 32;
   u32 last = 0;
   __syncwarp();
