@@ -353,8 +353,6 @@ const mutation hopper_mutations[] = {
       "relative_steep" },
     { "relative: the sum keeps the old m", X, "      state[h].l *= keep[h];\n", "", 0, "relative_steep" },
     { "relative: m keeps its old value", X, "float m = shift[h] + rise;", "float m = rise;", 0, "relative_steep" },
-    { "relative: nothing, kept by an infinite factor", X, "none ? 0.f : moves ? exp2_approx(-step) : 1.f;", "exp2_approx(-step);", 0,
-      "relative_late" },
 
     /* how O goes back */
     { "the second row four rows down", O, "const int i = row + 8 * h;", "const int i = row + 4 * h;", 0, "one" },
