@@ -248,7 +248,7 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 300, 2, 2e-4 },
     { "wgmma_far_steady", T5_DECODER, "bf16,d=64" CAUSAL,
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=direct"),
-      true, 0, 0, 120, 330, 0, 0 },
+      true, 0, 0, 120, 600, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -11,15 +11,24 @@ typedef struct score_fault {
     const char *name, *kernel, *file, *find, *replace;
 } score_fault;
 
-static inline void score_plant(const score_fault *f)
+/* Where the text is that a fault changes. */
+static inline const char *score_place(const score_fault *f, const fa_template_file **of)
 {
     const fa_template_file *t = fa_template_files;
-    char path[512];
     while (t->name && strcmp(t->name, f->file) != 0)
         t++;
     cr_assert_not_null(t->name, "%s: there is no %s", f->name, f->file);
     const char *at = strstr(t->bytes, f->find);
-    cr_assert_not_null(at, "%s: the text is not there any more: %s", f->name, f->find);
+    cr_assert_not_null(at, "%s: the text is not in %s any more: %s", f->name, f->file, f->find);
+    *of = t;
+    return at;
+}
+
+static inline void score_plant(const score_fault *f)
+{
+    const fa_template_file *t;
+    const char *at = score_place(f, &t);
+    char path[512];
     snprintf(path, sizeof path, "%s/%s", scratch, f->file);
     FILE *out = fopen(path, "w");
     cr_assert_not_null(out);
@@ -67,12 +76,14 @@ static inline bool score_notices(const score_fault *f, const score_kernel *k, si
     return wrong;
 }
 
-/* Every nth fault, of kernels of the arch. */
+/* Every nth fault, of kernels of the arch; the texts of all are there. */
 static inline void score_ask(const score_fault *faults, size_t n, const score_kernel *kernels, size_t n_kernels, bool hopper, size_t nth)
 {
     const char *only = getenv("FAGEN_SCORE_FAULT");
     for (size_t i = 0; i < n; i++) {
         const score_kernel *k = score_kernel_of(&faults[i], kernels, n_kernels);
+        const fa_template_file *of;
+        score_place(&faults[i], &of);
         if (k->hopper == hopper && (only ? i == (size_t)atoi(only) : i % nth == 0))
             cr_expect(score_notices(&faults[i], k, (size_t)(k - kernels)), "%zu: %s: %s is right all the same", i, faults[i].name,
                       faults[i].kernel);
