@@ -51,11 +51,11 @@
  *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
  * LSE and D are as without. Z is a function of rng, the sequence's index in the batch, the query head, the query and the key, both counted
  * in their sequence, and of nothing else: the same in forward and backward, for any kernel, chip, mask, strides, lengths, pages and heads
- * of K and V. Z = 1 where bits >= dropout * 2^15, rounded. For query i and key j they are the lower 15 of the half j % 2, 0 being the
- * lower, of word i / 8 % 2 * 2 + j / 8 % 2 of the four that Philox4x32-7 (Salmon et al. 2011) makes of key {seed lo, seed hi ^ offset hi}
- * counter {offset lo, b * hq + h, i / 16 * 8 + i % 8, (j / 16 * 8 + j % 8) / 2} Each forward launch is given another offset, and its
- * backward launch the same one. With dropout = 0 rng is not looked at, and kernels are those without. dropout is no part of a problem: one
- * kernel serves every probability.
+ * of K and V. Z = 1 where bits >= dropout * 2^15, rounded: 15 bits for query i and key j, the lowest of half j % 2 (0: the lower) of word
+ * i / 8 % 2 * 2 + j / 8 % 2 of the four that Philox4x32-7 (Salmon et al. 2011) makes of
+ *     key {seed lo, seed hi ^ offset hi}    counter {offset lo, b * hq + h, i / 16 * 8 + i % 8, (j / 16 * 8 + j % 8) / 2}
+ * Each forward launch is given another offset, and its backward launch the same one. With dropout = 0 rng is not looked at, and kernels are
+ * those without. dropout is no part of a problem: one kernel serves every probability.
  *
  * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads again.
  *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
