@@ -279,7 +279,7 @@ Test(score_text, the_deepest_texts_take_a_small_stack)
     pthread_join(thread, NULL);
 }
 
-static fa_program *read(const char *text)
+static fa_program *parsed(const char *text)
 {
     fa_program *p;
     OK(fa_program_read(&p, "score", text, strlen(text)));
@@ -313,7 +313,7 @@ Test(score_text, one_program_is_one_canonical_text)
         { "function score(s, b, h, i, j) return s + 1 + 2 * 3 end", "function score(s, b, h, i, j) return s + 1 + 6.0 end", true },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        fa_program *a = read(rows[i].a), *b = read(rows[i].b);
+        fa_program *a = parsed(rows[i].a), *b = parsed(rows[i].b);
         cr_expect_eq(fa_program_equal(a, b), rows[i].equal, "%s\n%s\n%s\n%s", rows[i].a, a->canonical, rows[i].b, b->canonical);
         cr_assert_eq(a->id.lo == b->id.lo && a->id.hi == b->id.hi, rows[i].equal);
         fa_program_free(a);
@@ -324,7 +324,7 @@ Test(score_text, one_program_is_one_canonical_text)
 /* A program's identity is kept in bundles and records: the canonical text of one, word by word, and its bits. */
 Test(score_text, the_identity_of_a_program_stays)
 {
-    fa_program *p = read(score_programs[0].text);
+    fa_program *p = parsed(score_programs[0].text);
     cr_assert_str_eq(p->canonical,
                      "fagen score 1\nscalar f32 c7efffffe0000000 47efffffe0000000\nf s\nf scalar 0\nf div 0 1\nf tanh 2\nf mul 3 1\n"
                      "score 4 mask -1 sink -1\n");
@@ -334,10 +334,10 @@ Test(score_text, the_identity_of_a_program_stays)
 Test(score_text, programs_are_read_alike_in_every_locale)
 {
     static const char text[] = "function score(s, b, h, i, j) return 1.5 * s + 2.25e-3 end";
-    fa_program *a = read(text);
+    fa_program *a = parsed(text);
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
         cr_skip_test("there is no locale de_DE.UTF-8");
-    fa_program *b = read(text);
+    fa_program *b = parsed(text);
     cr_assert_str_eq(a->canonical, b->canonical);
     fa_program_free(a);
     fa_program_free(b);
@@ -347,7 +347,7 @@ Test(score_text, programs_are_read_alike_in_every_locale)
 Test(score_text, names_are_in_no_canonical_text)
 {
     for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
-        fa_program *p = read(score_programs[i].text);
+        fa_program *p = parsed(score_programs[i].text);
         for (int k = 0; k < p->ir.operands; k++)
             if (strlen(p->ir.operand[k].name) > 2 && !fa_score_name_find(p->ir.operand[k].name, (int)strlen(p->ir.operand[k].name)))
                 cr_assert_null(strstr(p->canonical, p->ir.operand[k].name), "%s: %s", score_programs[i].name, p->canonical);
