@@ -13,7 +13,7 @@
 #define BOXES 200
 #define PAIRS 20
 
-static fa_program *read(const score_program *p)
+static fa_program *read_program(const score_program *p)
 {
     fa_program *out;
     OK(fa_program_read(&out, p->name, p->text, strlen(p->text)));
@@ -61,7 +61,7 @@ static void boxes(const score_program *text, uint64_t seed, int *whole)
 {
     static fa_score_range of[FA_SCORE_ROOM];
     static double value[FA_SCORE_ROOM];
-    fa_program *p = read(text);
+    fa_program *p = read_program(text);
     const fa_score_ir *ir = &p->ir;
     uint64_t state = seed;
     for (int n = 0; n < BOXES; n++) {
@@ -202,7 +202,7 @@ Test(score_ir, derivatives_are_those_of_differences)
 {
     int leaves = 0;
     for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
-        fa_program *p = read(&score_programs[i]);
+        fa_program *p = read_program(&score_programs[i]);
         /* of one element that several nodes look up each is a part of the difference */
         bool shares = !strcmp(score_programs[i].name, "loop") || !strcmp(score_programs[i].name, "signs");
         for (int x = 0; x < p->ir.n && p->ir.root[FA_SCORE_ROOT_SCORE] >= 0; x++) {
@@ -225,7 +225,7 @@ Test(score_ir, the_normal_form_is_the_score)
 {
     static double value[FA_SCORE_ROOM];
     for (size_t i = 0; i < SCORE_PROGRAMS; i++) {
-        fa_program *p = read(&score_programs[i]);
+        fa_program *p = read_program(&score_programs[i]);
         int root = p->ir.root[FA_SCORE_ROOT_SCORE];
         uint64_t state = 77 + i;
         fa_score_normal n;

@@ -104,4 +104,5 @@ void plain_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define cr_skip_test(...) plain_skip(" " __VA_ARGS__)
 #define cr_log_info(...) plain_log(__VA_ARGS__)
 #define cr_log_warn(...) plain_log(__VA_ARGS__)
+#define cr_log_error(...) plain_log(__VA_ARGS__)
 #endif
