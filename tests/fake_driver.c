@@ -18,7 +18,7 @@ static atomic_int fail_id, fail_after, fail_result; /* fail_after 0 = never */
 static atomic_int devices, major_cc, minor_cc, capturing, retained[8];
 static atomic_long libraries, kernels, memory, streams;
 static atomic_ullong next_address;
-static fake_fill filled;
+static _Thread_local fake_fill filled;
 static _Atomic(CUcontext) loaded_in;
 static atomic_int capture_mode;
 static atomic_int pools;

@@ -27,7 +27,7 @@ CUcontext fake_second_context(int device); /* not the primary one */
 long fake_live_libraries(void);
 long fake_live_memory(void);  /* device memory and streams that are not given back; no address comes twice */
 size_t fake_live_bytes(void); /* device memory */
-/* The address, words, value and stream of the last cuMemsetD32Async. */
+/* The address, words, value and stream of this thread's last cuMemsetD32Async. */
 typedef struct fake_fill {
     CUdeviceptr at;
     unsigned value;

@@ -270,7 +270,7 @@ Test(score_text, the_deepest_texts_take_a_small_stack)
     pthread_t thread;
     pthread_attr_t small;
     pthread_attr_init(&small);
-#ifdef __SANITIZE_ADDRESS__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
     cr_assert_eq(pthread_attr_setstacksize(&small, 1 << 20), 0);
 #else
     cr_assert_eq(pthread_attr_setstacksize(&small, 192 << 10), 0); /* 128 KiB, and the text */
