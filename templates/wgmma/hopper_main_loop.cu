@@ -85,19 +85,12 @@
           mask_joining(block - 1);
           moved = next_maxima(s, state, keep, $(unit), whole);
         }
-//| elseif l.tanh_by_fma then
-        const bool stay = small($(next));
-        bool moved = false;
-        if (__builtin_expect(stay, 1)) {
-          early_exponentials(s, state, by_fma);
-        } else {
-          exponents($(next));
-          moved = next_maxima(s, state, keep, $(unit));
-        }
 //| else
-        $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
+//|   local score = l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
+//|   score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
+        $(score)($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
 //|   if l.early then
-        const bool stay = all_stay(state);
+        const bool stay = all_stay(state$(l.tanh_by_fma and ", p" or ""));
         bool moved = false;
         if (__builtin_expect(stay, 1))
           early_exponentials(s, state, $(unit));
@@ -111,7 +104,7 @@
 //|   end
 //| end
 //| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "") ..
-//|   (l.joins and ", from" or l.tanh_by_fma and ", by_fma" or l.early and l.besides and ", unit_log2, beside" or "")
+//|   (l.joins and ", from" or l.early and l.besides and ", unit_log2, beside" or "")
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));
