@@ -26,7 +26,7 @@ static const score_fault faults[] = {
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
       "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },
-    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "($(next)$(l.besides and", "(block$(l.besides and" },
+    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "\"(\" .. next .. (l.besides", "\"(block\" .. (l.besides" },
     { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask($(at));\n", "" },
     { "no mask before exponents", "wgmma_rows_near", "hopper_mask.cu",
       "  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);\n", "" },

@@ -585,6 +585,7 @@ return masked {
     end
     -- A comparison, the square, and a multiply-add less than the polynomial has coefficients: nothing on the special-function unit.
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
+    if l.tanh_by_fma or l.fades then issue = issue + l.wgs * 50 end
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.early? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -69,7 +69,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.tanh_by_fma then
   const TanhByFma by_fma = tanh_by_fma(p);
-  int misses = 0;  // blocks in a row whose products were not all small, 0: the last one's were
 //| end
   TileQueue tiles;
   Tile where;
@@ -353,6 +352,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
+//| if l.tanh_by_fma or l.early and not (p.score and p.score.has_score) then
+    auto is_whole = [&](int block) { return $(whole); };
+//| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
     auto begin = [&](bool more, u32 idle$(grouped and ", int block" or "")) -> Beginning {
@@ -373,10 +375,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.tanh_by_fma then
-    // After two misses every eighth block alone is asked for, since looking at all products costs time.
+    int products = SMALL, misses[2] = {};  // of the rows, see ask_products()
     auto exponents = [&](int block) {
-      if (misses < 2 || block % 8 == 0) misses = all_small(s, by_fma) ? 0 : misses + 1;
-      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, misses == 0, $(whole));
+      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, products, misses, $(whole));
     };
 //| end
 //| if l.fades then
