@@ -12,6 +12,8 @@
 #define SCORE "//|   indented(8, pr.apply, \"ffma\", \"s\", \"MASKED\")\n"
 #define HIDE "        if constexpr (MASKED) {\n//| indented(10, pr.hide, \"ffma\", \"s\", \"-infinity()\")\n        }\n"
 
+#define LOOKED "fmaxf(top[0], top[1]) <= by.most, fmaxf(top[2], top[3]) <= by.most}"
+
 /* clang-format off */
 static const score_fault faults[] = {
     { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.of_pairs then\n" SCORE "//| end\n" HIDE,
@@ -121,9 +123,10 @@ static const score_fault faults[] = {
     { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes and not l.tanh_by_fma then",
       "//|   if true then" },
     { "another polynomial than that of tanh", "wgmma_cap_small", P, "0.121277867", "0.0606389335" },
-    { "products that are not small taken for such", "wgmma_high", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
-    { "the same where maxima are looked for", "wgmma_cap", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
-    { "a block that is not asked taken for one of small products", "wgmma_high", "hopper_consumer.cu", "? 0 : misses + 1;", "? 0 : 0;" },
+    { "products that are not small taken for such", "wgmma_high", "hopper_softmax.cu", LOOKED, "true, true}" },
+    { "the same where maxima are looked for", "wgmma_cap", "hopper_softmax.cu", LOOKED, "true, true}" },
+    { "a block that is not asked taken for one of small products", "wgmma_high", "hopper_softmax.cu", "return LONG_LARGE;",
+      "return SMALL;" },
     { "small products relative to 0", "wgmma_cap_small", "hopper_softmax.cu", "by.exponent(s[i], shift[i / 2 % 2])",
       "by.exponent(s[i], 0.f)" },
     { "the mask left out beside small products", "wgmma_cap_small", "hopper_softmax.cu",
