@@ -12,8 +12,6 @@
 #define SCORE "//|   indented(8, pr.apply, \"ffma\", \"s\", \"MASKED\")\n"
 #define HIDE "        if constexpr (MASKED) {\n//| indented(10, pr.hide, \"ffma\", \"s\", \"-infinity()\")\n        }\n"
 
-#define LOOKED "fmaxf(top[0], top[1]) <= by.most, fmaxf(top[2], top[3]) <= by.most}"
-
 /* clang-format off */
 static const score_fault faults[] = {
     { "the mask before the score", "ffma_packed", "flash_fwd_ffma.cu", "//| if pr.of_pairs then\n" SCORE "//| end\n" HIDE,
@@ -28,7 +26,7 @@ static const score_fault faults[] = {
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
       "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },
-    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "\"(\" .. next .. (l.besides", "\"(block\" .. (l.besides" },
+    { "a score of another block", "wgmma_alibi_lazy", "hopper_main_loop.cu", "($(next)$(l.besides and", "(block$(l.besides and" },
     { "no score of the first block", "wgmma_exact", "hopper_prologue.cu", "      mask($(at));\n", "" },
     { "no mask before exponents", "wgmma_rows_near", "hopper_mask.cu",
       "  if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);\n", "" },
@@ -123,10 +121,10 @@ static const score_fault faults[] = {
     { "a factor of the row left out", "wgmma_rows", "hopper_softmax.cu", "//|   if not pr.slopes and not l.tanh_by_fma then",
       "//|   if true then" },
     { "another polynomial than that of tanh", "wgmma_cap_small", P, "0.121277867", "0.0606389335" },
-    { "products that are not small taken for such", "wgmma_high", "hopper_softmax.cu", LOOKED, "true, true}" },
-    { "the same where maxima are looked for", "wgmma_cap", "hopper_softmax.cu", LOOKED, "true, true}" },
-    { "a block that is not asked taken for one of small products", "wgmma_high", "hopper_softmax.cu", "return LONG_LARGE;",
-      "return SMALL;" },
+    { "products that are not small taken for such", "wgmma_high", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
+    { "the same where maxima are looked for", "wgmma_cap", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
+    { "a block that is not asked taken for one of small products", "wgmma_high", "hopper_consumer.cu", "? 0 : misses + 1;",
+      "? 0 : 0;" },
     { "small products relative to 0", "wgmma_cap_small", "hopper_softmax.cu",
       "4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2])", "4 * n + 4; i++) s[i] = by.exponent(s[i], 0.f)" },
     { "small products of rows that do not stay relative to 0", "wgmma_cap_sink_small", "hopper_softmax.cu",

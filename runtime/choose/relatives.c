@@ -49,8 +49,7 @@ static bool costs_by_tile(const fa_problem *p)
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     fa_score_kernel k;
     return program && p->op == FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS) && !fa_problem_few_rows(p) &&
-           fa_score_kernel_of(&k, &program->ir) &&
-           (k.aheads > 0 || (p->d + p->dv <= 128 && (k.of_distance >= 0 || k.tanh_of >= 0)));
+           fa_score_kernel_of(&k, &program->ir) && (k.aheads > 0 || (p->d + p->dv <= 128 && (k.of_distance >= 0 || k.tanh_of >= 0)));
 }
 
 static void drop_score(fa_problem *p)

@@ -581,11 +581,12 @@ return masked {
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then
       program_issue, program_exps = staged.cost(p)
-      issue = issue + l.wgs * staged.per_group(l.staged)
+      -- Of short rows a vote for each block shows, more where maxima are looked for: by races of 256 x 64 and 192 x 128.
+      issue = issue + l.wgs * staged.per_group(l.staged, p.d + p.dv > 128 and 0 or c.rescale > 3 and 220 or 330)
     end
     -- A comparison, the square, and a multiply-add less than the polynomial has coefficients: nothing on the special-function unit.
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
-    if l.tanh_by_fma or l.fades then issue = issue + l.wgs * 50 end
+    if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end

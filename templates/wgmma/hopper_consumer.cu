@@ -69,6 +69,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.tanh_by_fma then
   const TanhByFma by_fma = tanh_by_fma(p);
+  int misses = 0;  // blocks in a row whose products were not all small, 0: the last one's were
 //| end
   TileQueue tiles;
   Tile where;
@@ -352,9 +353,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
-//| if l.tanh_by_fma or l.early and not (p.score and p.score.has_score) then
-    auto is_whole = [&](int block) { return $(whole); };
-//| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
     auto begin = [&](bool more, u32 idle$(grouped and ", int block" or "")) -> Beginning {
@@ -375,9 +373,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.tanh_by_fma then
-    int products = SMALL, misses[2] = {};  // of the rows, see ask_products()
+    // Whether all products of a later block are small, and all pairs seen. After two misses every eighth block alone is asked for, since
+    // looking at all of them costs time.
+    auto small = [&](int block) {
+      if (misses < 2 || block % 8 == 0) misses = all_small(s, by_fma) ? 0 : misses + 1;
+      return misses == 0 && $(whole);
+    };
     auto exponents = [&](int block) {
-      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, products, misses, $(whole));
+//|   if not l.early then
+      small(block);
+//|   end
+      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, misses == 0, $(whole));
     };
 //| end
 //| if l.fades then

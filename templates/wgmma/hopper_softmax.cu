@@ -21,52 +21,28 @@ __device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Param
 //|   end
 //| end
 //| if l.tanh_by_fma then
-// The tanh of a row's products of a block that is whole is a polynomial where all of them are small, and after two blocks in a row that
-// have larger ones only such blocks are asked whose number is a multiple of ASKED. So what a row has follows from its own products alone.
-constexpr int ASKED = 8;
-enum Products { SMALL, SOME_SMALL, LARGE, LONG_LARGE };  // those of all rows of a warp, of some, of none, of none for two blocks
-// before: of the block before. misses: of both rows, blocks in a row with larger products.
-__device__ __forceinline__ int ask_products(const float (&s)[NS], const TanhByFma &by, int before, int (&misses)[2], int block) {
-  const bool all = block % ASKED == 0;
-  if (before == LONG_LARGE && !all) return LONG_LARGE;
+// Whether the tanh of all products of the warp is a polynomial.
+__device__ __forceinline__ bool all_small(const float (&s)[NS], const TanhByFma &by) {
   float top[4] = {};
 #pragma unroll
   for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
-  const bool small[2] = {fmaxf(top[0], top[1]) <= by.most, fmaxf(top[2], top[3]) <= by.most};
-  if (__builtin_expect(__all_sync(~0u, small[0] & small[1] & (before == SMALL)), 1)) return SMALL;
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const bool of_row = (__ballot_sync(~0u, small[h]) >> (threadIdx.x & 28) & 15) == 15;
-    if (misses[h] < 2 || all) misses[h] = of_row ? 0 : misses[h] + 1;
-  }
-  if (__all_sync(~0u, (misses[0] | misses[1]) == 0)) return SMALL;
-  if (__any_sync(~0u, misses[0] == 0 || misses[1] == 0)) return SOME_SMALL;
-  return __all_sync(~0u, misses[0] > 1 && misses[1] > 1) ? LONG_LARGE : LARGE;
+  return __all_sync(~0u, fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most);
 }
-// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. Of a block that is not whole each
-// product that is small takes the polynomial: what is hidden decides nothing.
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. small: all_small(), or false. Each that
+// is small takes the polynomial either way, so that what a row has follows from its own products alone.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
-                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, int products,
-                                               const int (&misses)[2], bool whole) {
+                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool small,
+                                               bool whole) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
-  if (whole && products == SMALL) {
+  if (__builtin_expect(small, 1)) {
 #pragma unroll
     for (int i = 0; i < NS; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
-    return;
-  }
-  if (whole && products >= LARGE) {
+  } else {
 #pragma unroll
     for (int i = 0; i < NS; i++) {
-      const float y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, s[i]);
-      s[i] = $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+      const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
+      s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
     }
-    return;
-  }
-  const float most[2] = {whole && misses[0] > 0 ? -1.f : by.most, whole && misses[1] > 0 ? -1.f : by.most};
-#pragma unroll
-  for (int i = 0; i < NS; i++) {
-    const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
-    s[i] = fabsf(x) <= most[i / 2 % 2] ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
   }
   if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
 }
@@ -77,6 +53,7 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local lowered = l.besides and " - beside" or ""
+//| local early_with = l.joins and ", u32 from" or l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local of_whole = l.joins and ", bool whole" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
@@ -317,19 +294,19 @@ constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of 
 //|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
 //|       include "pairs/joined.cu"
 //|     end
-//|     local ways = { { with, some, lowered } }
-//|     if l.tanh_by_fma then  -- exponents are there, or made of small products
-//|       ways = { { with, some }, { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" } }
+//|     local ways = { { with, some } }
+//|     if l.tanh_by_fma then  -- exponents are there, or are made of small products
+//|       ways[2] = { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" }
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
 #pragma unroll
   for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
   exponentials<true>(s, n, state, shift, 0.f);
 }
 //|     end
+//|     local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
+//|     if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
 //|     for _, way in ipairs(ways) do
 //|       local with, some = way[1], way[2]
-//|       local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
-//|       if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
 __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from);
@@ -383,14 +360,23 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and not l.tanh_by_fma and ", bool stay" or "")$(early_with)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-//|   if l.early then  -- one text for rows that have moved, and for others
+//|   if l.early and l.tanh_by_fma then
   if (!moved) keep[0] = keep[1] = 1.f;
   exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   elseif l.early then
+  if (__builtin_expect(stay, 1)) {
+//|     local by = l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2"
+//|     by = l.joins and "p.scale_log2, from" or by
+    other_exponentials(s, a, state, $(by)$(next));
+  } else {  // one text for rows that have moved, and for others
+    if (!moved) keep[0] = keep[1] = 1.f;
+    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
+  }
 //|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
