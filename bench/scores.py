@@ -69,7 +69,11 @@ PROGRAMS = {
     "bias_bf16": (bias, lambda s, h, i, j, n, x: s + x[0][0, h, i, j]),
     "temperature": (lambda h, s: [1 + 0.1 * table(h)[0]], lambda s, h, i, j, n, x: s * x[0][h]),
     "sink": (lambda h, s: table(h), None),
+    "softcap_sink": (lambda h, s: [CAP, *table(h)], lambda s, h, i, j, n, x: CAP * (s / CAP).tanh()),
 }
+
+
+SINKS = ("sink", "softcap_sink")  # of which FlexAttention has none; the sinks are the last operand
 
 
 def bucket(n):
@@ -98,8 +102,8 @@ def apart(name, values, q, k, v, out):
             s = score(s, torch.tensor(at, device="cuda"), i, j, n,
                       [x.double() if hasattr(x, "double") and x.dim() < 3 else x for x in values])
         s = s.double().masked_fill(j > i, -math.inf)
-        if name == "sink":
-            s = torch.cat([s, values[0][at].double().expand(CHECKED, 1)], 1)
+        if name in SINKS:
+            s = torch.cat([s, values[-1][at].double().expand(CHECKED, 1)], 1)
         right = s.softmax(1)[:, :n] @ v[0, :, at].double()
         worst = max(worst, ((out[0, -CHECKED:, at].double() - right).norm() / right.norm()).item())
     return worst
@@ -110,7 +114,7 @@ def flex(name, values, q, k, v, grad_out=None):
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     score, n = PROGRAMS[name][1], q.shape[1]
-    if not score:
+    if name in SINKS:
         return "flex has no sink"
     if grad_out is not None and any(hasattr(x, "numel") and x.numel() >= 2 ** 31 for x in values):
         return "flex's backward ends in an illegal address where an operand has 2^31 elements"

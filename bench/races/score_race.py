@@ -25,11 +25,14 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cell", nargs="+", help="PROGRAM,D,S or PROGRAM,D,S,CONFIG")
     p.add_argument("--templates", action="append", default=[], help="NAME=FOLDER: also kernels of these")
+    p.add_argument("--cap", type=float, default=scores.CAP, help="of softcaps (default %(default)s)")
+    p.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16"))
     p.add_argument("--rounds", type=int, default=6)
     p.add_argument("--threads", type=int, default=16, help="that compile")
     p.add_argument("--seconds", type=float, default=150, help="of all; cells that are left out then are named")
     p.add_argument("-o", "--json", help="all samples")
     o = p.parse_args(argv)
+    scores.CAP = o.cap
     o.jobs, o.sides = [], {"": None}
     for text in o.templates:
         name, _, folder = text.partition("=")
@@ -47,10 +50,10 @@ def parse(argv=None):
 class Cell:
     """Tensors of a head_dim and length, the plain call, and what programs read."""
 
-    def __init__(self, fa, fagen, d, s):
+    def __init__(self, fa, fagen, d, s, dtype="bfloat16"):
         import torch
         self.fagen, self.d, self.s, self.h, self.b = fagen, d, s, scores.WIDTH // d, max(1, scores.TOKENS // s)
-        self.qkv = [torch.randn(self.b, s, self.h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkv"]
+        self.qkv = [torch.randn(self.b, s, self.h, d, device="cuda", dtype=getattr(torch, dtype)) for _ in "qkv"]
         self.operands = {}
         args, out = self.args(fa)
         self.space = fa.give_workspace(args)
@@ -97,10 +100,11 @@ def run(job, cell, fa, plan, plain, rounds):
     job["spread"] = statistics.median(abs(x - job["share"]) for x in shares)
 
 
-def told(job):
+def told(job, o):
     name = f"{job['program']:12} d={job['d']:3} s={job['s']:5} {job['side'] or 'own':8}"
     if "why" in job:
         return f"{name} {job['why']}"
+    name += "" if o.cap == 50 and o.dtype == "bfloat16" else f" cap {o.cap:g} {o.dtype}"
     wrong = "" if job["apart"] < scores.APART else " WRONG"
     return (f"{name} {job['share']:.4f} +- {job['spread']:.4f} {statistics.median(job['seconds']) * 1e6:8.1f} us, apart {job['apart']:.1e}"
             f"{wrong} {job['config'] or 'chosen'}")
@@ -122,7 +126,7 @@ def main():
         if time.monotonic() - begun > o.seconds:
             print(f"left out: d={d} s={s}")
             continue
-        cell = Cell(libraries[""], fagen, d, s)
+        cell = Cell(libraries[""], fagen, d, s, o.dtype)
         for job in jobs:
             cell.values(job["program"])
         with ThreadPoolExecutor(o.threads) as pool:
@@ -131,7 +135,7 @@ def main():
         for job, plan in zip(jobs, plans):
             if "why" not in job:
                 run(job, cell, libraries[job["side"]], plan, plain, o.rounds)
-            print(told(job), flush=True)
+            print(told(job, o), flush=True)
         torch.cuda.empty_cache()
         if o.json:
             with open(o.json, "w") as f:

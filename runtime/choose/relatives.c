@@ -42,13 +42,14 @@ static bool masked_gradients(const fa_problem *p)
     return program && program->ir.root[FA_SCORE_ROOT_MASK] >= 0 && p->op == FA_BACKWARD;
 }
 
-/* Arrays that go with the key cost more in narrow tiles: of that winners without one know little. */
-static bool reads_by_key(const fa_problem *p)
+/* Arrays that go with the key cost more in narrow tiles, and of short rows numbers of a distance and a tanh, too: of that winners without
+ * one know little. */
+static bool costs_by_tile(const fa_problem *p)
 {
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     fa_score_kernel k;
     return program && p->op == FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS) && !fa_problem_few_rows(p) &&
-           fa_score_kernel_of(&k, &program->ir) && k.aheads > 0;
+           fa_score_kernel_of(&k, &program->ir) && (k.aheads > 0 || (p->d + p->dv <= 128 && (k.of_distance >= 0 || k.tanh_of >= 0)));
 }
 
 static void drop_score(fa_problem *p)
@@ -160,7 +161,7 @@ static const struct rule {
 
 #define MASKED_APART 0.5 /* a score program's mask from one of the launch, which winners without a program have */
 #define GRADIENTS_APART 6
-#define BY_KEY_APART 6
+#define BY_TILE_APART 6
 #define SCANNED_APART 6
 #define PAGES_APART 0.5 /* keys in pages are walked as keys that are not */
 
@@ -191,8 +192,8 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
     add_both(out, &n, &q, 0, true);
     if (masked_gradients(p))
         apart = GRADIENTS_APART;
-    else if (reads_by_key(p))
-        apart = BY_KEY_APART;
+    else if (costs_by_tile(p))
+        apart = BY_TILE_APART;
     else if (scanned(p))
         apart = SCANNED_APART;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

@@ -253,8 +253,8 @@ local function ways_of_scores(p, c, l)
   l.most = l.relative and plain and p.score.most
   -- The tanh that scores are is a polynomial where all products of a warp's block are small, and half of its exponentials are early. Beside
   -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it loses.
-  l.tanh_by_fma = l.most and p.score.tanh_of and not p.score.has_mask and l.interleaved and not l.pingpong_softmax and not l.ahead
-    and c.exp == 0 and p.d + p.dv <= 256
+  l.tanh_by_fma = l.relative and p.score.tanh_of and not p.score.has_mask and not p.has_lengths and not c.parts and l.interleaved
+    and not l.pingpong_softmax and not l.ahead and c.exp == 0 and p.d + p.dv <= 256
   -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
   -- where these are read once (docs/experiments.md).
   l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
@@ -520,7 +520,7 @@ return masked {
     l.feeder = feeder_of(a, c, p)
     l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
-    l.early = l.tanh_by_fma
+    l.early = l.tanh_by_fma and l.most
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
@@ -581,10 +581,12 @@ return masked {
     local program_issue, program_exps = program_cost(p).issue_ahead, program_cost(p).exps
     if l.staged then
       program_issue, program_exps = staged.cost(p)
-      issue = issue + l.wgs * staged.per_group(l.staged)
+      -- Of short rows a vote for each block shows, more where maxima are looked for: by races of 256 x 64 and 192 x 128.
+      issue = issue + l.wgs * staged.per_group(l.staged, p.d + p.dv > 128 and 0 or c.rescale > 3 and 220 or 330)
     end
     -- A comparison, the square, and a multiply-add less than the polynomial has coefficients: nothing on the special-function unit.
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
+    if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end

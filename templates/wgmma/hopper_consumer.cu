@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.early? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -69,6 +69,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.tanh_by_fma then
   const TanhByFma by_fma = tanh_by_fma(p);
+  int misses = 0;  // blocks in a row whose products were not all small, 0: the last one's were
 //| end
   TileQueue tiles;
   Tile where;
@@ -372,10 +373,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.tanh_by_fma then
-    // Whether all exponents of a later block are polynomials of its products.
-    auto small = [&](int block) { return $(whole) && all_small(s, state, p, by_fma); };
+    // Whether all products of a later block are small, and all pairs seen. After two misses every eighth block alone is asked for, since
+    // looking at all of them costs time.
+    auto small = [&](int block) {
+      if (misses < 2 || block % 8 == 0) misses = all_small(s, by_fma) ? 0 : misses + 1;
+      return misses == 0 && $(whole);
+    };
     auto exponents = [&](int block) {
-      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, $(whole));
+//|   if not l.early then
+      small(block);
+//|   end
+      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, misses == 0, $(whole));
     };
 //| end
 //| if l.fades then

@@ -85,17 +85,27 @@
           mask_joining(block - 1);
           moved = next_maxima(s, state, keep, $(unit), whole);
         }
-//| elseif l.tanh_by_fma then
-        const bool stay = small($(next));
-        bool moved = false;
-        if (__builtin_expect(stay, 1)) {
-          early_exponentials(s, state, by_fma);
-        } else {
-          exponents($(next));
-          moved = next_maxima(s, state, keep, $(unit));
+//| elseif l.early and l.tanh_by_fma then
+        // Of rows that stay, all up to the next block is one piece, of which instructions are fetched in a row: of small products, of others.
+        const bool stay = all_stay(state, p), near = small(block - 1);
+//|   for _, way in ipairs({ { "stay && near", "by_fma" }, { "stay", unit } }) do
+        if ($(way[1])) {
+          early_exponentials(s, state, $(way[2]));
+          wgmma_wait<0>(o);
+          release_v();
+          other_exponentials(s, a, state, $(way[2]));
+//|     indented(10, pr.dropping, "drop_block(block - 1);")
+          continue;
         }
+//|     if way[1] ~= "stay" then
+        exponents(block - 1);
+//|     end
+//|   end
+        const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
-        $(l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun" or l.relative and pr.slopes and "exponents" or "mask")($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
+//|   local score = l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
+//|   score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
+        $(score)($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
 //|   if l.early then
         const bool stay = all_stay(state);
         bool moved = false;
@@ -110,8 +120,8 @@
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //|   end
 //| end
-//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and ", stay" or "") ..
-//|   (l.joins and ", from" or l.tanh_by_fma and ", by_fma" or l.early and l.besides and ", unit_log2, beside" or "")
+//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and not l.tanh_by_fma and ", stay" or "") ..
+//|   (l.joins and ", from" or l.early and l.besides and ", unit_log2, beside" or "")
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));

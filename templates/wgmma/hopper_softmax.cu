@@ -13,27 +13,39 @@ constexpr float HIGHEST = 96.f;
 __device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
   return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
 }
-// Whether of a later block the tanh of all products of the warp is a polynomial, and no m moves.
-__device__ __forceinline__ bool all_small(const float (&s)[NS], const RowState (&state)[2], const Params &p, const TanhByFma &by) {
+// Of a block that begins with rows which all stay, nothing is looked for, and the first half of its exponentials are taken while the P V
+// before is under way.
+__device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Params &p) {
+  return __all_sync(~0u, stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
+}
+//|   end
+//| end
+//| if l.tanh_by_fma then
+// Whether the tanh of all products of the warp is a polynomial.
+__device__ __forceinline__ bool all_small(const float (&s)[NS], const TanhByFma &by) {
   float top[4] = {};
 #pragma unroll
   for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
-  const bool small = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most;
-  return __all_sync(~0u, small & stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
+  return __all_sync(~0u, fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most);
 }
-// Products of another later block become exponents relative to the rows' m, and those of hidden pairs -inf. Each that is small takes the
-// polynomial here, too, so that what a row has follows from its own products alone.
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. small: all_small(), or false. Each that
+// is small takes the polynomial either way, so that what a row has follows from its own products alone.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
-                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool whole) {
+                                               const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool small,
+                                               bool whole) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
+  if (__builtin_expect(small, 1)) {
 #pragma unroll
-  for (int i = 0; i < NS; i++) {
-    const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
-    s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+    for (int i = 0; i < NS; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < NS; i++) {
+      const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
+      s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+    }
   }
   if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
 }
-//|   end
 //| end
 //| if l.sums then
 // A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger:
@@ -41,8 +53,7 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local lowered = l.besides and " - beside" or ""
-//| local early_with = l.joins and ", u32 from" or l.tanh_by_fma and ", const TanhByFma &by" or
-//|   l.early and l.besides and ", float unit_log2, float beside" or ""
+//| local early_with = l.joins and ", u32 from" or l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local of_whole = l.joins and ", bool whole" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
@@ -91,8 +102,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|   if l.most then
   // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
 //|     if l.tanh_by_fma then
-  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};
-  if (__all_sync(~0u, stays[0] & stays[1])) return false;
+  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};  // not all
 //|     else
   const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
   const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
@@ -262,10 +272,7 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 }
 //|   end
 //|   if l.early then
-//|     if l.tanh_by_fma then
-// Of a block whose products are all small, the first half of the exponentials while the P V before is under way, and the others when it is
-// over.
-//|     else
+//|     if not l.tanh_by_fma then
 // Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
 // P V before is under way, and the others when it is over.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
@@ -282,12 +289,14 @@ __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2]
 }
 constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
 //|     local with = "float scale_log2" .. beside
-//|     local some = ("exponentials<%s>(s, n, state, shift, scale_log2)"):format(pr.slopes and "true" or "false")
+//|     local some = ("exponentials<%s>(s, n, state, shift, scale_log2)"):format((pr.slopes or l.tanh_by_fma) and "true" or "false")
 //|     if l.joins then
 //|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
 //|       include "pairs/joined.cu"
-//|     elseif l.tanh_by_fma then
-//|       with, some = "const TanhByFma &by", "exponentials(s, n, state, shift, by)"
+//|     end
+//|     local ways = { { with, some } }
+//|     if l.tanh_by_fma then  -- exponents are there, or are made of small products
+//|       ways[2] = { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" }
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
 #pragma unroll
   for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
@@ -296,6 +305,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //|     end
 //|     local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
 //|     if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
+//|     for _, way in ipairs(ways) do
+//|       local with, some = way[1], way[2]
 __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from);
@@ -330,6 +341,7 @@ __device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS /
     }
   }
 }
+//|     end
 //|   end
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
@@ -348,15 +360,18 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and ", bool stay" or "")$(early_with)) {
+                                                   const Params &p$(wg)$(next_type)$(l.early and not l.tanh_by_fma and ", bool stay" or "")$(early_with)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-//|   if l.early then
+//|   if l.early and l.tanh_by_fma then
+  if (!moved) keep[0] = keep[1] = 1.f;
+  exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   elseif l.early then
   if (__builtin_expect(stay, 1)) {
 //|     local by = l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2"
-//|     by = l.joins and "p.scale_log2, from" or l.tanh_by_fma and "by" or by
+//|     by = l.joins and "p.scale_log2, from" or by
     other_exponentials(s, a, state, $(by)$(next));
   } else {  // one text for rows that have moved, and for others
     if (!moved) keep[0] = keep[1] = 1.f;
