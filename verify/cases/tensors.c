@@ -284,9 +284,9 @@ fa_status fa_case_tensors_alone(fa_case_tensors *t, int32_t sequence)
         fa_sequences_mark(&t->sequences, sequence, q, k);
     for (int i = 0; i < t->op->n && st == FA_OK; i++) {
         const fa_operand *o = &t->op->operand[i];
-        bool tokens = o->class_at && use_of(t, i);
+        bool tokens = o->class_at && use_of(t, i), keys = tokens ? use_of(t, i) == t->use_k : fa_operand_has_keys(o);
         if ((o->strided || tokens) && !o->output && fa_case_has(&t->c, i))
-            st = rewrite(t, i, sequence < 0 ? NULL : tokens || fa_operand_has_keys(o) ? k : q);
+            st = rewrite(t, i, sequence < 0 ? NULL : keys ? k : q);
     }
     free(q);
     free(k);
