@@ -21,10 +21,12 @@ fa_status fa_problem_settle_low_bits(fa_problem *p)
         const fa_format *f = fa_format_of(types[i].dtype);
         bool wide = i && p->op == FA_FORWARD && fa_problem_eight(p), integers = p->dtype == FA_S8; /* P V in 16 bits beside Q K^T in 8 */
         if (types[i].dtype && (!f || !few || !p->kv_dtype) && !(wide && fa_problem_wide_values(p)))
-            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED,
-                           "problem: %s is %d (%s); accepted with op=%s, %s: %s%s%s%s", types[i].field, types[i].dtype,
-                           fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype),
-                           wide && integers ? "" : "0, the type of ", wide && integers ? "" : i ? "K" : "Q",
+            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: %s%s%s%s",
+                           types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype),
+                           wide && integers ? "" : "0, the type of ",
+                           wide && integers ? ""
+                           : i              ? "K"
+                                            : "Q",
                            wide                         ? integers ? "fp16 (1), bf16 (2)" : ", or fp16 (1), bf16 (2)"
                            : few && (p->kv_dtype || !i) ? ", or "
                                                         : "",

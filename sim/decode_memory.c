@@ -204,9 +204,8 @@ bool sim_decode_mma(dec *d)
         sim_type t;
         int k, a, b;
     } shapes[] = {
-        { "m16n8k16", T_F16, 16, 4, 2 }, { "m16n8k16", T_BF16, 16, 4, 2 }, { "m16n8k8", T_F16, 8, 2, 1 },
-        { "m16n8k8", T_BF16, 8, 2, 1 },  { "m16n8k8", T_TF32, 8, 4, 2 },   { "m16n8k4", T_TF32, 4, 2, 1 },
-        { "m16n8k32", T_S8, 32, 4, 2 },  { "m16n8k16", T_S8, 16, 2, 1 },
+        { "m16n8k16", T_F16, 16, 4, 2 }, { "m16n8k16", T_BF16, 16, 4, 2 }, { "m16n8k8", T_F16, 8, 2, 1 },  { "m16n8k8", T_BF16, 8, 2, 1 },
+        { "m16n8k8", T_TF32, 8, 4, 2 },  { "m16n8k4", T_TF32, 4, 2, 1 },   { "m16n8k32", T_S8, 32, 4, 2 }, { "m16n8k16", T_S8, 16, 2, 1 },
     };
     bool ok = sim_dec_mod(d, "sync") && sim_dec_mod(d, "aligned") && sim_dec_mod(d, "row") && sim_dec_mod(d, "col");
     if (!ok)

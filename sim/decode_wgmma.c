@@ -1,4 +1,5 @@
-/* decode_wgmma: wgmma.mma_async of f16, bf16, tf32 and numbers of 8 bits into f32, of s8 into s32, the instructions that order it, and setmaxnreg. */
+/* decode_wgmma: wgmma.mma_async of f16, bf16, tf32 and numbers of 8 bits into f32, of s8 into s32, the instructions that order it, and
+ * setmaxnreg. */
 #include "decode.h"
 #include "run.h"
 #include <stdlib.h>
@@ -34,9 +35,8 @@ static bool product(dec *d)
     sim_insn *o = d->o;
     int deep = 0, n = columns(d, &deep);
     if (!n)
-        sim_dec_fail(d,
-                     "this shape of wgmma is not simulated; m64nNk16 is, m64nNk8 of tf32 and m64nNk32 of e4m3, e5m2 and s8, with N a "
-                     "multiple of 8 up to 256");
+        sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, m64nNk8 of tf32 and m64nNk32 of e4m3, e5m2 and s8, with N a "
+                        "multiple of 8 up to 256");
     sim_type b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
     bool tf = a == T_TF32, half = r == T_F16, eight = a == T_E4M3 || a == T_E5M2, b_eight = b == T_E4M3 || b == T_E5M2;
     bool integer = a == T_S8; /* whose operands have no scales */

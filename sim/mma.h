@@ -29,6 +29,6 @@ void sim_product_run(sim_product *p, const sim_arch *arch);
 bool sim_product_fast(sim_product *p, const sim_arch *arch);
 void sim_product_slow(sim_product *p, const sim_arch *arch);
 void sim_product_eight(sim_product *p, const sim_arch *arch); /* the one way of numbers of 8 bits */
-void sim_product_integer(sim_product *p);                      /* and of integers, sums of 32 bits likewise */
-sim_step sim_mma_integer(sim_warp *w, const sim_insn *i);      /* mma.sync of integers of 8 bits */
+void sim_product_integer(sim_product *p);                     /* and of integers, sums of 32 bits likewise */
+sim_step sim_mma_integer(sim_warp *w, const sim_insn *i);     /* mma.sync of integers of 8 bits */
 #endif

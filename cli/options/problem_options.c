@@ -11,9 +11,18 @@
 const cli_word cli_ops[] = {
     { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { "append", FA_APPEND + 1 }, { NULL, 0 }
 };
-const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
-                                { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
-                                { "float", FA_F32 },   { "e4m3", FA_E4M3 }, { "e5m2", FA_E5M2 },     { "s8", FA_S8 },
+const cli_word cli_dtypes[] = { { "fp16", FA_F16 },
+                                { "bf16", FA_BF16 },
+                                { "tf32", FA_TF32 },
+                                { "fp32", FA_F32 },
+                                { "float16", FA_F16 },
+                                { "half", FA_F16 },
+                                { "bfloat16", FA_BF16 },
+                                { "float32", FA_F32 },
+                                { "float", FA_F32 },
+                                { "e4m3", FA_E4M3 },
+                                { "e5m2", FA_E5M2 },
+                                { "s8", FA_S8 },
                                 { NULL, 0 } };
 const cli_word cli_formats[] = {
 #define FORMAT(number, word, ...) { word, number },

@@ -26,7 +26,7 @@ static const uint8_t *use_of(const fa_case_tensors *t, int i)
         return NULL;
     if (o->class_at) /* of tokens, one for each row */
         return o->extent[1] == FA_EXTENT_Q_SCALE_ROWS && t->c.problem.q_scale_by == FA_SCALE_TOKEN   ? t->use_q
-               : o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN   ? t->use_k
+               : o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN ? t->use_k
                : o->extent[1] == FA_EXTENT_V_SCALE_ROWS && t->c.problem.v_scale_by == FA_SCALE_TOKEN ? t->use_k
                                                                                                      : NULL;
     return o->strided ? fa_operand_has_keys(o) ? t->use_k : t->use_q : o->feature == FA_FEATURE_PAGES ? t->use_table : NULL;
