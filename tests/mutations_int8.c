@@ -32,7 +32,7 @@ static const scene mma_scenes[] = {
 static const scene wgmma_scenes[] = {
     { "tokens", "s8,d=64,mask=causal,v=bf16,q_scale=2,k_scale=2,b=2,hq=2,hkv=2", WGMMA(128, 64, "schedule=1,overlap=0"), 150, 300, NONE,
       WITH(NULL) },
-    { "beside", "s8,d=64,mask=none,v=fp16,q_scale=1,k_scale=2,b=2,hq=2,hkv=1", WGMMA(64, 32, "schedule=0,overlap=1"), 60, 250, NONE,
+    { "beside", "s8,d=64,mask=none,v=fp16,q_scale=1,k_scale=2,b=2,hq=2,hkv=1", WGMMA(64, 64, "schedule=0,overlap=1"), 60, 250, NONE,
       WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
