@@ -14,4 +14,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "int8_ fp8_", FA_CASE_MANY, 2, classes, false, true };
+const verify_class_list verify_classes = { "int8_ fp8_", FA_CASE_MANY, 2, classes, true, false };
