@@ -60,6 +60,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                        } };
     sizes.k_tokens = p->k_scale_by == FA_SCALE_TOKEN;
     sizes.v_tokens = p->v_scale_by == FA_SCALE_TOKEN;
+    sizes.q_tokens = p->q_scale_by == FA_SCALE_TOKEN;
     sizes.k_channels = p->k_scale_by == FA_SCALE_CHANNEL;
     sizes.v_channels = p->v_scale_by == FA_SCALE_CHANNEL;
     sizes.v_columns = p->features & FA_FEATURE_V_COLUMNS;
@@ -72,6 +73,8 @@ void fa_sizes_scale(fa_sizes *s)
     s->of[FA_EXTENT_SPACED_Q] = s->of[FA_EXTENT_TOTAL_Q] + 127 * s->of[FA_EXTENT_B];
     s->of[FA_EXTENT_K_SCALE_BATCH] = s->k_tokens ? s->of[FA_EXTENT_BATCH_K] : s->of[FA_EXTENT_B];
     s->of[FA_EXTENT_K_SCALE_ROWS] = s->k_tokens ? s->of[FA_EXTENT_ROWS_K] : s->k_channels ? s->of[FA_EXTENT_D] : 1;
+    s->of[FA_EXTENT_Q_SCALE_BATCH] = s->q_tokens ? s->of[FA_EXTENT_BATCH_Q] : s->of[FA_EXTENT_B];
+    s->of[FA_EXTENT_Q_SCALE_ROWS] = s->q_tokens ? s->of[FA_EXTENT_ROWS_Q] : 1;
     s->of[FA_EXTENT_V_SCALE_BATCH] = s->v_tokens ? s->of[FA_EXTENT_BATCH_K] : s->of[FA_EXTENT_B];
     s->of[FA_EXTENT_V_SCALE_ROWS] = s->v_tokens ? s->of[FA_EXTENT_ROWS_K] : s->v_channels ? s->of[FA_EXTENT_DV] : 1;
 }

@@ -42,6 +42,8 @@
     X(V_ROW, "v_row", "dv", "the same of V")                                                                             \
     X(K_SCALE_BATCH, "k_scale_batch", "b", "first dimension of scales of K: b, or of tokens' scales that of K")          \
     X(K_SCALE_ROWS, "k_scale_rows", "1 or sk or d", "their second: 1, of tokens' scales that of K, of columns' d")       \
+    X(Q_SCALE_BATCH, "q_scale_batch", "b", "first dimension of scales of Q: b, or of rows' scales that of Q")            \
+    X(Q_SCALE_ROWS, "q_scale_rows", "1 or sq", "their second: 1, of rows' scales that of Q")                             \
     X(V_SCALE_BATCH, "v_scale_batch", "b", "the same of V")                                                              \
     X(V_SCALE_ROWS, "v_scale_rows", "1 or sk or dv", "the same of V")
 
@@ -61,6 +63,7 @@ extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a
 typedef struct fa_sizes {
     int64_t of[FA_EXTENT_COUNT];
     bool k_tokens, v_tokens, k_channels, v_channels; /* scales of K, of V are of tokens; of columns */
+    bool q_tokens;                                   /* scales of Q are of its rows */
     bool v_columns;                                  /* rows of V are its columns */
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */

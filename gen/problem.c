@@ -28,7 +28,7 @@ int32_t fa_problem_align_apart(const fa_problem *kernel, const fa_problem *call)
 
 bool fa_problem_eight(const fa_problem *p)
 {
-    return p->dtype == FA_E4M3 || p->dtype == FA_E5M2;
+    return p->dtype == FA_E4M3 || p->dtype == FA_E5M2 || p->dtype == FA_S8;
 }
 
 int32_t fa_problem_wide_values(const fa_problem *p)

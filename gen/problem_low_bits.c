@@ -19,16 +19,21 @@ fa_status fa_problem_settle_low_bits(fa_problem *p)
     } types[] = { { "kv_dtype", p->kv_dtype, p->d }, { "v_dtype", p->v_dtype, p->dv } };
     for (size_t i = 0; i < COUNT(types); i++) {
         const fa_format *f = fa_format_of(types[i].dtype);
-        bool wide = i && p->op == FA_FORWARD && fa_problem_eight(p); /* P V in 16 bits beside Q K^T in 8 */
+        bool wide = i && p->op == FA_FORWARD && fa_problem_eight(p), integers = p->dtype == FA_S8; /* P V in 16 bits beside Q K^T in 8 */
         if (types[i].dtype && (!f || !few || !p->kv_dtype) && !(wide && fa_problem_wide_values(p)))
-            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED,
-                           "problem: %s is %d (%s); accepted with op=%s, %s: 0, the type of %s%s%s", types[i].field, types[i].dtype,
-                           fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype), i ? "K" : "Q",
-                           wide                         ? ", or fp16 (1), bf16 (2)"
+            return fa_fail(types[i].dtype < 0 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d (%s); accepted with op=%s, %s: %s%s%s%s",
+                           types[i].field, types[i].dtype, fa_dtype_name(types[i].dtype), fa_op_name(p->op), fa_dtype_name(p->dtype),
+                           wide && integers ? "" : "0, the type of ",
+                           wide && integers ? ""
+                           : i              ? "K"
+                                            : "Q",
+                           wide                         ? integers ? "fp16 (1), bf16 (2)" : ", or fp16 (1), bf16 (2)"
                            : few && (p->kv_dtype || !i) ? ", or "
                                                         : "",
                            few && (p->kv_dtype || !i) ? fa_format_names(accepted, sizeof accepted) : "");
     }
+    if (p->dtype == FA_S8 && !p->v_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: v_dtype is 0, the type of K; accepted with s8 in Q and K: fp16 (1), bf16 (2)");
     if (p->q_dtype && (p->q_dtype != FA_F32 || !p->kv_dtype))
         return fa_fail(FA_UNSUPPORTED, "problem: q_dtype is %d: Q in another type than the products; accepted: 0%s", p->q_dtype,
                        p->kv_dtype ? ", fp32 (4)" : ", or over K and V of few bits fp32 (4)");
@@ -58,10 +63,11 @@ fa_status fa_problem_check_scales(const fa_problem *p)
     for (size_t i = 0; i < COUNT(scales); i++) {
         int32_t by = scales[i].by;
         if (fa_problem_eight(p)) {
-            if (by && by != FA_SCALE_FOLDED)
+            bool tokens = p->dtype == FA_S8 && (i == 0 || i == 2); /* of K, of Q */
+            if (by && by != FA_SCALE_FOLDED && !(tokens && by == FA_SCALE_TOKEN))
                 return fa_fail(by >= FA_SCALE_TOKEN && by <= FA_SCALE_CHANNEL ? FA_UNSUPPORTED : FA_INVALID,
-                               "problem: %s is %d; accepted with %s in Q: 0 (none), FA_SCALE_FOLDED (1)", scales[i].field, by,
-                               fa_dtype_name(p->dtype));
+                               "problem: %s is %d; accepted with %s in Q: 0 (none), FA_SCALE_FOLDED (1)%s", scales[i].field, by,
+                               fa_dtype_name(p->dtype), tokens ? ", FA_SCALE_TOKEN (2)" : "");
             continue;
         }
         if (by && !scales[i].format)

@@ -75,7 +75,7 @@ bool fa_dtype_parse(int *out, const char *s)
 
 int fa_dtype_bytes(int dtype) /* of every operand of every launch: by index, not by search */
 {
-    static const int bytes[] = { [FA_F16] = 2, [FA_BF16] = 2, [FA_TF32] = 4, [FA_F32] = 4, [FA_E4M3] = 1, [FA_E5M2] = 1 };
+    static const int bytes[] = { [FA_F16] = 2, [FA_BF16] = 2, [FA_TF32] = 4, [FA_F32] = 4, [FA_E4M3] = 1, [FA_E5M2] = 1, [FA_S8] = 1 };
     return dtype >= 0 && (size_t)dtype < COUNT(bytes) ? bytes[dtype] : 0;
 }
 

@@ -78,7 +78,8 @@ static fa_status check_kernel(fa_problem *p)
 {
     bool eight = fa_problem_eight(p);
     if (!fa_dtype_bytes(p->dtype))
-        return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6)", p->dtype);
+        return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6), s8 (7)",
+                       p->dtype);
     if (eight && p->op != FA_FORWARD)
         return fa_fail(FA_UNSUPPORTED, "problem: dtype is %d (%s); accepted with op=%s: fp16 (1), bf16 (2), tf32 (3), fp32 (4)", p->dtype,
                        fa_dtype_name(p->dtype), fa_op_name(p->op));
@@ -109,10 +110,11 @@ static fa_status check_kernel(fa_problem *p)
     if (!p->o_dtype || (p->o_dtype == p->dtype && !eight))
         p->o_dtype = own;
     bool narrows = p->op == FA_MERGE && p->dtype == FA_F32 && fa_dtype_bytes(p->o_dtype);
-    if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32 && p->o_dtype != FA_E4M3)
+    bool narrow = p->o_dtype == FA_E4M3 && p->dtype != FA_S8;
+    if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32 && !narrow)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
-                       "problem: o_dtype is %d (%s); accepted with %s: fp16 (1), bf16 (2), fp32 (4), e4m3 (5)", p->o_dtype,
-                       fa_dtype_name(p->o_dtype), fa_dtype_name(p->dtype));
+                       "problem: o_dtype is %d (%s); accepted with %s: fp16 (1), bf16 (2), fp32 (4)%s", p->o_dtype,
+                       fa_dtype_name(p->o_dtype), fa_dtype_name(p->dtype), p->dtype == FA_S8 ? "" : ", e4m3 (5)");
     if (p->o_scale_by && p->o_dtype != FA_E4M3)
         return fa_fail(FA_UNSUPPORTED, "problem: o_scale_by is %d; accepted with O in %s: 0, or with O in e4m3 FA_SCALE_FOLDED (1)",
                        p->o_scale_by, fa_dtype_name(p->o_dtype));

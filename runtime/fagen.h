@@ -132,7 +132,7 @@ typedef enum fa_dtype {
     /* Of Q, K and V, FA_FORWARD on sm_90a, or as those below; docs/lowbits.md has all to the bit: */
     FA_E4M3 = 5, /* 8-bit floating point, 4 bits of exponent, no infinity */
     FA_E5M2 = 6, /* 8-bit floating point, 5 bits of exponent */
-    /* Of K and V alone, kv_dtype and v_dtype: */
+    /* Of K and V alone, kv_dtype and v_dtype, and the first of Q and K beside V of 16 bits, dtype and v_dtype: */
     FA_S8 = 7,      /* integers of 8 bits */
     FA_Q8_0 = 8,    /* ggml's blocks of 32: a scale in fp16, integers of 8 bits */
     FA_Q4_0 = 9,    /* ggml's blocks of 32: a scale in fp16, integers of 4 bits */
@@ -231,9 +231,10 @@ typedef struct fa_problem {
      * what is appended. */
     int32_t kv_dtype;
     int32_t q_dtype; /* fa_dtype of Q where it is not dtype: FA_F32 over K and V of few bits; else FA_UNSUPPORTED */
-    int32_t v_dtype; /* of V where it is not kv_dtype; beside Q and K of 8 bits FA_F16 or FA_BF16 */
+    int32_t v_dtype; /* of V where it is not kv_dtype; beside Q and K of 8 bits FA_F16 or FA_BF16, one of which FA_S8 asks for */
     int32_t q_scale_by, k_scale_by, v_scale_by,
-        o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits alone, of O in FA_E4M3 */
+        o_scale_by; /* fa_scale_by of scales that are there, else 0; of Q beside 8 bits alone, of O in FA_E4M3. Of Q and K in FA_S8
+                       FA_SCALE_FOLDED, or of each row FA_SCALE_TOKEN */
     int32_t score_id0, score_id1, score_id2, score_id3; /* of a score program: the words of fa_score_id() */
     int32_t score_grads;                                /* FA_BACKWARD: a bit for each operand of the program whose gradient is asked for */
     int32_t rotary_dim, cos_sin_dtype;                  /* FA_APPEND: as in fa_args */

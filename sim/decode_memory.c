@@ -204,15 +204,16 @@ bool sim_decode_mma(dec *d)
         sim_type t;
         int k, a, b;
     } shapes[] = {
-        { "m16n8k16", T_F16, 16, 4, 2 }, { "m16n8k16", T_BF16, 16, 4, 2 }, { "m16n8k8", T_F16, 8, 2, 1 },
-        { "m16n8k8", T_BF16, 8, 2, 1 },  { "m16n8k8", T_TF32, 8, 4, 2 },   { "m16n8k4", T_TF32, 4, 2, 1 },
+        { "m16n8k16", T_F16, 16, 4, 2 }, { "m16n8k16", T_BF16, 16, 4, 2 }, { "m16n8k8", T_F16, 8, 2, 1 },  { "m16n8k8", T_BF16, 8, 2, 1 },
+        { "m16n8k8", T_TF32, 8, 4, 2 },  { "m16n8k4", T_TF32, 4, 2, 1 },   { "m16n8k32", T_S8, 32, 4, 2 }, { "m16n8k16", T_S8, 16, 2, 1 },
     };
     bool ok = sim_dec_mod(d, "sync") && sim_dec_mod(d, "aligned") && sim_dec_mod(d, "row") && sim_dec_mod(d, "col");
     if (!ok)
         sim_dec_fail(d, "this mma is not simulated");
     sim_type c = sim_dec_type(d), b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
     bool half = a == T_F16 && c == T_F16 && r == T_F16;
-    if (a != b || (!half && (c != T_F32 || r != T_F32)))
+    sim_type sum = a == T_S8 ? T_S32 : T_F32;
+    if (a != b || (!half && (c != sum || r != sum)))
         sim_dec_fail(d, "this mma is not simulated");
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         if (shapes[k].t != a || !sim_dec_mod(d, shapes[k].shape))

@@ -1,4 +1,5 @@
-/* decode_wgmma: wgmma.mma_async of f16, bf16, tf32 and numbers of 8 bits into f32, the instructions that order it, and setmaxnreg. */
+/* decode_wgmma: wgmma.mma_async of f16, bf16, tf32 and numbers of 8 bits into f32, of s8 into s32, the instructions that order it, and
+ * setmaxnreg. */
 #include "decode.h"
 #include "run.h"
 #include <stdlib.h>
@@ -34,21 +35,21 @@ static bool product(dec *d)
     sim_insn *o = d->o;
     int deep = 0, n = columns(d, &deep);
     if (!n)
-        sim_dec_fail(d,
-                     "this shape of wgmma is not simulated; m64nNk16 is, m64nNk8 of tf32 and m64nNk32 of e4m3 and e5m2, with N a multiple "
-                     "of 8 up to 256");
+        sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, m64nNk8 of tf32 and m64nNk32 of e4m3, e5m2 and s8, with N a "
+                        "multiple of 8 up to 256");
     sim_type b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
     bool tf = a == T_TF32, half = r == T_F16, eight = a == T_E4M3 || a == T_E5M2, b_eight = b == T_E4M3 || b == T_E5M2;
+    bool integer = a == T_S8; /* whose operands have no scales */
     if ((a != b && !(eight && b_eight)) ||
-        deep != (tf      ? 8
-                 : eight ? 32
-                         : 16) ||
-        (!tf && !eight && a != T_F16 && a != T_BF16) || (r != T_F32 && !(half && a == T_F16)))
+        deep != (tf                 ? 8
+                 : eight || integer ? 32
+                                    : 16) ||
+        (!tf && !eight && !integer && a != T_F16 && a != T_BF16) || (r != (integer ? T_S32 : T_F32) && !(half && a == T_F16)))
         sim_dec_fail(d, "wgmma of these types is not simulated");
     sim_dec_ops(d, 4, 8); /* d, a, b, scale-d, scale-a, scale-b and, of 16 bits, {, trans-a if A is in shared memory}, trans-b */
     const ptx_operand *op = d->i->op;
     bool shared = op[1].kind != O_VECTOR;
-    int ops = tf || eight ? 6 : shared ? 8 : 7, regs = half ? n / 4 : n / 2;
+    int ops = integer ? 4 : tf || eight ? 6 : shared ? 8 : 7, regs = half ? n / 4 : n / 2;
     sim_dec_ops(d, ops, ops);
     if (op[0].kind != O_VECTOR || op[0].n != regs)
         sim_dec_fail(d, "wrong number of accumulator registers");
@@ -66,9 +67,10 @@ static bool product(dec *d)
     sim_dec_in(d, &op[2], 'q', T_B64);
     sim_dec_push(d, sim_dec_use(d, &op[3], 'p', T_PRED), false);
     o->round = op[3].negated;
-    uint64_t scale_a = constant(d, 4, "the scale of A must be 1 or -1"), scale_b = constant(d, 5, "the scale of B must be 1 or -1");
+    uint64_t scale_a = integer ? 1 : constant(d, 4, "the scale of A must be 1 or -1"),
+             scale_b = integer ? 1 : constant(d, 5, "the scale of B must be 1 or -1");
     uint64_t trans_a = shared && ops > 6 ? constant(d, 6, "the transposition of A must be 0 or 1") : 0,
-             trans_b = ops == 6 ? 0 : constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
+             trans_b = ops <= 6 ? 0 : constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
     if ((scale_a + 1) & ~2ull || (scale_b + 1) & ~2ull)
         sim_dec_fail(d, "the scale of A and of B must be 1 or -1");
     if (trans_a > 1 || trans_b > 1)

@@ -185,6 +185,8 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
     int first = i->defs; /* A; two f16 accumulators share a register */
     if (m != SIM_ALL)
         return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
+    if (i->type == T_S8)
+        return sim_mma_integer(w, i);
     if (!tf && !half && k == 16 && ordinary(w, i))
         return STEP_NEXT;
     tile t;
@@ -288,7 +290,9 @@ void sim_product_slow(sim_product *p, const sim_arch *arch)
 
 void sim_product_run(sim_product *p, const sim_arch *arch)
 {
-    if (p->type == T_E4M3 || p->type == T_E5M2)
+    if (p->type == T_S8)
+        sim_product_integer(p);
+    else if (p->type == T_E4M3 || p->type == T_E5M2)
         sim_product_eight(p, arch);
     else if (!sim_product_fast(p, arch))
         sim_product_slow(p, arch);

@@ -5,9 +5,9 @@
 
 enum { SIM_COLUMNS = 256 };
 
-/* 16 rows by n columns, by k = 16 of f16 or bf16, by k = 8 of tf32 or by k = 32 of e4m3 or e5m2. All numbers are bits. */
+/* 16 rows by n columns, by k = 16 of f16 or bf16, by k = 8 of tf32 or by k = 32 of e4m3, e5m2 or s8. All numbers are bits. */
 typedef struct sim_product {
-    sim_type type, type_b;                    /* T_F16, T_BF16, T_TF32, T_E4M3 or T_E5M2; type_b: of b where numbers have 8 bits */
+    sim_type type, type_b;                    /* T_F16, T_BF16, T_TF32, T_E4M3, T_E5M2 or T_S8; type_b: of b, of the first two of 8 bits */
     bool half;                                /* accumulated in f16: c holds such values, as f32 */
     uint32_t n;                               /* columns: a multiple of 8, at most SIM_COLUMNS */
     uint16_t a[16][16];                       /* row, k; of 8 bits k and k + 1 of each even k, the first in the lower byte */
@@ -29,4 +29,6 @@ void sim_product_run(sim_product *p, const sim_arch *arch);
 bool sim_product_fast(sim_product *p, const sim_arch *arch);
 void sim_product_slow(sim_product *p, const sim_arch *arch);
 void sim_product_eight(sim_product *p, const sim_arch *arch); /* the one way of numbers of 8 bits */
+void sim_product_integer(sim_product *p);                     /* and of integers, sums of 32 bits likewise */
+sim_step sim_mma_integer(sim_warp *w, const sim_insn *i);     /* mma.sync of integers of 8 bits */
 #endif

@@ -112,7 +112,7 @@ static const mutation mutations[] = {
       "none" },
     { "queries of the first sequence", T, "(const element *)p.q + sequence.q();", "(const element *)p.q;", 0, "causal" },
     { "keys of the first sequence", T, "(const element *)p.k + sequence.k() + ", "(const element *)p.k + ", 0, "causal" },
-    { "values of the first sequence", T, "(const element *)p.v + sequence.v() + ", "(const element *)p.v + ", 0, "causal" },
+    { "values of the first sequence", T, "(const $(ve) *)p.v + sequence.v() + ", "(const $(ve) *)p.v + ", 0, "causal" },
 
     /* which kernel takes a sequence */
     { "the fewest of many rows are left out", X, "q.length * p.group < $(l.rows_from)", "q.length * p.group <= $(l.rows_from)", 0,

@@ -276,6 +276,7 @@ Test(family, order)
                                         "decode_wgmma",
                                         "flash_bwd_mma",
                                         "flash_fwd_mma",
+                                        "int8_mma",
                                         "mixed_mma",
                                         "split_mma",
                                         "toy",

@@ -108,7 +108,21 @@ Test(low_bits, what_is_refused_and_why)
         "dtype is 5 (e4m3); accepted with op=backward: fp16 (1), bf16 (2), tf32 (3), fp32 (4)");
     ROW(e, (a.dtype = FA_E4M3, a.layout_flags = FA_V_COLUMNS, a.seqlens_k = scales, a.k_scale = FOLDED(scales)), FA_UNSUPPORTED,
         "features has v-columns and lengths; accepted: one of them");
-    ROW(e, a.dtype = FA_S8, FA_INVALID, "dtype is 7; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6)");
+    ROW(e, a.dtype = FA_Q8_0, FA_INVALID, "dtype is 8; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6), s8 (7)");
+    ROW(e, (a.dtype = FA_S8, a.kv_dtype = 0), FA_UNSUPPORTED,
+        "v_dtype is 0, the type of K; accepted with s8 in Q and K: fp16 (1), bf16 (2)");
+    ROW(e, (a.dtype = FA_S8, a.kv_dtype = 0, a.v_dtype = FA_E4M3), FA_UNSUPPORTED,
+        "v_dtype is 5 (e4m3); accepted with op=forward, s8: fp16 (1), bf16 (2)");
+    ROW(e, (a.dtype = FA_S8, a.kv_dtype = 0, a.v_dtype = FA_F16, a.o_dtype = FA_E4M3), FA_UNSUPPORTED,
+        "o_dtype is 5 (e4m3); accepted with s8: fp16 (1), bf16 (2), fp32 (4)");
+    ROW(e,
+        (a.dtype = FA_S8, a.kv_dtype = 0, a.v_dtype = FA_F16, a.k_scale.ptr = scales, a.k_scale.dtype = FA_F32,
+         a.k_scale.by = FA_SCALE_CHANNEL, a.k_scale.ss = 1),
+        FA_UNSUPPORTED, "k_scale_by is 4; accepted with s8 in Q: 0 (none), FA_SCALE_FOLDED (1), FA_SCALE_TOKEN (2)");
+    ROW(e,
+        (a.dtype = FA_S8, a.kv_dtype = 0, a.v_dtype = FA_F16, a.v_scale.ptr = scales, a.v_scale.dtype = FA_F32,
+         a.v_scale.by = FA_SCALE_TOKEN),
+        FA_UNSUPPORTED, "v_scale_by is 2; accepted with s8 in Q: 0 (none), FA_SCALE_FOLDED (1)");
     ROW(e, a.dtype = FA_E4M3, FA_UNSUPPORTED, "fp8_wgmma: no wgmma on sm_80");
     ROW(e, a.k.ptr = (char *)kv + 1, FA_UNSUPPORTED, "start at odd addresses; accepted: multiples of 2 bytes");
     ROW(h, a.k.ptr = (char *)kv + 1, FA_INVALID, "a multiple of the element's 2 bytes");

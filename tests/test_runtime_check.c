@@ -41,11 +41,11 @@ static int bad_args(row *rows)
     ROW(a.size = UINT32_MAX, FA_INVALID, "size is 4294967295");
     ROW(a.dtype = 0, FA_INVALID, "dtype");
     ROW(a.dtype = FA_E4M3, FA_UNSUPPORTED, "e4m3");
-    ROW(a.dtype = FA_S8, FA_INVALID, "dtype");
+    ROW(a.dtype = FA_Q8_0, FA_INVALID, "dtype");
     ROW(a.dtype = -1, FA_INVALID, "dtype");
     ROW(a.dtype = INT_MAX, FA_INVALID, "dtype");
     ROW(a.dtype = INT_MIN, FA_INVALID, "dtype");
-    ROW(a.o_dtype = 7, FA_INVALID, "o_dtype");
+    ROW(a.o_dtype = FA_Q8_0, FA_INVALID, "o_dtype");
     ROW(a.o_dtype = -1, FA_INVALID, "o_dtype");
     ROW(a.o_dtype = FA_F16, FA_UNSUPPORTED, "o_dtype");
     ROW(a.o_dtype = FA_TF32, FA_UNSUPPORTED, "o_dtype");

@@ -432,7 +432,7 @@ Test(runtime_choose, the_first_choice_loads_what_it_needs)
     cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
     cr_expect_lt(fa_gen_worked(g).steps, 1000000, "%lld steps", (long long)fa_gen_worked(g).steps);
     config_of(g, &p, &a, text);
-    cr_expect_eq(fa_gen_families(g), 1 + 24, "names are known");
+    cr_expect_eq(fa_gen_families(g), 1 + 25, "names are known");
     cr_expect_lt(fa_gen_worked(g).steps, 1500000, "%lld steps", (long long)fa_gen_worked(g).steps);
     cr_expect_leq(fa_gen_worked(g).priced, 2);
     fa_gen_close(g);

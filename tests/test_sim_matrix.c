@@ -125,6 +125,53 @@ Test(sim_matrix, every_element_has_its_place)
     }
 }
 
+/* Integers of 8 bits: a register has four of a row or a column, one after the other; sums of 32 bits wrap. */
+Test(sim_matrix, integers)
+{
+    static const char *const a[] = { "{%r1,%r2}", "{%r1,%r2,%r3,%r4}" }, *const b[] = { "{%r5}", "{%r5,%r6}" };
+    int8_t x[16][32], y[32][8];
+    uint32_t c[16][8], words[32][10], got[32][4], next = 1;
+    for (int half = 0; half < 2; half++) {
+        int k = half ? 16 : 32;
+        char text[4096];
+        snprintf(text, sizeof text, "%s%s", HEAD80,
+                 KERNEL("mul.wide.u32 %rd3, %r0, 40; add.s64 %rd3, %rd1, %rd3; mul.wide.u32 %rd4, %r0, 16; add.s64 %rd4, %rd2, %rd4;\n"
+                        "ld.global.v2.u32 {%r1,%r2}, [%rd3]; ld.global.v2.u32 {%r3,%r4}, [%rd3+8]; ld.global.v2.u32 {%r5,%r6}, [%rd3+16];\n"
+                        "ld.global.v2.u32 {%r7,%r8}, [%rd3+24]; ld.global.v2.u32 {%r9,%r10}, [%rd3+32];\n"
+                        "mma.sync.aligned.$1.row.col.s32.s8.s8.s32 {%r11,%r12,%r13,%r14}, $2, $3, {%r7,%r8,%r9,%r10};\n"
+                        "st.global.v4.u32 [%rd4], {%r11,%r12,%r13,%r14};"));
+        CUfunction f = load(with(text, half ? "m16n8k16" : "m16n8k32", a[!half], b[!half]));
+        CUdeviceptr in = buffer(NULL, sizeof words), out = buffer(NULL, sizeof got);
+        for (int round = 0; round < 20; round++) {
+            for (int i = 0; i < 16 * 32; i++)
+                x[i / 32][i % 32] = (int8_t)((next = next * 1664525u + 1013904223u) >> 24), y[i % 32][i / 32 % 8] = (int8_t)(next >> 16);
+            for (int i = 0; i < 16 * 8; i++)
+                c[i / 8][i % 8] = round & 1 ? 0x7FFFFFFFu - (uint32_t)i : (uint32_t)(i - 64);
+            memset(words, 0, sizeof words);
+            for (int l = 0; l < 32; l++) { /* as the PTX ISA words it */
+                int g = l >> 2, t = l & 3;
+                for (int i = 0; i < k / 2; i++)
+                    words[l][i / 4] |= (uint32_t)(uint8_t)x[(i / 4) % 2 ? g + 8 : g][4 * t + i % 4 + (i >= 8 ? 16 : 0)] << 8 * (i % 4);
+                for (int i = 0; i < k / 4; i++)
+                    words[l][4 + i / 4] |= (uint32_t)(uint8_t)y[4 * t + i % 4 + (i >= 4 ? 16 : 0)][g] << 8 * (i % 4);
+                for (int i = 0; i < 4; i++)
+                    words[l][6 + i] = c[i >= 2 ? g + 8 : g][2 * t + (i & 1)];
+            }
+            cu->cuMemcpyHtoD(in, words, sizeof words);
+            cr_assert_eq(launch(f, 1, 32, 0, in, out), CUDA_SUCCESS, "%s", sim_report());
+            fetch(got, out, sizeof got);
+            for (int l = 0; l < 32; l++)
+                for (int i = 0; i < 4; i++) {
+                    int row = (i >= 2 ? 8 : 0) + (l >> 2), n = 2 * (l & 3) + (i & 1);
+                    uint32_t want = c[row][n];
+                    for (int j = 0; j < k; j++)
+                        want += (uint32_t)(x[row][j] * y[j][n]);
+                    cr_assert_eq(got[l][i], want, "k%d: d[%d][%d] is %d instead of %d", k, row, n, (int)got[l][i], (int)want);
+                }
+        }
+    }
+}
+
 /* ---- the slow model: one output at a time, every term an exact dyadic number ---- */
 
 static long double value(kind t, uint32_t x, int *e)

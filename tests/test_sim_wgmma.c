@@ -70,6 +70,14 @@ static uint32_t sum_of_eight(const shape *s, const numbers *x, int row, int n, u
     return c & ~((1u << 10) - 1);
 }
 
+/* 32 products of integers and the accumulator, which wrap. */
+static uint32_t sum_of_integers(const numbers *x, int row, int n, uint32_t c)
+{
+    for (int k = 0; k < 32; k++)
+        c += (uint32_t)((int8_t)(x->a[row][k / 2] >> k % 2 * 8 & 0xFF) * (int8_t)(x->b[k / 2][n] >> k % 2 * 8 & 0xFF));
+    return c;
+}
+
 /* Runs the shape in both timings and compares every bit. */
 static void agree(const shape *s, const numbers *x, const char *what)
 {
@@ -88,7 +96,8 @@ static void agree(const shape *s, const numbers *x, const char *what)
         for (int n = 0; n < s->n; n++) {
             want[row][n] = s->scale ? x->c[row][n] : 0;
             for (int k = 0; k < (s->times ? s->times : 1); k++)
-                want[row][n] = sum_of_eight(s, x, row, n, want[row][n]);
+                want[row][n] =
+                    !strcmp(s->type_a, "s8") ? sum_of_integers(x, row, n, want[row][n]) : sum_of_eight(s, x, row, n, want[row][n]);
         }
     for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
@@ -195,6 +204,23 @@ Test(sim_wgmma, numbers_of_eight_bits)
         for (int k = 0; k < 64 * 256 && kind == 2; k++)
             x.c[k / 256][k % 256] = any() % 4 ? 0 : x.c[k / 256][k % 256] - (any() % 40 << 23);
         agree(&s, &x, "8 bits");
+    }
+}
+
+/* Integers of 8 bits: each swizzle, A in both places, sums that go on, and that wrap. */
+Test(sim_wgmma, integers_of_eight_bits)
+{
+    static const int spans[] = { 16, 32, 64, 128 };
+    static numbers x;
+    for (int round = 0; round < 16; round++) {
+        shape s = {
+            .n = 8 << round % 4, .a_shared = round >> 2 & 1, .scale = round != 3, .times = round % 3 + 1, .type_a = "s8", .type_b = "s8"
+        };
+        s.a = tile_of(spans[round & 3], 0, 64, 0), s.b = tile_of(spans[3 - (round & 3)], 0, s.n, 16384);
+        randomize(&s, &x, 1);
+        for (int k = 0; k < 64 * 256 && round & 1; k++)
+            x.c[k / 256][k % 256] = 0x7FFFFF00 + any() % 512;
+        agree(&s, &x, "integers");
     }
 }
 

@@ -78,9 +78,14 @@ static inline void begin(const shape *s, const char *fence)
 static inline void product(const shape *s, const char *scale)
 {
     const char *t = s->bf16 ? "bf16" : "f16";
-    add("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ", s->n, s->type_a ? 32 : 16, s->type_a ? s->type_a : t,
+    bool integers = s->type_a && !strcmp(s->type_a, "s8"); /* which have no signs of A and B */
+    add("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s ", s->n, s->type_a ? 32 : 16, integers ? "s32" : "f32", s->type_a ? s->type_a : t,
         s->type_a ? s->type_b : t);
     list("%c", 0, s->n / 2);
+    if (integers) {
+        add(s->a_shared ? ", %%rd10, %%rd11, %s;\n" : ", {%%a0,%%a1,%%a2,%%a3}, %%rd11, %s;\n", scale);
+        return;
+    }
     if (s->type_a) {
         add(s->a_shared ? ", %%rd10, %%rd11, %s, %d, %d;\n" : ", {%%a0,%%a1,%%a2,%%a3}, %%rd11, %s, %d, %d;\n", scale, s->minus_a ? -1 : 1,
             s->minus_b ? -1 : 1);

@@ -11,9 +11,19 @@
 const cli_word cli_ops[] = {
     { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { "append", FA_APPEND + 1 }, { NULL, 0 }
 };
-const cli_word cli_dtypes[] = { { "fp16", FA_F16 },    { "bf16", FA_BF16 }, { "tf32", FA_TF32 },     { "fp32", FA_F32 },
-                                { "float16", FA_F16 }, { "half", FA_F16 },  { "bfloat16", FA_BF16 }, { "float32", FA_F32 },
-                                { "float", FA_F32 },   { "e4m3", FA_E4M3 }, { "e5m2", FA_E5M2 },     { NULL, 0 } };
+const cli_word cli_dtypes[] = { { "fp16", FA_F16 },
+                                { "bf16", FA_BF16 },
+                                { "tf32", FA_TF32 },
+                                { "fp32", FA_F32 },
+                                { "float16", FA_F16 },
+                                { "half", FA_F16 },
+                                { "bfloat16", FA_BF16 },
+                                { "float32", FA_F32 },
+                                { "float", FA_F32 },
+                                { "e4m3", FA_E4M3 },
+                                { "e5m2", FA_E5M2 },
+                                { "s8", FA_S8 },
+                                { NULL, 0 } };
 const cli_word cli_formats[] = {
 #define FORMAT(number, word, ...) { word, number },
 #include "gen/formats.def"
@@ -91,6 +101,8 @@ fa_status cli_low_set(fa_problem *p, const cli_low *low)
     p->q_dtype = low->q ? low->q : p->q_dtype;
     if (low->scale)
         p->k_scale_by = p->v_scale_by = low->scale, p->q_scale_by = eight ? low->scale : 0;
+    if (p->dtype == FA_S8 && low->scale == FA_SCALE_TOKEN) /* V of 16 bits has none of these */
+        p->v_scale_by = 0;
     p->align = p->kv_align = 0;
     return FA_OK;
 }

@@ -23,7 +23,7 @@ extern const cli_word cli_formats[], cli_v_formats[], cli_scales[], cli_wide[];
           .type = &cli_choice,                                                                                                        \
           .at = low_at + offsetof(cli_low, v),                                                                                        \
           .value = "FORMAT",                                                                                                          \
-          .help = "of V, beside --kv, or 16 bits beside --dtype e4m3 or e5m2 (default: as K)",                                        \
+          .help = "of V, beside --kv, or 16 bits beside --dtype e4m3, e5m2 or s8 (default: as K)",                                    \
           .words = cli_v_formats },                                                                                                   \
         { .name = "q-dtype",                                                                                                          \
           .type = &cli_choice,                                                                                                        \

@@ -57,7 +57,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     q, k, v of 8 bits, on sm_90a: float8_e4m3fn or float8_e5m2, the same for all, or uint8 with cache_format "e4m3" or "e5m2"; d and dv
         multiples of 16. v may have its unit stride on sk, or be of float16 or bfloat16, in dense calls. out in bfloat16, float16,
         float32 or float8_e4m3fn, which is O / o_scale, at most 448. q_scale, o_scale: [1], [hq] or [b, hq]; k_scale, v_scale: [1], [hkv] or [b, hkv]. Otherwise as k and v
-        of few bits.
+        of few bits. q and k of int8 beside v of float16 or bfloat16, on every chip: q_scale also [b, sq, hq], k_scale [b, sk, hkv].
     head_dim_v: V inside K, as FlashMLA has it: V is the first head_dim_v columns of k, v is None or k[..., :head_dim_v], and one read of a
         row of k serves both. For MLA's absorbed decoding: d = 576, head_dim_v = 512, hkv = 1. No gradients; not with JAX, nor traced, nor
         with few bits; autocast changes no type.

@@ -81,8 +81,10 @@ def check_eight(q: View, k: str, v: str, word: Optional[str], v_word: Optional[s
     """Q of 8 bits: K has its type, and so has V, where it is not of 16 bits."""
     shapes.unused({"cache_format": word, "v_format": v_word}, [None], f"q is of {q.dtype}, and so are k and v")
     for name, of in (("k", k), ("v", v)):
-        if of != TYPES[q.dtype] and not (name == "v" and of in WIDE):
-            raise invalid(f"{name}.dtype", of, f"{TYPES[q.dtype]}, that of q" + (f", or {', '.join(WIDE)}" if name == "v" else ""))
+        own = TYPES[q.dtype] if name == "k" or q.dtype != "int8" else None
+        if of != own and not (name == "v" and of in WIDE):
+            accepted = ([f"{own}, that of q"] if own else []) + ([", ".join(WIDE)] if name == "v" else [])
+            raise invalid(f"{name}.dtype", of, ", or ".join(accepted) + ("" if own else ", beside q in int8"))
 
 
 def columns_of(v: View) -> Optional[View]:

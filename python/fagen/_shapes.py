@@ -10,7 +10,7 @@ from .errors import InvalidArgument, Unsupported, invalid
 
 FLOATS = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "float32": _abi.FA_F32}
 SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}  # as the command and the C library print them
-EIGHT = {"float8_e4m3fn": _abi.FA_E4M3, "float8_e5m2": _abi.FA_E5M2}  # of Q, K and V of 8 bits
+EIGHT = {"float8_e4m3fn": _abi.FA_E4M3, "float8_e5m2": _abi.FA_E5M2, "int8": _abi.FA_S8}  # of Q and K of 8 bits, and of V, but beside int8
 BESIDE_EIGHT = {"bfloat16": 0, "float16": _abi.FA_F16, "float32": _abi.FA_F32, "float8_e4m3fn": _abi.FA_E4M3}  # the field o_dtype
 NAMES = ", ".join(f"{name} ({short})" for name, short in SHORT.items())
 D_MAX = 576

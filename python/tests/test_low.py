@@ -148,3 +148,29 @@ def test_float8_of_pytorch():
     q = torch.randn(1, 30, 2, 64).to(torch.float8_e4m3fn)
     got, want = fagen.attention(q, q, q, device=SIM), fagen.attention(q.half(), q.half(), q.half(), device=SIM)
     assert got.dtype == torch.bfloat16 and (got - want).abs().max() < 0.2
+
+
+def test_q_and_k_of_integers():
+    """Codes of rows, and a scale of each row or of each head, V of 16 bits; dense and with lengths."""
+    def integers(x, of_rows):
+        scale = np.abs(x).max(axis=3 if of_rows else (1, 3)).astype(np.float32) / 127
+        wide = scale[..., None] if of_rows else scale[:, None, :, None]
+        codes = np.clip(np.rint(x / wide), -127, 127).astype(np.int8)
+        return codes, scale, (codes * wide).astype(np.float32)
+
+    x, y, v = (rows(2, 40, h, 48, seed=s) for h, s in ((4, 1), (2, 2), (2, 3)))
+    for of_rows in (True, False):
+        (q, qs, of_q), (k, ks, of_k) = integers(x, of_rows), integers(y, of_rows)
+        options = dict(q_scale=qs, k_scale=ks, out_dtype="float32", device=SIM)
+        got, lse = fagen.attention(q, k, v, causal=True, return_lse=True, **options)
+        want, sums = fagen.attention(of_q, of_k, v.astype(np.float32), causal=True, return_lse=True, device=SIM)
+        assert np.abs(got - want).max() < 0.004 * np.abs(want).max() and np.allclose(lse, sums, atol=1e-4)
+    lengths = np.array([40, 13], np.int32)
+    ragged = fagen.varlen_attention(q, k, v, seqlens_k=lengths, **options)
+    right = fagen.varlen_attention(of_q, of_k, v.astype(np.float32), seqlens_k=lengths, device=SIM)
+    assert np.abs(ragged - right).max() < 0.004 * np.abs(right).max()
+    for changed, words in (({"v": k}, "v.dtype is s8; accepted: float16, bfloat16, beside q in int8"),
+                           ({"k": v}, "k.dtype is float16"),
+                           ({"q_scale": ks}, r"q_scale.shape is \(2, 2\)")):
+        with pytest.raises(fagen.InvalidArgument, match=words):
+            fagen.attention(**{"q": q, "k": k, "v": v, **options, **changed})

@@ -249,7 +249,8 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     tensor t = tensor_of(c, m->operand, &c->problem);
     static const uint16_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,  [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                       [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                                      [FA_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,   [FA_E5M2] = CU_TENSOR_MAP_DATA_TYPE_UINT8 };
+                                      [FA_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,   [FA_E5M2] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                      [FA_S8] = CU_TENSOR_MAP_DATA_TYPE_UINT8 };
     bool empty = is_empty(&t, c);
     if (t.columns && !empty) { /* to the last key that some row sees: what is past it are zeros */
         fa_range seen = rows_seen(a, true);

@@ -1,6 +1,7 @@
+//| local ve = l.integer and "value" or "element"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
-//| if not l.few_layout and not l.split and not l.passes then
+//| if not l.few_layout and not l.split and not l.passes and not l.integer then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
@@ -18,6 +19,9 @@ constexpr int DV = $(p.dv);  // head_dim of V and O
 //| end
 //| if p.bytes == 2 then
 typedef unsigned short element;  // $(p.dtype)
+//| elseif l.integer then
+typedef signed char element;  // $(p.dtype)
+typedef unsigned short value;  // $(p.wide_values), of V
 //| else
 typedef float element;  // multiplied as TF32
 //| end
@@ -53,6 +57,9 @@ constexpr int PART_TILES = $(l.part_tiles);     // parts of tiles that a thread 
 //| end
 constexpr int K_TILE = BC * CHUNKS * 16, V_TILE = BC * CHUNKS_V * 16;
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in dynamic shared memory, $(l.bytes) bytes in all
+//| if l.key_scales then
+constexpr int SMEM_SCALES = $(l.key_scales);  // of K's tokens, for each buffer of K
+//| end
 
 //| include "machine/prelude.cu"
 
@@ -60,6 +67,10 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "pairs/sequence.cu"
 
+//| if l.integer then
+//|   include "tiles/eight_scales.cu"
+
+//| end
 //| include "pairs/mask.cu"
 
 //| include "work/tile_order.cu"
@@ -116,14 +127,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const element *const q = (const element *)p.q + sequence.q();
 //| if p.has_pages then
   const char *const k = (const char *)((const element *)p.k + where.kv_head * p.k_sh);
-  const char *const v = (const char *)((const element *)p.v + where.kv_head * p.v_sh);
-  const long long k_page = sequence.k_page() * (long long)sizeof(element), v_page = sequence.v_page() * (long long)sizeof(element);
+  const char *const v = (const char *)((const $(ve) *)p.v + where.kv_head * p.v_sh);
+  const long long k_page = sequence.k_page() * (long long)sizeof(element), v_page = sequence.v_page() * (long long)sizeof($(ve));
   const int *const table = p.page_table + sequence.index * p.page_table_stride;
 //| else
   const char *const k = (const char *)((const element *)p.k + sequence.k() + where.kv_head * p.k_sh);
-  const char *const v = (const char *)((const element *)p.v + sequence.v() + where.kv_head * p.v_sh);
+  const char *const v = (const char *)((const $(ve) *)p.v + sequence.v() + where.kv_head * p.v_sh);
 //| end
-  const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof(element);
+  const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof($(ve));
 
 //| if p.has_pages then
   // The pages of the blocks that are loaded next, found while the ones before are.
@@ -131,9 +142,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 
 //| end
 //| local next = p.has_pages and pr.scans and ", int next" or ""
+//| if l.key_scales then
+  const float *const key_scales = k_scales_of(p, sequence, where.kv_head);
+  const u32 scales_at = shared_address(smem) + SMEM_SCALES;
+//| end
   auto load_k = [&](int block, int stage$(next)) {
     if (block < range.block_lo) return;
     const int key = block * BC;
+//| if l.key_scales then
+    // Those of keys that are not read are 0, as the keys are.
+#pragma unroll
+    for (int i = (int)threadIdx.x; i < (BC + THREADS - 1) / THREADS * THREADS; i += THREADS) {
+      const bool read = i < BC && key + i >= range.key_lo && key + i <= range.key_hi;
+//|   if p.has_pages then
+      const int source = min(i, BC - 1) / RUN;
+      const int page = __shfl_sync(~0u, k_pages.page, source), token = __shfl_sync(~0u, k_pages.token, source);
+      if (i < BC)
+        cp_async<4>(scales_at + (stage * BC + i) * 4, key_scales + page * p.k_scale_sb + (token + i % RUN) * p.k_scale_ss,
+                    read && (u32)page < (u32)p.pages);
+//|   else
+      if (i < BC) cp_async<4>(scales_at + (stage * BC + i) * 4, key_scales + (key + i) * p.k_scale_ss, read);
+//|   end
+    }
+//| end
 //| if p.has_pages then
     load_pages<CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k_pages, k, k_page, k_stride, p.pages,
                                                         range.key_lo - key, range.key_hi - key);
@@ -147,11 +178,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     if (block < range.block_lo) return;
     const int key = block * BC;
 //| if p.has_pages then
-    load_pages<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v_pages, v, v_page, v_stride, p.pages,
+    load_pages<CHUNKS_V, PAIRS_V, DV * (int)sizeof($(ve))>(v_tiles + stage * V_TILE, v_pages, v, v_page, v_stride, p.pages,
                                                              range.key_lo - key, range.key_hi - key);
     v_pages = look_up(p, table, $(pr.scans and "next" or "block - 1"), range.key_lo, range.key_hi);
 //| else
-    load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
+    load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof($(ve))>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
                                                                 range.key_lo - key, range.key_hi - key);
 //| end
   };
@@ -165,6 +196,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
   }
 
+//| local unit = pr.unit_log2
+//| if l.row_scaled then
+  // What products of a row are multiplied by. Rows past the last are zeros.
+  float scaled[MB][2]$(not pr.has_score and ", unit_log2[MB][2]" or "");
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int row = where.row + warp_row + m * 16 + h * 8 + at.g;
+      const Row of = row_of(p, where, row);
+      scaled[m][h] = row < row_count(p, sequence) ? score_scale_of(p, sequence, (int)of.head, (int)of.query, where.kv_head) : 1.f;
+//|   if not pr.has_score then
+      unit_log2[m][h] = scaled[m][h] * $(unit);
+//|     unit = "unit_log2"
+//|   end
+    }
+//| elseif l.scaled then
+  const float scaled = score_scale_of(p, sequence, where.head, 0, where.kv_head);
+//|   if not pr.has_score then
+  const float unit_log2 = scaled * $(unit);
+//|     unit = "unit_log2"
+//|   end
+//| end
 //| indented(2, pr.begin_dropout)
 //| if not pr.scans then
 //|   indented(2, pr.begin_score, "where.head")
@@ -242,7 +296,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       cp_async_commit();
 //| end
       float s[MB][NB][4];
-      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at);
+      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at$(l.key_scales and ", scales_at + stage_k * BC * 4" or ""));
+//| if l.scaled and pr.has_score then
+#pragma unroll
+      for (int m = 0; m < MB; m++)
+#pragma unroll
+        for (int n = 0; n < NB; n++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) s[m][n][i] *= scaled$(l.row_scaled and "[m][i / 2]" or "");
+//| end
 //| if c.order == 0 then
       cp_async_wait<$(wait_v)>();
       __syncthreads();  // V has arrived, K is free
@@ -255,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| else
       if (masked) apply_mask(s, p, sequence$(pr.ends_argument), where.row + warp_row, block, at);
 //| end
-      softmax(s, o, state, $(pr.unit_log2));
+      softmax(s, o, state, $(unit));
 //| indented(6, pr.dropping, "drop(s, p, dropout, where, where.row + warp_row, block, at);")
       u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);
@@ -284,6 +346,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     cp_async_wait<0>();
   }
+//| if l.scaled and not pr.has_score then
+  // Maxima of products, not of sums of numbers.
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+      if (state[m][h].m != -infinity()) state[m][h].m *= scaled$(l.row_scaled and "[m][h]" or "");
+//| end
+//| if l.integer and p.v_scale == 1 then
+  const float v_scale = v_scale_of(p, sequence, where.kv_head);
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int n = 0; n < VB; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) o[m][n][i] *= v_scale;
+//| end
 //| if l.parts then
   if (where.parts > 1) {
     store_part(p, where, sequence, o, state, warp_row);

@@ -31,6 +31,10 @@ local LONE_COPY = 8
 local LONE_WAIT = 800
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
+-- Q and K are integers of 8 bits, V and P have 16: int8_mma.
+local function integer(p) return p.dtype == "s8" end
+local function value_bytes(p) return integer(p) and 2 or p.bytes end
+
 return masked {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
@@ -112,9 +116,10 @@ return masked {
   layout = function(p, c, a)
     local l = { threads = c.warps * 32, ctas = c.ctas }
     -- The product's depth and type of operands.
-    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
-    l.chunks = round_up(p.d, 8) * p.bytes // 16
-    l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
+    l.mma = { k = value_bytes(p) == 2 and 16 or 8,
+      type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[integer(p) and p.wide_values or p.dtype] }
+    l.chunks = round_up(p.d, integer(p) and 16 or 8) * p.bytes // 16
+    l.chunks_v = round_up(p.dv, 8) * value_bytes(p) // 16
     l.vb = round_up(p.dv, 8) // 8
     if p.page > 0 then l.run = gcd(c.bc, p.page) end
     if p.has_lengths then
@@ -167,7 +172,7 @@ return masked {
   work = function(p, c, a, l, prompts)
     local mb = c.br // c.warps // 16
     local k_chunks, v_chunks = l.chunks, l.chunks_v
-    local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * p.bytes // 32) * l.vb)
+    local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * value_bytes(p) // 32) * l.vb)
     -- Fragments of K and V are read once per warp, those of Q once per warp unless they stay in registers.
     local fragments = c.warps * c.bc * 16 * (k_chunks + v_chunks)
     if c.q_regs == 0 then fragments = fragments + c.br * k_chunks * 16 end

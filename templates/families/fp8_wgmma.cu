@@ -8,7 +8,7 @@
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
-typedef unsigned char element;  // $(p.dtype)
+typedef $(l.integer and "signed" or "unsigned") char element;  // $(p.dtype)
 //| if l.wide then
 typedef unsigned short value;  // $(p.wide_values), of V
 //| end
@@ -50,6 +50,9 @@ constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.wide and "BC * BOXES_V * VALUE_ROW" or l.turned and "BC * BOXES_V * ROW" or "COLUMNS * BC");
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
+//| if l.key_scales then
+constexpr int SMEM_SCALES = $(l.key_scales);  // of K's tokens, for each buffer of K
+//| end
 //| if l.turned then
 constexpr int SMEM_T = $(l.t), T_TILE = COLUMNS * BC;
 //| end
@@ -106,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
 #pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS);
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), $(l.key_scales and 2 or 1)), mbarrier_init(k_empty(smem, i), 4 * WGS);
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++)
       mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.turned and "TRANSPOSERS" or "4 * WGS"));
@@ -116,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
-//| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or "2"))
+//| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or l.key_scales and "3" or "2"))
     mbarrier_init(tile_loaded(smem), 1);
 //| if l.idle_barrier then
     mbarrier_init(idle_barrier(smem), 1);
@@ -139,6 +142,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
 //| end
     if (warp == 2) schedule_tiles(p, smem, lane);
+//| if l.key_scales then
+    if (warp == 3) produce_scales(p, smem, lane);
+//| end
   } else {
 //| if l.consumer > l.regs then
     registers_take<CONSUMER_REGISTERS>();

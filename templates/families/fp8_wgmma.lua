@@ -66,13 +66,15 @@ local function places(p, c)
     l.order = l.bytes
     l.bytes = l.order + 32 + 32 * 16
   end
+  l.key_scales = p.k_scale == 2 and round_up(l.bytes, 16) -- of K's tokens
+  if l.key_scales then l.bytes = l.key_scales + c.stages_k * c.bc * 4 end
   return l
 end
 
 local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
 
 return masked {
-  doc = "attention of 8 bits on wgmma and TMA (e4m3, e5m2): sums are flushed for each block of keys",
+  doc = "attention of 8 bits on wgmma and TMA (e4m3, e5m2; s8 beside V of 16): sums are flushed for each block of keys",
   eight = true,
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+lse-strides+no-workspace+v-columns+score",
@@ -101,7 +103,7 @@ return masked {
 
   supports = function(p, a)
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
-    if p.bytes ~= 1 then return false, "wgmma multiplies e4m3 and e5m2 here, not " .. p.dtype end
+    if p.bytes ~= 1 then return false, "wgmma multiplies e4m3, e5m2 and s8 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
     if p.score and edges.walks(p) then return false, "masks of score programs" end
     if #program_cost(p).arrays > 0 or p.score and p.score.of_distance then return false, "arrays of score programs" end
@@ -140,7 +142,7 @@ return masked {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
-      local need = columns_of(p) // 2 + (c.overlap == 2 and 20 or 26) + program_cost(p).regs
+      local need = columns_of(p) // 2 + (c.overlap == 2 and 20 or 26) + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
@@ -173,7 +175,9 @@ return masked {
   layout = function(p, c, a)
     local l = places(p, c)
     l.eight, l.raised = true, RAISED
-    l.scaled = p.q_scale == 1 or p.k_scale == 1
+    l.integer = p.dtype == "s8"
+    l.scaled = p.q_scale > 0 or p.k_scale == 1
+    l.row_scaled = p.q_scale == 2
     l.sum_columns = sum_of(p, c)
     l.wide = wide(p)
     l.weights = weights_of(p, c)
@@ -209,7 +213,8 @@ return masked {
   params = function(p, c, a, l)
     local values, scales = values_of(p), ""
     for _, x in ipairs { "q", "k", "v", "o" } do
-      if p[x .. "_scale"] == 1 then scales = scales .. ("%s_scale %s_scale_sb %s_scale_sh "):format(x, x, x) end
+      local by = p[x .. "_scale"]
+      if by > 0 then scales = scales .. ("%s_scale %s_scale_sb %s%s_scale_sh "):format(x, x, by == 2 and x .. "_scale_ss " or "", x) end
     end
     return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "") .. values.sequences .. values.strides
       .. values.strides_of_lse .. scales .. values.scores .. values.seen
@@ -241,7 +246,7 @@ return masked {
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
     -- S: maxima, exponents, sums, and packing of P. O: one multiply-add for each block.
-    local issue = elements * 7 + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
+    local issue = elements * (7 + (l.integer and 2 or 0) + (l.key_scales and 2 or 0)) + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
     return {
       rows = c.br, cols = c.bc, group = 64,
       matrix_flops = round_up(p.d, 32) + l.columns * (l.wide and 2 or 1), -- as of 16 bits: products of 8 take half as long

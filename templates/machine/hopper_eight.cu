@@ -1,4 +1,4 @@
-//| needs "c.bc c.schedule l.beside l.sum_columns l.weights l.wide"
+//| needs "c.bc c.schedule l.beside l.integer l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -61,6 +61,17 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
 }
 //| wait_sizes, wait_operands = { NS, NT }, operands
 //| include "machine/wgmma_wait.cu"
+//| if l.integer then
+template <int N>
+__device__ __forceinline__ void wgmma_wait(int (&x)[$(NS)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(NS);"
+      : $(operands(NS, '"+r"(x[#])'))
+      : "n"(N) : "memory");
+}
+//| end
+//| local sum, register, tail = "float", "f", ", 1, 1"
+//| local shape = ("k32.f32.%s.%s"):format(T, T)
+//| if l.integer then sum, register, tail, shape = "int", "r", "", "k32.s32.s8.s8" end
 //| if l.beside or c.schedule == 2 then
 // Nothing, but what computes scores stays before it, and what reads them after it: the compiler moves nothing across the branches of a
 // loop, here a wait for a phase that is over. over: an mbarrier at which no thread arrives.
@@ -77,11 +88,11 @@ __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
 //| end
 //| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
 // $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
-__device__ __forceinline__ void wgmma_scores$(way[1])(float (&s)[$(NS)], u64 q, u64 k) {
+__device__ __forceinline__ void wgmma_scores$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.bc)k32.f32.$(T).$(T) {$(registers(NS))}, "
-      "%$(NS), %$(NS + 1), more, 1, 1;\n}"
-      : $(operands(NS, '"' .. way[3] .. 'f"(s[#])'))
+      "wgmma.mma_async.sync.aligned.m64n$(c.bc)$(shape) {$(registers(NS))}, "
+      "%$(NS), %$(NS + 1), more$(tail);\n}"
+      : $(operands(NS, '"' .. way[3] .. register .. '"(s[#])'))
       : "l"(q), "l"(k));
 }
 //| end

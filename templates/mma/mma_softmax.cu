@@ -1,6 +1,7 @@
-//| needs "c.lag? l.half? l.low?"
+//| needs "c.lag? l.half? l.low? l.row_scaled?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local unit = l.row_scaled and "unit_log2[m][h]" or "scale_log2" -- what makes exponents of products
 //| if pr.of_pairs then
 // Products become scores. row: the warp's first. CUT: keys past the last may be among them.
 template <bool CUT>
@@ -18,7 +19,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns$(l.half and "; there is no other half" or "").
-__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(ob)][4], RowState (&state)[MB][2], float scale_log2) {
+__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(ob)][4], RowState (&state)[MB][2], $(l.row_scaled and "const float (&unit_log2)[MB][2]" or "float scale_log2")) {
   float top[MB][2];
 #pragma unroll
   for (int m = 0; m < MB; m++)
@@ -35,7 +36,7 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
-//|   local rises = lags and "(top[m][h] - state[m][h].m) * scale_log2 > LAG" or "top[m][h] > state[m][h].m"
+//|   local rises = lags and "(top[m][h] - state[m][h].m) * " .. unit .. " > LAG" or "top[m][h] > state[m][h].m"
     for (int h = 0; h < $(halves); h++) moved = moved || $(rises);
   if (__any_sync(~0u, moved)) {$(lags and "" or "  // else all factors are 1")
 //| end
@@ -52,9 +53,9 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(
 #pragma unroll
       for (int h = 0; h < $(halves); h++) {
 //| if lags then
-        if (!few && !((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
+        if (!few && !((top[m][h] - state[m][h].m) * $(unit) > LAG)) top[m][h] = state[m][h].m;
 //| end
-        const float keep = raise(state[m][h], top[m][h], scale_log2);
+        const float keep = raise(state[m][h], top[m][h], $(unit));
 //| if l.half then
         // O has queries as columns.
         const float even = __shfl_sync(~0u, keep, threadIdx.x % 4 * 8), odd = __shfl_sync(~0u, keep, threadIdx.x % 4 * 8 + 4);
@@ -80,11 +81,11 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < $(halves); h++) {
-      const float shift = shift_of(state[m][h].m, scale_log2);
+      const float shift = shift_of(state[m][h].m, $(unit));
 #pragma unroll
       for (int n = 0; n < NB; n++) {
-        s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);
-        s[m][n][2 * h + 1] = probability(s[m][n][2 * h + 1], scale_log2, shift);
+        s[m][n][2 * h] = probability(s[m][n][2 * h], $(unit), shift);
+        s[m][n][2 * h + 1] = probability(s[m][n][2 * h + 1], $(unit), shift);
         state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];
       }
     }

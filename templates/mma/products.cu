@@ -1,4 +1,4 @@
-//| needs "c.q_regs? l.chunks l.vb"
+//| needs "c.q_regs? l.chunks l.integer? l.vb"
 // ---- the two products on mma.sync: S = Q K^T and O += P V ----
 
 //| if p.dtype == "tf32" then
@@ -75,6 +75,9 @@ __device__ __forceinline__ void load_q(QFragments &q, u32 q_rows, const Lane &at
 }
 //| end
 
+//| if l.integer then
+//|   include "mma/integer_products.cu"
+//| else
 // S = Q K^T for the warp's rows and the BC keys of one tile.
 //| local q_type = (c.q_regs or 1) == 1 and "const QFragments &q" or "u32 q_rows"
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at) {
@@ -126,6 +129,8 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
 //| end
 }
 
+//| end
+//| local pack = l.integer and "to_values" or "pack2"
 // P as A fragments, straight from the accumulators of S.
 __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const float (&s)[MB][NB][4]) {
 #pragma unroll
@@ -140,10 +145,10 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
     }
 //| else
     for (int n = 0; n < NB; n += 2) {
-      a[m][n / 2][0] = pack2(s[m][n][0], s[m][n][1]);
-      a[m][n / 2][1] = pack2(s[m][n][2], s[m][n][3]);
-      a[m][n / 2][2] = pack2(s[m][n + 1][0], s[m][n + 1][1]);
-      a[m][n / 2][3] = pack2(s[m][n + 1][2], s[m][n + 1][3]);
+      a[m][n / 2][0] = $(pack)(s[m][n][0], s[m][n][1]);
+      a[m][n / 2][1] = $(pack)(s[m][n][2], s[m][n][3]);
+      a[m][n / 2][2] = $(pack)(s[m][n + 1][0], s[m][n + 1][1]);
+      a[m][n / 2][3] = $(pack)(s[m][n + 1][2], s[m][n + 1][3]);
     }
 //| end
 }

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.eight? l.low? l.scaled?"
+//| needs "c.rescale? l.eight? l.integer? l.low? l.scaled?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- rows that are computed again where their parts have come together: four columns by a lane alone ----
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   Sum row = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 //| if l.eight and l.scaled then
-  const float scaled = score_scale_of(p, sequence, head, kv_head);
+  const float scaled = score_scale_of(p, sequence, head, $(l.integer and "query, " or "")kv_head);
 //| elseif p.k_scale == 1 then
   const float k_scale = k_scale_of(p, sequence, kv_head);
 //| end
@@ -41,9 +41,9 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 #pragma unroll 1
   for (int key = first_key(sequence, query); key <= hi; key++) {
 //| indented(4, pr.pass_hidden, "head", "query", "key")
-//| if l.low then
-    const k_element *const k = k_of(p, sequence, kv_head, key);
-    const v_element *const v = v_of(p, sequence, kv_head, key);
+//| if l.low or l.integer then
+    const $(k_row_type) *const k = k_of(p, sequence, kv_head, key);
+    const $(v_row_type) *const v = v_of(p, sequence, kv_head, key);
 //| else
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
 //| end
@@ -54,7 +54,8 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     s *= scaled;
 //| elseif p.k_scale == 1 then
     s *= k_scale;
-//| elseif p.k_scale == 2 then
+//| end
+//| if p.k_scale == 2 then
     s *= k_token_scale(p, sequence, kv_head, key);
 //| end
 //| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")

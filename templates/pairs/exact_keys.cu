@@ -1,4 +1,4 @@
-//| needs "l.low? l.wide?"
+//| needs "l.integer? l.low? l.wide?"
 //| -- Rows of keys of few bits have types of their own, one for K and one for V; an element is a number of the row, scales apart.
 //| local ke, ve = l.low and "k_element" or "element", l.low and "v_element" or l.wide and "value" or "element"
 //| function k_element_of(row, i) return (l.low and "element_of_k(%s, %s)" or "element_of(%s, %s)"):format(row, i) end
@@ -28,6 +28,8 @@ __device__ __forceinline__ float widened(element x) {
   return z;
 //| elseif p.dtype == "tf32" then
   return __uint_as_float(to_tf32(x));
+//| elseif p.dtype == "s8" then
+  return (float)x;
 //| else
   return x;
 //| end
@@ -35,7 +37,7 @@ __device__ __forceinline__ float widened(element x) {
 
 //| if p.has_pages then
 // Key `key` of the sequence in K or V; null where its page is none, whose keys are zeros.
-//|   if l.low then
+//|   if l.low or l.integer then
 template <class E>
 __device__ __forceinline__ const E *row_of_key(const Params &p, const Sequence &sequence, const void *from, long long page_stride,
                                                long long stride, int key) {
@@ -44,16 +46,28 @@ __device__ __forceinline__ const element *row_of_key(const Params &p, const Sequ
                                                      long long stride, int key) {
 //|   end
   const int entry = key / p.page_size, page = p.page_table[sequence.index * (long long)p.page_table_stride + entry];
-  return (u32)page < (u32)p.pages ? (const $(l.low and "E" or "element") *)from + page * page_stride + (key - entry * p.page_size) * stride : nullptr;
+  return (u32)page < (u32)p.pages ? (const $((l.low or l.integer) and "E" or "element") *)from + page * page_stride + (key - entry * p.page_size) * stride : nullptr;
 }
 __device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key$(l.low and "<k_element>" or "")(p, sequence, (const $(ke) *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
+  return row_of_key$((l.low or l.integer) and "<" .. ke .. ">" or "")(p, sequence, (const $(ke) *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
 }
 __device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key$(l.low and "<v_element>" or "")(p, sequence, (const $(ve) *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
+  return row_of_key$((l.low or l.integer) and "<" .. ve .. ">" or "")(p, sequence, (const $(ve) *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
 }
 //|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return row == nullptr ? 0.f : widened(row[col]); }
+//|   end
+//|   if l.wide then
+__device__ __forceinline__ float element_of(const value *row, int col) {
+  if (row == nullptr) return 0.f;
+//|     if p.wide_values == "bf16" then
+  return __uint_as_float((u32)row[col] << 16);
+//|     else
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(row[col]));
+  return y;
+//|     end
+}
 //|   end
 //| else
 __device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
@@ -77,7 +91,7 @@ __device__ __forceinline__ float element_of(const value *row, int col) {
 }
 //|   end
 //| end
-//| for _, x in ipairs(l.low and { "k", "v" } or {}) do
+//| for _, x in ipairs((l.low or l.integer) and { "k", "v" } or {}) do
 //|   if p[x .. "_scale"] == 2 then
 // What the key's row of $(x:upper()) is multiplied by.
 __device__ __forceinline__ float $(x)_token_scale(const Params &p, const Sequence &sequence, int kv_head, int key) {

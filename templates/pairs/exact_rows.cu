@@ -1,4 +1,4 @@
-//| needs "l.eight? l.scaled? l.shared? l.wide?"
+//| needs "l.eight? l.integer? l.scaled? l.shared? l.wide?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_v = p.has_v_columns and " * (int)p.v_ss" or ""
 // ---- rows that are computed again, key by key ----
@@ -22,7 +22,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
   for (int n = 0; n < (D + 31) / 32; n++)
     q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
 //| if l.scaled then
-  const float scaled = score_scale_of(p, sequence, head, kv_head);
+  const float scaled = score_scale_of(p, sequence, head, $(l.integer and "query, " or "")kv_head);
 #pragma unroll
   for (int n = 0; n < (D + 31) / 32; n++) q[n] *= scaled;
 //| end
@@ -42,6 +42,9 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
+//| if l.integer and p.k_scale == 2 then
+    s *= k_token_scale(p, sequence, kv_head, key);
+//| end
 //| indented(4, pr.scoring, "s = " .. pr.score_of("s", "head", "query", "key") .. ";")
 //| raise_exactly()
     row = {top, fmaf(row.l, keep, e)};

@@ -1,4 +1,4 @@
-//| needs "l.boxed? l.copier? l.copiers? l.lines?"
+//| needs "l.boxed? l.copier? l.copiers? l.integer? l.lines?"
 // ---- tiles in shared memory ----
 // A tile is ROWS dense rows of CHUNKS 16-byte chunks. Chunk c of row r lies at chunk c ^ swizzle(r): the eight rows that one
 // phase of ldmatrix reads, and the eight chunks that one phase of a copy writes, then fall into different bank groups for every
@@ -87,9 +87,17 @@ __device__ __forceinline__ void load_units(u32 tile, int row, int byte, const ch
 #pragma unroll
   for (int i = 0; i < N; i++) {
     const bool inside = read(row + i * S::STEP) && (ROWS == 0 || row + i * S::STEP < ROWS);
+//|     if l.integer then
+    const unsigned char *const bytes = (const unsigned char *)from + i * (S::STEP * stride);
+    pair[i] = 0;
+#pragma unroll
+    for (int j = 0; j < UNIT; j++)
+      if (inside && byte + j < ROW_BYTES) pair[i] |= (u32)bytes[j] << 8 * j;
+//|     else
     const u16 lo = inside && byte < ROW_BYTES ? *(const u16 *)(from + i * (S::STEP * stride)) : (u16)0;
     const u16 hi = inside && byte + 2 < ROW_BYTES ? *(const u16 *)(from + i * (S::STEP * stride) + 2) : (u16)0;
     pair[i] = (u32)hi << 16 | lo;
+//|     end
   }
 #pragma unroll
   for (int i = 0; i < N; i++)

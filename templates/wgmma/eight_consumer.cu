@@ -1,4 +1,4 @@
-//| needs "c.overlap c.schedule l.beside l.parts l.raised l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.parts l.raised l.row_scaled l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -6,9 +6,13 @@
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
+//| local sum, raw = "float", "s" -- what products of Q and K are summed up in
+//| if l.integer then sum, raw = "int", "raw" end
+//| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
+//| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
-__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
+__device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
   const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k);
 #pragma unroll
   for (int i = 0; i < (D + 31) / 32; i++) {
@@ -53,27 +57,45 @@ __device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256);
 __device__ __forceinline__ void pingpong_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
 //| end
 
+//| if l.integer then
+// Sums of integers as floats, exact$(l.key_scales and "; times the scales of keys, which lie at `scales`" or "").
+__device__ __forceinline__ void to_products(float (&s)[NS], const int (&raw)[NS]$(l.key_scales and ", u32 scales, int t" or "")) {
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) {
+//|   if l.key_scales then
+    const float even = __uint_as_float(load_shared(scales + (n * 8 + 2 * t) * 4));
+    const float odd = __uint_as_float(load_shared(scales + (n * 8 + 2 * t + 1) * 4));
+#pragma unroll
+    for (int i = 0; i < 4; i++) s[4 * n + i] = (float)raw[4 * n + i] * (i % 2 ? odd : even);
+//|   else
+#pragma unroll
+    for (int i = 0; i < 4; i++) s[4 * n + i] = (float)raw[4 * n + i];
+//|   end
+  }
+}
+
+//| end
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
 // S of a block: the rows' maxima, and what O and l are multiplied by.
-__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+__device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], $(units)) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float top = state[h].m;
 #pragma unroll
     for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    keep[h] = raise(state[h], quad_max(top), scale_log2);
+    keep[h] = raise(state[h], quad_max(top), scale_log2$(of_row));
   }
 }
 // P of the scores in their place.
-__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], float scale_log2) {
+__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-      x = probability(x, scale_log2, shift[h]), y = probability(y, scale_log2, shift[h]);
+      x = probability(x, scale_log2$(of_row), shift[h]), y = probability(y, scale_log2$(of_row), shift[h]);
     }
 }
 // P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
@@ -137,8 +159,20 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
 //| local unit = pr.unit_log2
-//| if l.scaled then
-    const float scaled = score_scale_of(p, sequence, where.head, where.kv_head);
+//| if l.row_scaled then
+    // Rows past the last are zeros.
+    float scaled[2]$(not pr.has_score and ", unit_log2[2]" or "");
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int query = wg_row + warp_row + g + 8 * h;
+      scaled[h] = query < sequence.sq() ? score_scale_of(p, sequence, where.head, query, where.kv_head) : 1.f;
+//|   if not pr.has_score then
+      unit_log2[h] = scaled[h] * $(unit);
+//|     unit = "unit_log2"
+//|   end
+    }
+//| elseif l.scaled then
+    const float scaled = score_scale_of(p, sequence, where.head, $(l.integer and "0, " or "")where.kv_head);
 //|   if not pr.has_score then
     const float unit_log2 = scaled * $(unit);
 //|     unit = "unit_log2"
@@ -179,7 +213,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       }
 //| end
       // S of a block is under way.
-      auto begin_scores = [&](float (&s)[NS]) {
+      auto begin_scores = [&]($(sum) (&s)[NS]) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
 //| if pingpong then
         pingpong_wait(wg);
@@ -235,7 +269,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         if (block == last) release(q_empty(smem, q.at, wg));
 //| if l.scaled and pr.has_score then
 #pragma unroll
-        for (int n = 0; n < NS; n++) s[n] *= scaled;
+        for (int n = 0; n < NS; n++) s[n] *= scaled$(l.row_scaled and "[n / 2 % 2]" or "");
 //| end
 //| indented(8, pr.scoring_by, pr.is_whole("keys"), "s, p, scored, wg_row + warp_row + g, block, t")
         if (!($(pr.is_whole("keys")))) apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
@@ -245,7 +279,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
       };
       auto probabilities = [&](float (&s)[NS]) {
-        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+        const float shift[2] = {shift_of(state[0].m, $(unit)$(l.row_scaled and "[0]" or "")) - RAISED, shift_of(state[1].m, $(unit)$(l.row_scaled and "[1]" or "")) - RAISED};
         exponentials(s, shift, $(unit));
 //| if l.beside or exps then
         hold_scores(s, idle_barrier(smem));
@@ -260,12 +294,16 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         u32 a[$(np)];  // P
         float keep[2];
         {
-          float s[NS];
-          begin_scores(s);
+          $(sum) $(raw)[NS];
+          begin_scores($(raw));
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-          wgmma_wait<0>(s);
+          wgmma_wait<0>($(raw));
+//| if l.integer then
+          float s[NS];
+          to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
+//| end
           weigh(s, block, keep);
           probabilities(s);
           to_operand(a, s, state);
@@ -284,12 +322,16 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         u32 a[$(np)];   // P
         float weight[2];  // and what O is multiplied by before P V is added
         {
-          float s[NS];
-          begin_scores(s);
+          $(sum) $(raw)[NS];
+          begin_scores($(raw));
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-          wgmma_wait<0>(s);
+          wgmma_wait<0>($(raw));
+//| if l.integer then
+          float s[NS];
+          to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
+//| end
           weigh(s, block, weight);
           probabilities(s);
           to_operand(a, s, state);
@@ -297,8 +339,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
         for (; block > last; block--) {
+//| if l.integer then
+          int raw[NS];
+          float sums[NT], keep[2];
+//| else
           float s[NS], sums[NT], keep[2];
-          begin_scores(s);
+//| end
+          begin_scores($(raw));
           mbarrier_wait($(v_full), v.parity);
           wgmma_fence(a);
           issue_sums(sums, a, $(values), 0);
@@ -306,7 +353,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   if pingpong then
           pingpong_pass(wg);
 //|   end
-          wgmma_wait<1>(s);
+          wgmma_wait<1>($(raw));
+//| if l.integer then
+          float s[NS];
+          to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
+//| end
           weigh(s, block - 1, keep);
           probabilities(s);
           add_values(a, weight, sums, true);
@@ -339,7 +390,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int h = 0; h < 2; h++) {
       state[h].l *= lowered;
 //| if l.scaled and not pr.has_score then
-      state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled;
+      state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled$(l.row_scaled and "[h]" or "");
 //| end
     }
 //| if l.parts then

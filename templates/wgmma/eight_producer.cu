@@ -1,4 +1,4 @@
-//| needs "c.feeder l.turned l.wide"
+//| needs "c.feeder l.key_scales l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence = "sequence_of(p, where.batch)"
@@ -62,6 +62,37 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 }
 //| end
 
+//| if l.key_scales then
+// A warp that brings the scales of K's tokens, beside K: they may lie apart, so that no copy of a block is theirs.
+__device__ __forceinline__ void produce_scales(const Params &p, u32 smem, int lane) {
+  Ring<STAGES_K> k;
+  TileQueue tiles;
+  Tile where;
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = $(sequence);
+    tiles.done(smem, true);
+    const float *const scales = k_scales_of(p, sequence, where.kv_head);
+#pragma unroll 1
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
+      float x[BC / 32];
+#pragma unroll
+      for (int i = 0; i < BC / 32; i++) {
+        const int key = block * BC + i * 32 + lane;
+        x[i] = key < sequence.sk() ? scales[key * p.k_scale_ss] : 0.f;  // keys past the last are zeros
+      }
+      mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+#pragma unroll
+      for (int i = 0; i < BC / 32; i++) store_shared(smem + SMEM_SCALES + (k.at * BC + i * 32 + lane) * 4, __float_as_uint(x[i]));
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(k_full(smem, k.at));
+      k.next();
+    }
+  }
+}
+
+//| end
 // Q of a tile, where it has keys.
 struct Queries {
   Ring<Q_BUFS> q;

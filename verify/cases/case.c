@@ -248,7 +248,7 @@ fa_args fa_case_args(const fa_case *c)
     a.window_right = c->window_right;
     a.diagonal = c->diagonal;
     a.offset = c->offset;
-    a.scale = c->scale;
+    a.scale = c->problem.dtype == FA_S8 ? fa_case_scale(c) : c->scale;
     a.dropout = c->dropout;
     return a;
 }
@@ -273,7 +273,8 @@ fa_band fa_case_band(const fa_case *c)
 
 float fa_case_scale(const fa_case *c)
 {
-    return c->scale > 0 ? c->scale : (float)(1 / sqrt((double)c->problem.d));
+    double codes = c->problem.dtype == FA_S8 ? FA_CASE_CODES : 1; /* that fill their range: scores are as those of others */
+    return c->scale > 0 ? c->scale : (float)(1 / (sqrt((double)c->problem.d) * codes * codes));
 }
 
 /* Offsets of frameworks are small; one in two has a high half. */
@@ -409,7 +410,7 @@ void fa_case_hide_row(const fa_case *c, float *row, int64_t width)
 {
     for (int64_t i = 0; i < width && c->hidden; i++) {
         float x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
-        row[i] = c->problem.dtype == FA_TF32 ? x : fa_number_round(x, c->problem.dtype);
+        row[i] = c->problem.dtype == FA_TF32 || c->problem.dtype == FA_S8 ? x : fa_number_round(x, c->problem.dtype);
     }
 }
 
@@ -436,6 +437,8 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
             row[i] = fa_number_round(fa_random_factor(x), dtype);
             continue;
         }
+        if (dtype == FA_S8 && scored)
+            x *= FA_CASE_CODES;
         if (c->values == FA_VALUES_HEAVY && fa_random_below(&r, 50) == 0)
             x *= 16;
         if (c->values == FA_VALUES_TINY && keys)

@@ -58,6 +58,7 @@ typedef struct fa_case {
 /* Seeds below FA_CASE_FREE draw one of FA_CASE_KERNELS compile-time parts, so that a campaign compiles little; from there on each
  * draws its own. */
 #define FA_CASE_KERNELS 84
+#define FA_CASE_CODES 32.f /* what Q and K of integers of 8 bits are times as large as others */
 #define FA_CASE_FREE ((uint64_t)1 << 32)
 void fa_case_make(fa_case *c, uint64_t seed); /* of the forward operation */
 void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed);

@@ -25,7 +25,8 @@ static const uint8_t *use_of(const fa_case_tensors *t, int i)
     if (o->class_at && t->c.problem.features & FA_FEATURE_SLOTS) /* which name any row */
         return NULL;
     if (o->class_at) /* of tokens, one for each row */
-        return o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN   ? t->use_k
+        return o->extent[1] == FA_EXTENT_Q_SCALE_ROWS && t->c.problem.q_scale_by == FA_SCALE_TOKEN   ? t->use_q
+               : o->extent[1] == FA_EXTENT_K_SCALE_ROWS && t->c.problem.k_scale_by == FA_SCALE_TOKEN ? t->use_k
                : o->extent[1] == FA_EXTENT_V_SCALE_ROWS && t->c.problem.v_scale_by == FA_SCALE_TOKEN ? t->use_k
                                                                                                      : NULL;
     return o->strided ? fa_operand_has_keys(o) ? t->use_k : t->use_q : o->feature == FA_FEATURE_PAGES ? t->use_table : NULL;
@@ -283,9 +284,9 @@ fa_status fa_case_tensors_alone(fa_case_tensors *t, int32_t sequence)
         fa_sequences_mark(&t->sequences, sequence, q, k);
     for (int i = 0; i < t->op->n && st == FA_OK; i++) {
         const fa_operand *o = &t->op->operand[i];
-        bool tokens = o->class_at && use_of(t, i);
+        bool tokens = o->class_at && use_of(t, i), keys = tokens ? use_of(t, i) == t->use_k : fa_operand_has_keys(o);
         if ((o->strided || tokens) && !o->output && fa_case_has(&t->c, i))
-            st = rewrite(t, i, sequence < 0 ? NULL : tokens || fa_operand_has_keys(o) ? k : q);
+            st = rewrite(t, i, sequence < 0 ? NULL : keys ? k : q);
     }
     free(q);
     free(k);

@@ -274,9 +274,16 @@ fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user)
     return st == FA_OK ? follow(t) : st;
 }
 
+/* What Q and K of 8-bit integers are times as large as others, and their scales as small, where both have some: codes fill their range. */
+static float codes_of(const fa_problem *p)
+{
+    return p->dtype == FA_S8 && p->q_scale_by && p->k_scale_by ? 32 : 1;
+}
+
 /* As the rows say. */
 typedef struct drawing {
     const fa_operation *op;
+    float codes;
     fa_random r;
 } drawing;
 
@@ -284,13 +291,16 @@ static float draw(void *user, int operand, size_t i)
 {
     drawing *d = user;
     float x = fa_random_normal(&d->r);
+    int id = d->op->operand[operand].id;
     (void)i;
-    return d->op->operand[operand].drawn == FA_DRAWN_FACTOR ? fa_random_factor(x) : x;
+    if (d->op->operand[operand].drawn == FA_DRAWN_FACTOR)
+        return fa_random_factor(x) / (id == FA_ID_q_scale || id == FA_ID_k_scale ? d->codes : 1);
+    return id == FA_ID_q || id == FA_ID_k ? x * d->codes : x;
 }
 
 fa_status fa_tensors_random(fa_tensors *t, uint64_t seed)
 {
-    drawing d = { t->op, { fa_random_mix(seed) } };
+    drawing d = { t->op, codes_of(&t->problem), { fa_random_mix(seed) } };
     return fa_tensors_fill(t, draw, &d);
 }
 
@@ -304,7 +314,7 @@ static fa_status fill_inputs(fa_tensors *t)
     if (!host)
         return fa_fail(FA_NOMEM, "no memory for %zu bytes of random data", pattern);
     for (size_t i = 0; i + bytes <= pattern; i += bytes)
-        fa_number_store(host + i, fa_random_normal(&r), t->problem.dtype);
+        fa_number_store(host + i, fa_random_normal(&r) * codes_of(&t->problem), t->problem.dtype);
     fa_status st = check(t, d->cuMemcpyHtoD(t->set[0], host, pattern), "cuMemcpyHtoD");
     free(host);
     for (size_t at = pattern; at < n && st == FA_OK; at *= 2)
@@ -323,7 +333,7 @@ static fa_status fill_inputs(fa_tensors *t)
 static fa_status fill_other(fa_tensors *t, int i)
 {
     const cu_driver *driver = fa_context_driver(t->ctx);
-    drawing d = { t->op, { fa_random_mix((uint64_t)i) } };
+    drawing d = { t->op, codes_of(&t->problem), { fa_random_mix((uint64_t)i) } };
     bool codes = fa_format_of(fa_operand_dtype(&t->op->operand[i], &t->problem)) != NULL;
     size_t n = codes && t->count[i] > PATTERN_CODES ? PATTERN_CODES : t->count[i], all = size_of(t, i),
            bytes = all / (t->count[i] ? t->count[i] : 1);

@@ -39,7 +39,7 @@ typedef struct job {
 typedef struct operands {
     const float *q;
     int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
-    int64_t head, query;                  /* b hq + h; in its sequence */
+    int64_t head, query, row;             /* b hq + h; in its sequence; its row of a tensor of queries */
     fa_score_data program;                /* of its sequence; where there is one */
 } operands;
 
@@ -99,6 +99,7 @@ static bool find_operands(operands *out, const fa_attention *a, int64_t number)
         .first = seen.first,
         .last = seen.last,
         .head = b * a->hq + h,
+        .row = row * a->hq + h,
         .query = i,
     };
     if (a->program) {
@@ -176,7 +177,7 @@ static double key_scale(const fa_attention *a, const operands *at, bool v, int64
 /* What scores are multiplied by beside the scale of all. */
 static double score_scale(const fa_attention *a, const operands *at, int64_t key)
 {
-    double q = a->q_scale ? (double)a->q_scale[at->head] : 1;
+    double q = a->q_scale ? (double)a->q_scale[a->q_tokens ? at->row : at->head] : 1;
     return q * key_scale(a, at, false, key);
 }
 
@@ -409,7 +410,7 @@ static void naive_row(job *j, const operands *at, float *s)
     const fa_attention *a = j->a;
     float room[FA_MAX_HEAD_DIM];
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
-    bool eight = j->dtype == FA_E4M3 || j->dtype == FA_E5M2;
+    bool eight = j->dtype == FA_E4M3 || j->dtype == FA_E5M2 || j->dtype == FA_S8;
     float sink = (float)sink_of(a, at), m = sink, l = 0, *o = j->naive + at->out;
     double p2 = 0, step2 = 0;
     operands off = *at; /* of an approximate tanh, in the one direction or the other */

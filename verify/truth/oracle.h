@@ -35,6 +35,7 @@ struct fa_attention {
     const struct fa_operation *op; /* what `score` reads: the rows, */
     const float *const *in;        /* and their values, dense in packed order */
     const float *q_scale;          /* [b, hq]: what rows of Q are multiplied by; NULL = 1 */
+    bool q_tokens;                 /* q_scale: [b, sq, hq] */
     const float *o_scale;          /* [b, hq]: what rows of O are divided by; NULL = 1 */
     /* fa_dtype of 8 bits of products whose sums exact scores are of, as wgmma computes them: O and LSE are then of these scores. 0: exact
      */

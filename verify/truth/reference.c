@@ -44,6 +44,7 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .o_scale = in(c, FA_ID_o_scale),
                            .eight = c->eight,
                            .p_dtype = fa_problem_wide_values(p),
+                           .q_tokens = p->q_scale_by == FA_SCALE_TOKEN,
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
                            .wide_q = p->q_dtype == FA_F32,
