@@ -97,6 +97,8 @@ return masked {
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
+    { "pieces", { { 0, "none" }, { 1, "last_round" } },
+      "tiles of a last round that keeps few blocks at work are cut into pieces of fewer warpgroups", later = true },
   },
 
   supports = function(p, a)
@@ -164,6 +166,11 @@ return masked {
       if c.overlap < 2 or c.sums > 1 then return true end
       return false, "P V is one sum: none is before another"
     end, upto = "sums" },
+    { "pieces", function(p, c)
+      if c.pieces == 0 then return true end
+      if c.br == 64 then return false, "one warpgroup's rows are no two pieces" end
+      return not p.has_lengths and not edges.cuts_right(p), "tiles of unequal keys end with short ones, and those of lengths are cut by keys"
+    end, upto = "pieces" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
@@ -173,6 +180,7 @@ return masked {
   layout = function(p, c, a)
     local l = places(p, c)
     l.eight, l.raised = true, RAISED
+    l.pieces = c.pieces == 1
     l.scaled = p.q_scale == 1 or p.k_scale == 1
     l.sum_columns = sum_of(p, c)
     l.wide = wide(p)
