@@ -48,7 +48,7 @@ static const mutation mutations[] = {
     { "a block's sum begins with that of the block before", C, "wgmma_sums_first(t, a, vb);", "wgmma_sums(t, a, vb);", 0, "dense" },
     { "the second part of O has the columns of the first", C, "v + part * SUM * KEY_BOX", "v", 0, "dense" },
     { "all keys have P of the first", C, "wgmma_sums(t, a + 4 * i, vb);", "wgmma_sums(t, a, vb);", 0, "dense beside" },
-    { "V of the first box is that of all", C, "i * 32 / KEY_BOX * COLUMNS * KEY_BOX + ", "", 0, "dense" },
+    { "V of the first box is that of all", C, "i * 32 / KEY_BOX * $(l.ones and \"TURNED\" or \"COLUMNS\") * KEY_BOX + ", "", 0, "dense" },
     { "K of the first columns is that of all", C, "kb = b + (box * BC * ROW + in_box) / 16;", "kb = b;", 0, "dense beside" },
     { "P lies as S does", C, "s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);",
       "s[8 * i + 4 + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 5 + 2 * h]);", 0, "dense beside" },
