@@ -99,7 +99,7 @@ return masked {
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
-    { "pieces", { { 0, "none" }, { 1, "last_round" } },
+    { "pieces", { { 0, "uncut" }, { 1, "last_round" } },
       "tiles of a last round that keeps few blocks at work are cut into pieces of fewer warpgroups", later = true },
     { "row_sums", { { 0, "added" }, { 1, "multiplied" } },
       "what O is divided by: P added up in fp32 before it is rounded, or products of P with ones; LSE has the first", later = true },

@@ -98,12 +98,13 @@ struct Pieces {
   }
 };
 __device__ __forceinline__ Pieces pieces_of_launch(const Params &p) {
-  const int all = p.total / p.tiles, sections = (all + p.section - 1) / p.section, width = all - (sections - 1) * p.section;
+  const int blocks = (int)$(wk.blocks), all = p.total / p.tiles, sections = (all + p.section - 1) / p.section;
+  const int width = all - (sections - 1) * p.section;
   // A head's last tile may be small already: those of the last section come last of all.
   const bool small = p.sq <= (p.tiles - 1) * BR + (WGS - 1) * 64;
   const int ending = small ? width : 0, before = p.total - ending - (small ? (all - width) / 2 : 0);
-  const int tiles = before % (int)gridDim.x;
-  const int each = WGS * tiles + ending <= (int)gridDim.x ? WGS : 2 * tiles + ending <= (int)gridDim.x ? 2 : 1;
+  const int tiles = before % blocks;
+  const int each = WGS * tiles + ending <= blocks ? WGS : 2 * tiles + ending <= blocks ? 2 : 1;
   if (WGS == 1 || tiles > width * (p.tiles - small)) return {p.total, 0, 1};
   return {p.total - ending - tiles, tiles, each};
 }
