@@ -173,7 +173,7 @@ return masked {
     { "pieces", function(p, c)
       if c.pieces == 0 then return true end
       if c.br == 64 then return false, "one warpgroup's rows are no two pieces" end
-      return not p.has_lengths and not edges.cuts_right(p), "tiles of unequal keys end with short ones, and those of lengths are cut by keys"
+      return not p.has_lengths and not edges.cuts_right(p), "tiles of unequal keys end with short ones, those of lengths are cut by keys"
     end, upto = "pieces" },
     { "row_sums", function(p, c)
       if c.row_sums == 0 then return true end

@@ -7,6 +7,7 @@
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
+//| local sum = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
@@ -60,7 +61,7 @@ __device__ __forceinline__ void add_weights(float (&weights)[2], const float (&t
 }
 //| end
 // O = keep O + T: the rescaling of O is the addition of what a block brings, so that a product never adds to sums of many keys.
-__device__ __forceinline__ void add_sums(float (&o)[NO], const float $(l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"), const float (&keep)[2], int part) {
+__device__ __forceinline__ void add_sums(float (&o)[NO], const float $(sum), const float (&keep)[2], int part) {
 #pragma unroll
   for (int i = 0; i < NT; i++) o[part * NT + i] = fmaf(o[part * NT + i], keep[i / 2 % 2], t[i]);
 }
@@ -233,7 +234,24 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       // What the P at hand brings to O: one sum is under way while the one before joins it.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
         constexpr int PARTS = COLUMNS / SUM;
-//|   if l.ones then
+//|   if not l.ones then
+        float sums[2][NT];
+        wgmma_fence(a);
+        issue_sums(sums[0], a, $(values), 0, true);
+        wgmma_commit();
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+          if (part + 1 < PARTS) {
+            wgmma_fence(a);
+            issue_sums(sums[(part + 1) % 2], a, $(values), part + 1, part == 0);
+            wgmma_commit();
+            wgmma_wait<1>(sums[part % 2]);
+          } else {
+            wgmma_wait<0>(sums[part % 2]);
+          }
+          add_sums(o, sums[part % 2], keep, part);
+        }
+//|   else
         float even[NT + 4], odd[NT];
         wgmma_fence(a);
         issue_sums(even, a, $(values), 0, true);
@@ -255,23 +273,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
             wgmma_wait_columns<0>(odd);
           }
           add_sums(o, odd, keep, part + 1);
-        }
-//|   else
-        float sums[2][NT];
-        wgmma_fence(a);
-        issue_sums(sums[0], a, $(values), 0, true);
-        wgmma_commit();
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-          if (part + 1 < PARTS) {
-            wgmma_fence(a);
-            issue_sums(sums[(part + 1) % 2], a, $(values), part + 1, part == 0);
-            wgmma_commit();
-            wgmma_wait<1>(sums[part % 2]);
-          } else {
-            wgmma_wait<0>(sums[part % 2]);
-          }
-          add_sums(o, sums[part % 2], keep, part);
         }
 //|   end
         release($(v_empty));

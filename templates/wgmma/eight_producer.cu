@@ -90,6 +90,7 @@ struct Queries {
 };
 //| if l.turned then
 
+//| local turned, of = l.ones and "TURNED" or "COLUMNS", l.ones and { "row_of(", ")" } or { "", "" }
 //| if l.ones then
 // Rows of ones follow the columns of the first sum.
 __device__ __forceinline__ u32 row_of(u32 column) { return column < SUM ? column : column + 8; }
@@ -125,7 +126,7 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) 
       for (int n = 0; n < CHUNKS * TOGETHER; n++) {
         const int j = n / TOGETHER, of = n % TOGETHER, keys = (block + of) * 32;
         if (keys >= BC) continue;
-        const u32 row = $(l.ones and "row_of(" or "")(chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r$(l.ones and ")" or ""), key_chunk = keys % KEY_BOX / 16 + m / 2;
+        const u32 row = $(of[1])(chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r$(of[2]), key_chunk = keys % KEY_BOX / 16 + m / 2;
         u32 y[4];
 //| if p.has_lengths then
         if (first > 0 || end < BC)
@@ -137,7 +138,7 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) 
 //| end
 #pragma unroll
         for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[j][of][i / 2 * 2], x[j][of][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
-        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * $(l.ones and "TURNED" or "COLUMNS") * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * $(turned) * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
       }
     }
   }

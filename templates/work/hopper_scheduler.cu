@@ -114,7 +114,8 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
 //|   local function publish_tile()
-      store_shared(to, make_uint4($(l.pieces and "where.row | where.warpgroups" or "where.row"), where.kv_head, where.head, (u32)where.batch));
+//|     local row = l.pieces and "where.row | where.warpgroups" or "where.row"
+      store_shared(to, make_uint4($(row), where.kv_head, where.head, (u32)where.batch));
 //|     if l.parts then
       store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
 //|     end
