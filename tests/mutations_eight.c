@@ -76,7 +76,6 @@ static const mutation mutations[] = {
     { "columns lie where ones do", P, "column < SUM ? column : column + 8", "column", 0, "ones" },
     { "ones are of the other type", "fp8_wgmma.cu", "0x3c3c3c3c", "0x38383838", 0, "pieces" },
     { "a tile's second piece has the rows of the first", "tile_order.cu", "w.row += low * 64;", "", 0, "pieces" },
-    { "all pieces are of one tile", "tile_order.cu", "first + piece % tiles", "first", 0, "pieces" },
     { "odd columns come first", P, "i % 2 ? 0x7531 : 0x6420", "i % 2 ? 0x6420 : 0x7531", 0, "dense" },
     { "V lies by rows of 16-bit units", P, "* 16 + m % 2 * 8 + r", "* 16 + m / 2 * 8 + r", 0, "dense" },
     { "V transposed is not swizzled", P, "(key_chunk ^ swizzle_of<KEY_BOX>(row))", "key_chunk", 0, "beside" },
