@@ -11,7 +11,7 @@ static const struct {
     const char *by_hand;        /* such a line */
 } rules[] = {
     { "the number of a thread block", "blockIdx|gridDim|ctaid", 2, 0, "  const int row0 = blockIdx.x % p.tiles * BR;" },
-    { "the tile of a number", "[/%] p[.]tiles", 6, 1, "  const int head = number / p.tiles;" },
+    { "the tile of a number", "[/%] p[.]tiles", 7, 1, "  const int head = number / p.tiles;" },
     { "what is drawn from the counter", "atomicInc[(]|p[.]counter", 1, 0,
       "    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);" },
     { "rounds back and forth", "round %+ 2 == 0", 1, 0, "    const int tile = round * n + (round % 2 == 0 ? block : n - 1 - block);" },

@@ -54,7 +54,12 @@ constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
 constexpr int SMEM_SCALES = $(l.key_scales);  // of K's tokens, for each buffer of K
 //| end
 //| if l.turned then
+//|   if l.ones then
+constexpr int TURNED = COLUMNS + 8;  // rows of V transposed: eight of ones follow the first SUM columns
+constexpr int SMEM_T = $(l.t), T_TILE = TURNED * BC;
+//|   else
 constexpr int SMEM_T = $(l.t), T_TILE = COLUMNS * BC;
+//|   end
 //| end
 constexpr int NS = BC / 2, NO = COLUMNS / 2, NT = SUM / 2;  // registers of S, of O and of what a block adds to it, per thread
 //| if l.parts then
@@ -126,6 +131,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     fence_barrier_init();
   }
+//| if l.ones then
+  constexpr u32 ONES = $(p.dtype == "e4m3" and "0x38383838" or "0x3c3c3c3c");  // four in V's type
+#pragma unroll 1
+  for (int i = threadIdx.x; i < STAGES_T * BC / 2; i += THREADS) {
+    const int stage = i / (BC / 2), box = i % (BC / 2) / (KEY_BOX / 2), at = i % (KEY_BOX / 2);
+    store_shared(smem + SMEM_T + stage * T_TILE + (box * TURNED + SUM) * KEY_BOX + at * 16,
+                 make_uint4(ONES, ONES, ONES, ONES));
+  }
+  fence_async();
+//| end
   __syncthreads();
   if (warp < 4) {
 //| if l.consumer > l.regs then

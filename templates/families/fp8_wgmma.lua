@@ -46,7 +46,9 @@ local function places(p, c)
   l.k = c.q_bufs * c.br * l.boxes * c.box
   l.v = l.k + c.stages_k * c.bc * l.boxes * c.box
   l.t = l.v + c.stages_v * c.bc * (wide(p) and 2 * l.boxes_v * l.value_box or turned and l.boxes_v * c.box or l.columns)
-  l.barriers = l.t + (turned and c.stages_t * c.bc * l.columns or 0)
+  l.ones = c.row_sums == 1
+  l.turned_rows = l.columns + (l.ones and 8 or 0)
+  l.barriers = l.t + (turned and c.stages_t * c.bc * l.turned_rows or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if turned then barriers = barriers + 2 * c.stages_t end
@@ -88,7 +90,7 @@ return masked {
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
       "in_turn, but a sum of P V is under way while the one before joins O" },
-    { "bc", { 128, 96, 64, 160, 192, 224 }, "B_c: keys per iteration", step = 2 },
+    { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
     { "stages_k", { 2, 3 }, "buffers of K in shared memory" },
@@ -99,6 +101,10 @@ return masked {
     { "sections", { 1, 2 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1 }, "blocks of a cluster" },
     { "rescale", { { 0, "always" } }, "O is rescaled for each block of keys, where what the block brings is added" },
+    { "pieces", { { 0, "uncut" }, { 1, "last_round" } },
+      "tiles of a last round that keeps few blocks at work are cut into pieces of fewer warpgroups", later = true },
+    { "row_sums", { { 0, "added" }, { 1, "multiplied" } },
+      "what O is divided by: P added up in fp32 before it is rounded, or products of P with ones; LSE has the first", later = true },
   },
 
   supports = function(p, a)
@@ -166,6 +172,19 @@ return masked {
       if c.overlap < 2 or c.sums > 1 then return true end
       return false, "P V is one sum: none is before another"
     end, upto = "sums" },
+    { "pieces", function(p, c)
+      if c.pieces == 0 then return true end
+      if c.br == 64 then return false, "one warpgroup's rows are no two pieces" end
+      return not p.has_lengths and not edges.cuts_right(p), "tiles of unequal keys end with short ones, those of lengths are cut by keys"
+    end, upto = "pieces" },
+    { "row_sums", function(p, c)
+      if c.row_sums == 0 then return true end
+      if p.has_v_columns or wide(p) then return false, "ones lie beside V transposed, and nothing is transposed here" end
+      if p.has_lengths or p.score then return false, "sums of parts and of score programs are added" end
+      -- Where one register array had sums of both widths, the assembler put all products one after the other.
+      if c.overlap < 2 and c.sums > 1 then return false, "one sum or sums_ahead: the first sum alone has ones" end
+      return sum_of(p, c) % 16 == 0 and sum_of(p, c) <= 248, "ones follow the " .. sum_of(p, c) .. " columns of the first sum"
+    end, upto = "row_sums" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
@@ -175,7 +194,7 @@ return masked {
   layout = function(p, c, a)
     local l = places(p, c)
     l.eight, l.raised = true, RAISED
-    l.integer = p.dtype == "s8"
+    l.integer, l.pieces = p.dtype == "s8", c.pieces == 1
     l.scaled = p.q_scale > 0 or p.k_scale == 1
     l.row_scaled = p.q_scale == 2
     l.sum_columns = sum_of(p, c)

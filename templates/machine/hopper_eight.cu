@@ -1,4 +1,4 @@
-//| needs "c.bc c.schedule l.beside l.integer l.sum_columns l.weights l.wide"
+//| needs "c.bc c.overlap c.schedule l.beside l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -59,8 +59,18 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
       :
       : "memory");
 }
-//| wait_sizes, wait_operands = { NS, NT }, operands
+//| local ones = l.ones and 4 or 0 -- registers of the sums of P
+//| wait_sizes, wait_operands = { NS, NT + ones }, operands
 //| include "machine/wgmma_wait.cu"
+//| if l.ones and c.overlap == 2 then
+// Of a sum without ones.
+template <int N>
+__device__ __forceinline__ void wgmma_wait_columns(float (&x)[$(NT)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(NT);"
+      : $(operands(NT, '"+f"(x[#])'))
+      : "n"(N) : "memory");
+}
+//| end
 //| if l.integer then
 template <int N>
 __device__ __forceinline__ void wgmma_wait(int (&x)[$(NS)]) {
@@ -98,8 +108,15 @@ __device__ __forceinline__ void wgmma_scores$(way[1])($(sum) (&s)[$(NS)], u64 q,
 //| end
 //| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler
 //| -- would give it others, and spill.
-//| for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
-//|   local text = way[1] == "" and "t += P V" or way[1] == "_next" and "t = P V, in t's registers," or "t = P V"
+//| local ways = {}
+//| for _, registers in ipairs(not l.ones and { NT } or c.overlap == 2 and { NT, NT + ones } or { NT + ones }) do
+//|   for _, way in ipairs({ { "_first", "ne", "=" }, { "_next", "ne", "+" }, { "", "eq", "+" } }) do
+//|     ways[#ways + 1] = { way[1], way[2], way[3], registers }
+//|   end
+//| end
+//| for _, way in ipairs(ways) do
+//|   local NT = way[4]
+//|   local text = way[2] == "eq" and "t += P V" or way[3] == "+" and "t = P V, in t's registers," or "t = P V"
 //|   local keys, PT = l.wide and 16 or 32, l.wide and (p.wide_values == "fp16" and "f16" or "bf16")
 // $(text) for $(keys) keys, $(NT * 2) columns; P from registers.
 __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32 *a, u64 v) {

@@ -1,4 +1,4 @@
-//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.parts l.raised l.row_scaled l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -10,6 +10,8 @@
 //| if l.integer then sum, raw = "int", "raw" end
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
+//| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
+//| local sums = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
@@ -25,18 +27,27 @@ __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
   }
 }
 // Issues T = P V of the `part`th SUM columns.
-__device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)], u32 v, int part$(ahead and ", bool first" or "")) {
+//| if l.ones and ahead then
+template <int R>  // with the eight columns that follow, or without: those of the first sum are ones
+__device__ __forceinline__ void issue_sums(float (&t)[R], const u32 (&a)[$(np)], u32 v, int part, bool first) {
+//| else
+__device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(np)], u32 v, int part$(ahead and ", bool first" or "")) {
+//| end
 //| if l.wide then
   const u64 b = descriptor_across_rows(v + part * SUM * 2 * BC, BC * VALUE_ROW);
 //| else
+//|   if l.ones then
+  const u64 b = descriptor<KEY_BOX>(v + (part * SUM + (part > 0 ? 8 : 0)) * KEY_BOX);
+//|   else
   const u64 b = descriptor<KEY_BOX>(v + part * SUM * KEY_BOX);
+//|   end
 //| end
 #pragma unroll
   for (int i = 0; i < BC / $(l.wide and 16 or 32); i++) {
 //| if l.wide then
     const u64 vb = b + i * 16 * VALUE_ROW / 16;
 //| else
-    const u64 vb = b + (i * 32 / KEY_BOX * COLUMNS * KEY_BOX + i * 32 % KEY_BOX) / 16;
+    const u64 vb = b + (i * 32 / KEY_BOX * $(l.ones and "TURNED" or "COLUMNS") * KEY_BOX + i * 32 % KEY_BOX) / 16;
 //| end
     if (i == 0 && $(ahead and "first" or "part == 0"))
       wgmma_sums_first(t, a, vb);
@@ -46,8 +57,15 @@ __device__ __forceinline__ void issue_sums(float (&t)[NT], const u32 (&a)[$(np)]
       wgmma_sums(t, a + 4 * i, vb);
   }
 }
+//| if l.ones then
+// The rows' sums of P as it is rounded, which all threads of a row have: product with ones.
+__device__ __forceinline__ void add_weights(float (&weights)[2], const float (&t)[NT + 4], const float (&keep)[2]) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) weights[h] = fmaf(weights[h], keep[h], t[NT + 2 * h]);
+}
+//| end
 // O = keep O + T: the rescaling of O is the addition of what a block brings, so that a product never adds to sums of many keys.
-__device__ __forceinline__ void add_sums(float (&o)[NO], const float (&t)[NT], const float (&keep)[2], int part) {
+__device__ __forceinline__ void add_sums(float (&o)[NO], const float $(sums), const float (&keep)[2], int part) {
 #pragma unroll
   for (int i = 0; i < NT; i++) o[part * NT + i] = fmaf(o[part * NT + i], keep[i / 2 % 2], t[i]);
 }
@@ -80,13 +98,24 @@ __device__ __forceinline__ void to_products(float (&s)[NS], const int (&raw)[NS]
 constexpr float RAISED = $(l.raised);
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], $(units)) {
+  float top[2] = {state[0].m, state[1].m};
+  if (__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)) {
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    float top = state[h].m;
+    for (int h = 0; h < 2; h++)
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    keep[h] = raise(state[h], quad_max(top), scale_log2$(of_row));
+      for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+  } else {
+    // From a maximum of 0 or more on the larger of two numbers is that of their bits, and one instruction compares three.
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      int most = __float_as_int(top[h]);
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) most = max(max(most, __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
+      top[h] = __int_as_float(most);
+    }
   }
+#pragma unroll
+  for (int h = 0; h < 2; h++) keep[h] = raise(state[h], quad_max(top[h]), scale_log2$(of_row));
 }
 // P of the scores in their place.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
@@ -115,7 +144,14 @@ __device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS]
 // Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
 // others.
 //| end
+//| if l.ones then
+__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2], bool adds) {
+  if (adds)
+#pragma unroll
+    for (int n = 0; n < NS / 2; n++) state[n % 2].l += s[2 * n] + s[2 * n + 1];
+//| else
 __device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]) {
+//| end
 //| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
@@ -123,8 +159,10 @@ __device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS]
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
     const int i = n / 2, h = n % 2;
+//| if not l.ones then
     state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
     state[h].l += s[8 * i + 4 + 2 * h] + s[8 * i + 5 + 2 * h];
+//| end
     const u32 x = to_e4m3(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
 //| if l.turned then
     a[n] = x;
@@ -182,6 +220,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
+//| if l.ones then
+    float weights[2] = {0.f, 0.f};
+    const bool adds = p.lse != nullptr;
+//| end
 
     // A block of keys that only other warpgroups see.
     auto skip = [&] {
@@ -226,6 +268,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       // What the P at hand brings to O: one sum is under way while the one before joins it.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
         constexpr int PARTS = COLUMNS / SUM;
+//|   if not l.ones then
         float sums[2][NT];
         wgmma_fence(a);
         issue_sums(sums[0], a, $(values), 0, true);
@@ -242,12 +285,36 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           }
           add_sums(o, sums[part % 2], keep, part);
         }
+//|   else
+        float even[NT + 4], odd[NT];
+        wgmma_fence(a);
+        issue_sums(even, a, $(values), 0, true);
+        wgmma_commit();
+#pragma unroll
+        for (int part = 0; part < PARTS; part += 2) {
+          wgmma_fence(a);
+          issue_sums(odd, a, $(values), part + 1, part == 0);
+          wgmma_commit();
+          wgmma_wait<1>(even);
+          add_sums(o, even, keep, part);
+          if (part == 0) add_weights(weights, even, keep);
+          if (part + 2 < PARTS) {
+            wgmma_fence(a);
+            issue_sums(even, a, $(values), part + 2, false);
+            wgmma_commit();
+            wgmma_wait_columns<1>(odd);
+          } else {
+            wgmma_wait_columns<0>(odd);
+          }
+          add_sums(o, odd, keep, part + 1);
+        }
+//|   end
         release($(v_empty));
         v.next();
       };
 //| else
       // What the P at hand brings to O. begun: the first sum is under way.
-      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[NT], bool begun) {
+      auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[$(nt)], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
           if (part > 0 || !begun) {
@@ -257,6 +324,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           }
           wgmma_wait<0>(sums);
           add_sums(o, sums, keep, part);
+//|   if l.ones then
+          add_weights(weights, sums, keep);
+//|   end
         }
         release($(v_empty));
         v.next();
@@ -306,13 +376,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
           weigh(s, block, keep);
           probabilities(s);
-          to_operand(a, s, state);
+          to_operand(a, s, state$(l.ones and ", adds" or ""));
         }
 //|   if ahead then
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep);
 //|   else
-        float sums[NT];
+        float sums[$(nt)];
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep, sums, false);
 //|   end
@@ -334,7 +404,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
           weigh(s, block, weight);
           probabilities(s);
-          to_operand(a, s, state);
+          to_operand(a, s, state$(l.ones and ", adds" or ""));
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -343,7 +413,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           int raw[NS];
           float sums[NT], keep[2];
 //| else
-          float s[NS], sums[NT], keep[2];
+          float s[NS], sums[$(nt)], keep[2];
 //| end
           begin_scores($(raw));
           mbarrier_wait($(v_full), v.parity);
@@ -361,10 +431,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           weigh(s, block - 1, keep);
           probabilities(s);
           add_values(a, weight, sums, true);
-          to_operand(a, s, state);
+          to_operand(a, s, state$(l.ones and ", adds" or ""));
           weight[0] = keep[0], weight[1] = keep[1];
         }
-        float sums[NT];
+        float sums[$(nt)];
         mbarrier_wait($(v_full), v.parity);
         add_values(a, weight, sums, false);
         block--;
@@ -389,6 +459,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       state[h].l *= lowered;
+//| if l.ones then
+      weights[h] *= lowered;
+//| end
 //| if l.scaled and not pr.has_score then
       state[h].m = state[h].m == -infinity() ? state[h].m : state[h].m * scaled$(l.row_scaled and "[h]" or "");
 //| end
@@ -399,7 +472,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     else
       store_rows(p, where, sequence, o, state, wg_row + warp_row + g, t);
 //| else
-    store_rows(p, where, $(p.has_lengths and "sequence, " or "")o, state, wg_row + warp_row + g, t);
+    store_rows(p, where, $(p.has_lengths and "sequence, " or "")o, state, $(l.ones and "weights, " or "")wg_row + warp_row + g, t);
 //| end
   }
 }

@@ -1,4 +1,4 @@
-//| needs "c.feeder l.key_scales l.turned l.wide"
+//| needs "c.feeder l.key_scales l.ones l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence = "sequence_of(p, where.batch)"
@@ -121,6 +121,12 @@ struct Queries {
 };
 //| if l.turned then
 
+//| local turned, of = l.ones and "TURNED" or "COLUMNS", l.ones and { "row_of(", ")" } or { "", "" }
+//| if l.ones then
+// Rows of ones follow the columns of the first sum.
+__device__ __forceinline__ u32 row_of(u32 column) { return column < SUM ? column : column + 8; }
+
+//| end
 // V transposed: rows are columns of V, a row has the keys of a block, KEY_BOX in each box. Of 16 keys, 16 bytes, four neighbours are keys
 // 2t, 2t + 1, 2t + 8 and 2t + 9, as a thread of a product holds them of S: P needs no exchange. Of 16 columns the even ones come first:
 // then rows that are written together lie side by side, and a thread has four neighbours of O.
@@ -151,7 +157,7 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) 
       for (int n = 0; n < CHUNKS * TOGETHER; n++) {
         const int j = n / TOGETHER, of = n % TOGETHER, keys = (block + of) * 32;
         if (keys >= BC) continue;
-        const u32 row = (chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r, key_chunk = keys % KEY_BOX / 16 + m / 2;
+        const u32 row = $(of[1])(chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r$(of[2]), key_chunk = keys % KEY_BOX / 16 + m / 2;
         u32 y[4];
 //| if p.has_lengths then
         if (first > 0 || end < BC)
@@ -163,7 +169,7 @@ __device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) 
 //| end
 #pragma unroll
         for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[j][of][i / 2 * 2], x[j][of][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
-        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * COLUMNS * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
+        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * $(turned) * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
       }
     }
   }

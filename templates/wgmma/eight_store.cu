@@ -1,4 +1,4 @@
-//| needs "l.turned l.wide"
+//| needs "l.ones l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| include "wgmma/hopper_rows.cu"
 
@@ -7,8 +7,14 @@
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
                                            const RowState (&state)[2], int row, int t) {
 //|   else
+//|     if l.ones then
+// weights: what O is divided by.
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2],
+                                           const float (&weights)[2], int row, int t) {
+//|     else
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row,
                                            int t) {
+//|     end
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
 //| if p.o_scale == 1 then
@@ -23,7 +29,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|     indented(4, pr.add_sink, "l", "state[h].m", "where.head", "i")
     const float inverse = reciprocal(l);
 //|   else
-    const float l = quad_sum(state[h].l), inverse = reciprocal(l);
+    const float l = quad_sum(state[h].l), inverse = reciprocal($(l.ones and "weights[h]" or "l"));
 //|   end
     store_lse(p, where, $(p.has_lengths and "sequence, " or "")state[h], l$(pr.has_sink and ", z" or ""), i, t);
     if (i >= sequence.sq()) continue;

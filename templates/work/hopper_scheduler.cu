@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -61,7 +61,11 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
 //|     else
+//|       if l.pieces then
+    return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
+//|       else
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
+//|       end
 //|     end
 //|   end
 //|   local function more()
@@ -110,7 +114,8 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
 //|   local function publish_tile()
-      store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+//|     local row = l.pieces and "where.row | where.warpgroups" or "where.row"
+      store_shared(to, make_uint4($(row), where.kv_head, where.head, (u32)where.batch));
 //|     if l.parts then
       store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
 //|     end
@@ -219,6 +224,10 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();  // ranges are found of what the program reads
 //|   end
 //|   local total, tile = "p.total", "tile_of(p, tile)"
+//|   if l.pieces then
+//|     total, tile = "pieces.total(p)", "pieces.tile(p, tile)"
+  const Pieces pieces = pieces_of_launch(p);
+//|   end
 //|   if l.split and not p.has_lengths then
 //|     total, tile = "parts.total()", "tile_of(p, parts, tile)"
   grid_wait();
@@ -258,6 +267,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end)
 //|   end
   grid_over();
-  publish({-1, 0, 0, 0});
+  publish({-1, 0, 0, 0$(l.pieces and ", 0" or "")});
 }
 //| end

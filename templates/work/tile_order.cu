@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.shared? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -23,6 +23,8 @@ struct Tile {
   __device__ __forceinline__ bool is_walked() const { return number < 0; }
 //| elseif l.parts then
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| elseif l.pieces then
+  int warpgroups;  // that have rows of it, the first ones
 //| end
 };
 //| if p.has_lengths then
@@ -73,8 +75,40 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   w.number = at * p.tiles + w.row / BR;
 //|   end
 //| end
+//| if l.pieces then
+  w.warpgroups = WGS;
+//| end
   return w;
 }
+//|   if l.pieces then
+// A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
+// find a block each, they are dealt in their place. A warpgroup by itself takes half the time of three.
+struct Pieces {
+  int first, tiles, each;  // the tiles that are cut, and into how many pieces
+  __device__ __forceinline__ int total(const Params &p) const { return p.total + tiles * (each - 1); }
+  __device__ __forceinline__ Tile tile(const Params &p, int index) const {
+    const int piece = index - first;
+    if (piece < 0 || piece >= tiles * each) return tile_of(p, piece < 0 ? index : index - tiles * (each - 1));
+    // Of three warpgroups in two pieces the first has two.
+    const int number = piece / tiles, low = number * (WGS - each + 1);
+    Tile w = tile_of(p, first + piece % tiles);
+    w.row += low * 64;
+    w.warpgroups = number == 0 ? WGS - each + 1 : 1;
+    return w;
+  }
+};
+__device__ __forceinline__ Pieces pieces_of_launch(const Params &p) {
+  const int blocks = (int)$(wk.blocks), all = p.total / p.tiles, sections = (all + p.section - 1) / p.section;
+  const int width = all - (sections - 1) * p.section;
+  // A head's last tile may be small already: those of the last section come last of all.
+  const bool small = p.sq <= (p.tiles - 1) * BR + (WGS - 1) * 64;
+  const int ending = small ? width : 0, before = p.total - ending - (small ? (all - width) / 2 : 0);
+  const int tiles = before % blocks;
+  const int each = WGS * tiles + ending <= blocks ? WGS : 2 * tiles + ending <= blocks ? 2 : 1;
+  if (WGS == 1 || tiles > width * (p.tiles - small)) return {p.total, 0, 1};
+  return {p.total - ending - tiles, tiles, each};
+}
+//|   end
 //| end
 //| if l.split and not p.has_lengths then
 
