@@ -332,8 +332,7 @@ static void set_heads_beside(fa_problem *p, int32_t tenths)
 bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
 {
     *lower = *upper = *p;
-    bool attends = p->op == FA_FORWARD || p->op == FA_BACKWARD;
-    if (!attends || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT) || rows_of(p) <= FA_FEW_ROWS)
+    if (p->op != FA_FORWARD || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT) || rows_of(p) <= FA_FEW_ROWS)
         return false;
     bool upto = before_keys(p); /* sq is the last of its step */
     lower->sq = beside(p->sq, -1);

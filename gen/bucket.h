@@ -51,7 +51,7 @@ fa_problem fa_problem_chosen_by(const fa_problem *p);
 fa_problem fa_problem_point(const fa_problem *p);
 
 /* Shapes near the ends of p's bucket, p being what stands for it, in *lower and *upper: a tile more or less may decide which config is
- * faster, and it may be there for a part of the bucket alone. False: dense shapes of many rows alone have them. */
+ * faster, and it may be there for a part of the bucket alone. False: dense forward shapes of many rows alone have them. */
 bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper);
 
 /* Half octaves between the shapes of two buckets, over all fields. */
