@@ -495,7 +495,8 @@ const mutation hopper_mutations[] = {
     { "add: the thread that fences waits for dS that never comes", A, "  if (threadIdx.x % 32 == 0) store_shared(smem + SMEM_ENDED, 1u);\n",
       "", 0, "add" },
     { "add: a turn is not waited for", A, "      turn_wait(wg);\n", "", 0, "add" },
-    { "add: the last turn is not passed", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);", "    wgmma_wait<0>(last);", 0, "add" },
+    { "add: the last turn is not passed", A, "    turn_pass(wg);\n    mbarrier_wait(ds_full(smem, ds.at)",
+      "    mbarrier_wait(ds_full(smem, ds.at)", 0, "add" },
 
     /* dQ that is added up: products and sums */
     { "add: a block on after the zeros", A, "if (item > 1) grad_q.next", "if (item > 0) grad_q.next", 0, "add" },
@@ -503,8 +504,10 @@ const mutation hopper_mutations[] = {
     { "add: no block on", A, "      if (item > 1) grad_q.next(p, blocks);\n", "", 0, "add" },
     { "add: no block on before the last but one", A, "    if (items > 2) grad_q.next(p, blocks);\n", "", 0, "add" },
     { "add: no block on before the last", A, "    if (items > 1) grad_q.next(p, blocks);\n", "", 0, "add" },
-    { "add: dQ of the last block but one before it is there", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);\n", "    turn_pass(wg);\n",
-      0, "add" },
+    { "add: dQ of the last block but one before it is there", A, "    wgmma_wait<1>(dq_before);\n", "    wgmma_wait<2>(dq_before);\n", 0,
+      "add" },
+    { "add: dQ of the last block before it is there", A, "(pr.marked and \", at_before\" or \"\"));\n    wgmma_wait<0>(last);\n",
+      "(pr.marked and \", at_before\" or \"\"));\n    wgmma_wait<1>(last);\n", 0, "add" },
     { "add: dQ before it is there", A, "      wgmma_wait<2>(dq);\n//| end", "      wgmma_wait<3>(dq);\n//| end", 0, "add_boxes" },
     { "add: dQ beside dP before it is there", A, "wgmma_wait<2>(dq);  // and dK", "wgmma_wait<3>(dq);  // and dK", 0, "add" },
     { "add: columns of the first warpgroup by both", A, "(KEY_BUFFER / 16) + wg * (", "(KEY_BUFFER / 16) + 0 * (", 0, "add" },
