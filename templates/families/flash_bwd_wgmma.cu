@@ -13,7 +13,6 @@ typedef unsigned short element;  // $(p.dtype)
 constexpr int BR = $(c.br);        // queries per iteration of dK and dV
 constexpr int KEYS = $(c.bc);      // that a block of dK and dV owns: 64 for each warpgroup$(c.twins == 1 and ", or for two" or "")
 constexpr int STAGES = $(c.stages);   // buffers of Q and dO
-constexpr int KEY_BUFS = $(l.key_bufs); // buffers of K and V
 //| if l.sums then
 constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to the other warpgroup
 //| else
@@ -27,7 +26,6 @@ constexpr int BC = 64;                                    // keys of a tile of d
 constexpr int BOX = $(c.box), ROW = BOX * 2;                 // columns of a box in shared memory, bytes of its rows
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);             // of a row of Q and K, of V and dO
 constexpr int K_TILE = 64 * BOXES * ROW, V_TILE = 64 * BOXES_V * ROW;  // 64 keys
-constexpr int KEY_BUFFER = KEYS / 64 * (K_TILE + V_TILE);  // K and V of a tile of keys
 constexpr int Q_TILE = BR * BOXES * ROW, GRAD_O_TILE = BR * BOXES_V * ROW;
 constexpr int DS_TILE = 8192;  // 64 keys, 64 queries
 constexpr int NS = BR / 2, NK = $(l.dk), NV = $(l.dv);  // registers of S, dK and dV per thread

@@ -28,12 +28,12 @@ local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
 -- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to the other one of its
 -- keys, LSE and D lie in shared memory, after them the barriers, and tiles that were drawn.
-local function places_with(p, c, key_bufs)
+local function places_kv(p, c)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
-  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c), key_bufs = key_bufs }
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c) }
   l.v = c.bc * boxes * row
-  l.q = key_bufs * (l.v + c.bc * boxes_v * row)
+  l.q = l.v + c.bc * boxes_v * row
   l.grad_o = l.q + c.stages * c.br * boxes * row
   l.ds = l.grad_o + c.stages * c.br * boxes_v * row
   l.p = l.ds + c.ds_bufs * 2 * SMEM_TILE
@@ -43,22 +43,13 @@ local function places_with(p, c, key_bufs)
   -- Under a score program's mask, beside LSE and D which block they are of.
   l.codes = l.rows_at + c.stages * c.br * 8
   l.barriers = l.codes + (edges.marked(p) and c.stages * 8 or 0)
-  l.tile_barriers = 2 * key_bufs + 4 * c.stages + 3 * c.ds_bufs
+  l.tile_barriers = 2 + 4 * c.stages + 3 * c.ds_bufs
   -- With lengths there is one for each `full`, at the same distance.
-  l.landed = l.tile_barriers + (c.grid > 0 and key_bufs + 4 or 0)
-  l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 * key_bufs + 3 * c.stages or 0))
+  l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)
+  l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 + 3 * c.stages or 0))
   l.ended = l.slots + (c.grid > 0 and 8 or 0)
   l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
   return l
-end
-
--- A block that stays, and adds up dQ, loads K and V of its next tile beside the products of the one at hand, where there is room for both.
-local function places_kv(p, c, a)
-  if c.grid == c.named.grid.persistent and c.dq == c.named.dq.add then
-    local l = places_with(p, c, 2)
-    if l.bytes_kv <= a.smem_block then return l end
-  end
-  return places_with(p, c, 1)
 end
 
 -- Of the kernel of dQ, into l: stages of a block of K and a tile of dS for each warpgroup.
@@ -245,7 +236,7 @@ return backward.family({
       return false, "tiles that are drawn and sums of dQ leave too few registers"
     end, upto = "grid", about = "registers" },
     { "buffers", function(p, c, a)
-      local need = places_kv(p, c, a).bytes_kv
+      local need = places_kv(p, c).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "grid", about = "shared memory" },
@@ -261,7 +252,7 @@ return backward.family({
       return false, "where dQ is added up no kernel multiplies dS"
     end, upto = "q_stages" },
     { "q_buffers", function(p, c, a)
-      local need = places_q(places_kv(p, c, a), p, c).bytes_q
+      local need = places_q(places_kv(p, c), p, c).bytes_q
       if need <= a.smem_block then return true end
       return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_stages", about = "shared memory" },
@@ -269,7 +260,7 @@ return backward.family({
   },
 
   layout = function(p, c, a)
-    local l = places_q(places_kv(p, c, a), p, c)
+    local l = places_q(places_kv(p, c), p, c)
     l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), q_feeder_of(p)
     l.delta_pad, l.delta_pdl, l.ordered = 128, true, p.has_lengths
     l.turns = c.schedule == c.named.schedule.turns

@@ -3,7 +3,6 @@
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
-//| local skip_zeros = l.apart and not pr.marked and "if (item > 0) " or ""  -- the first sum is of zeros
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
@@ -11,9 +10,9 @@ constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those
 constexpr int NQ = COLUMNS / 2;    // registers of them per thread
 
 // stored: all warps have stored their dS of a block of queries; full: wgmma may read it; empty: all have multiplied it.
-__device__ __forceinline__ u32 ds_stored(u32 smem, int buffer) { return barrier(smem, 2 * KEY_BUFS + 4 * STAGES + buffer); }
-__device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 * KEY_BUFS + 4 * STAGES + DS_BUFS + buffer); }
-__device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 * KEY_BUFS + 4 * STAGES + 2 * DS_BUFS + buffer); }
+__device__ __forceinline__ u32 ds_stored(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
+__device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + DS_BUFS + buffer); }
+__device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + 2 * DS_BUFS + buffer); }
 __device__ __forceinline__ u32 ds_buffer(u32 smem, int buffer) { return smem + SMEM_DS + buffer * (2 * DS_TILE); }
 
 // One thread beside the warpgroups that multiply: fences dS from the products that read it. A fence lasts 220 clocks of its thread after
@@ -86,18 +85,17 @@ __device__ __forceinline__ void clear(float (&x)[N]) {
 }
 
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring,
-                                             Ring<KEY_BUFS> &keys_ring, Ring<DS_BUFS> &ds, int wg, int warp) {
+                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys_ring,
+                                             Ring<DS_BUFS> &ds, int wg, int warp) {
   const int lane = threadIdx.x % 32, key = key0 + wg * 64;
   const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
 //| if c.held < 2 then
-  const u32 v = base + (SMEM_V + wg * V_TILE) / 16 + keys_ring.at * (KEY_BUFFER / 16);
+  const u32 v = base + (SMEM_V + wg * V_TILE) / 16;
 //| end
 //| if c.held < 1 then
-  const u32 k = base + wg * K_TILE / 16 + keys_ring.at * (KEY_BUFFER / 16);
+  const u32 k = base + wg * K_TILE / 16;
 //| end
-  const u32 keys = base + keys_ring.at * (KEY_BUFFER / 16) + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16;  // for dQ
-  const u32 ds_first = base + SMEM_DS / 16;
+  const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
 //| if not pr.marked then
@@ -118,15 +116,15 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     float s[NS], dp[NS], dq[NQ];
     clear(dq);
     u32 a[NS / 2], b[NS / 2];  // P and dS as operands
-    mbarrier_wait(k_full(smem, keys_ring.at), keys_ring.parity);
-    mbarrier_wait(v_full(smem, keys_ring.at), keys_ring.parity);
+    mbarrier_wait(k_full(smem), keys_ring.parity);
+    mbarrier_wait(v_full(smem), keys_ring.parity);
 //| if c.held > 0 then
     u32 k[(D + 15) / 16 * 4];
-    hold_rows(k, smem + keys_ring.at * KEY_BUFFER + wg * K_TILE);
+    hold_rows(k, smem + wg * K_TILE);
 //| end
 //| if c.held > 1 then
     u32 v[(DV + 15) / 16 * 4];
-    hold_rows(v, smem + SMEM_V + keys_ring.at * KEY_BUFFER + wg * V_TILE);
+    hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 //| if not pr.marked then
 //|   indented(4, pr.dropping,
@@ -226,7 +224,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_wait<2>(dq);
 //| end
       release(ds_empty(smem, before.at));
-      $(skip_zeros)grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
+      grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
 //| if not l.apart then
       wgmma_wait<1>();  // dK
       release(q_empty(smem, ring.at));
@@ -241,33 +239,6 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       at_before = at_hand, at_hand = GradQueries::number(p, smem, ring);
 //| end
     }
-//| if l.apart then
-    // The last block's dK, and dQ of the last two side by side, in registers that S and dP no longer need.
-    float last[NQ], dq_before[NQ];
-    clear(last), clear(dq_before);
-    turn_wait(wg);
-    mbarrier_wait(ds_full(smem, before.at), before.parity);
-    wgmma_fence(b);
-    issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
-    wgmma_commit();
-    issue_grad_q(dq_before, ds_first + before.at * (2 * DS_TILE / 16), keys, 0);
-    wgmma_commit();
-    turn_pass(wg);
-    mbarrier_wait(ds_full(smem, ds.at), ds.parity);
-    wgmma_fence();
-    issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys, 0);
-    wgmma_commit();
-    wgmma_wait<1>(dq_before);
-//| if not pr.marked then
-    if (items > 2) grad_q.next(p, blocks);
-//| end
-    grad_q.add(wg, dq_before$(pr.marked and ", at_before" or ""));
-    wgmma_wait<0>(last);
-//| if not pr.marked then
-    if (items > 1) grad_q.next(p, blocks);
-//| end
-    grad_q.add(wg, last$(pr.marked and ", at_hand" or ""));
-//| else
     // The last block's dK, and dQ of the last two.
     float last[NQ];
     clear(last);
@@ -293,7 +264,6 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     if (items > 1) grad_q.next(p, blocks);
 //| end
     grad_q.add(wg, last$(pr.marked and ", at_hand" or ""));
-//| end
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
     release(q_empty(smem, ring.at));
@@ -309,7 +279,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
   Ring<STAGES> ring;
-  Ring<KEY_BUFS> keys;
+  Ring<1> keys;
   Ring<DS_BUFS> ds;
   begin_turns(wg);
   each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {

@@ -4,8 +4,7 @@
 // One warp: zeros over rows of others, in the order in which boxes are loaded. What has no such rows it passes over.
 __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 smem, int lane) {
   Ring<STAGES> ring;
-  Ring<KEY_BUFS> keys;
-  u32 parities = 0, keys_parities = 0;  // of what lands: a bit for each stage of Q and dO, and for each buffer of K and V
+  u32 parities = 0, keys_parity = 0;  // of what lands: a bit for each stage of Q and dO, and that of K and V
   each_tile(p, smem, [&](const TileQueue &, const Unit &$(named), const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     bool keys_are_own = has_own_keys(sequence, key0);
 //| if pr.marked then
@@ -33,26 +32,24 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         }
         if (keys_are_own) continue;
         keys_are_own = true;  // they come once, after the first block
-        const u32 keys_parity = keys_parities >> keys.at & 1;
-        keys_parities ^= 1u << keys.at;
-        mbarrier_wait(landed(k_full(smem, keys.at)), keys_parity);
+        mbarrier_wait(landed(k_full(smem)), keys_parity);
 #pragma unroll
         for (int i = 0; i < KEYS / 64; i++) {
           const OwnRows own_keys = own_rows(sequence, key0 / 64 + i);
-          clear_outside<64, BOXES>(smem + keys.at * KEY_BUFFER + i * K_TILE, own_keys.first, own_keys.end, lane);
+          clear_outside<64, BOXES>(smem + i * K_TILE, own_keys.first, own_keys.end, lane);
         }
-        hand_on(k_full(smem, keys.at), lane);
-        mbarrier_wait(landed(v_full(smem, keys.at)), keys_parity);
+        hand_on(k_full(smem), lane);
+        mbarrier_wait(landed(v_full(smem)), keys_parity);
 #pragma unroll
         for (int i = 0; i < KEYS / 64; i++) {
           const OwnRows own_keys = own_rows(sequence, key0 / 64 + i);
-          clear_outside<64, BOXES_V>(smem + SMEM_V + keys.at * KEY_BUFFER + i * V_TILE, own_keys.first, own_keys.end, lane);
+          clear_outside<64, BOXES_V>(smem + SMEM_V + i * V_TILE, own_keys.first, own_keys.end, lane);
         }
-        hand_on(v_full(smem, keys.at), lane);
+        hand_on(v_full(smem), lane);
+        keys_parity ^= 1;
       }
 //| if pr.marked then
     }
 //| end
-    keys.next();
   });
 }

@@ -13,12 +13,12 @@
 //| end
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
-__device__ __forceinline__ u32 k_full(u32 smem, int buffer) { return barrier(smem, 2 * buffer); }
-__device__ __forceinline__ u32 v_full(u32 smem, int buffer) { return barrier(smem, 2 * buffer + 1); }
-__device__ __forceinline__ u32 q_full(u32 smem, int stage) { return barrier(smem, 2 * KEY_BUFS + stage); }
-__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 * KEY_BUFS + STAGES + stage); }
-__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 * KEY_BUFS + 2 * STAGES + stage); }
-__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 * KEY_BUFS + 3 * STAGES + stage); }
+__device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
+__device__ __forceinline__ u32 v_full(u32 smem) { return barrier(smem, 1); }
+__device__ __forceinline__ u32 q_full(u32 smem, int stage) { return barrier(smem, 2 + stage); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 + STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 3 * STAGES + stage); }
 
 //| if p.has_lengths then
 // Where what has rows of others lands.
@@ -61,10 +61,10 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                $(pr.marked and "" or "const QueryBlocks &blocks, ")Ring<STAGES> &ring, int round) {
-//| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem, keys)", "v_full(smem, keys)"
+//| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
 //| if p.has_lengths then
 //|   grad_o_landing = "landing(grad_o_full(smem, ring.at), own)"
-//|   k_landing, v_landing = "landing(k_full(smem, keys), own_keys)", "landing(v_full(smem, keys), own_keys)"
+//|   k_landing, v_landing = "landing(k_full(smem), own_keys)", "landing(v_full(smem), own_keys)"
   const int batch = sequence.map_batch_q();
   const bool own_keys = has_own_keys(sequence, key0);
 //| else
@@ -117,9 +117,8 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
                  sequence.map_query(block * BR), head, batch);
       if (!($(begun))) {
         wait_for_keys(smem, round);
-        const int keys = round % KEY_BUFS;
-        load_keys(smem + keys * KEY_BUFFER, k_map, $(k_landing), BOXES, K_TILE);
-        load_keys(smem + SMEM_V + keys * KEY_BUFFER, v_map, $(v_landing), BOXES_V, V_TILE);
+        load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
+        load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
       }
       grid_wait();
       const long long rows = sequence.delta(head, block * BR);
@@ -401,13 +400,13 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
 
 //| end
 // A warpgroup's products with K and V of a tile are over: those of the next may come.
-__device__ __forceinline__ void keys_done(u32 smem, Ring<KEY_BUFS> &keys) {
+__device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 //| if l.persistent then
   // A tile that no query sees has these phases, too: without the waits its arrival and that of the next could both come before the thread
   // that copies waits for the first.
-  mbarrier_wait(k_full(smem, keys.at), keys.parity);
-  mbarrier_wait(v_full(smem, keys.at), keys.parity);
-  release(keys_empty(smem, keys.at));
+  mbarrier_wait(k_full(smem), keys.parity);
+  mbarrier_wait(v_full(smem), keys.parity);
+  release(keys_empty(smem));
 //| end
   keys.next();
 }
@@ -446,11 +445,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //|   end
 //| end
   if (threadIdx.x == 0) {
-#pragma unroll
-    for (int i = 0; i < KEY_BUFS; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(v_full(smem, i), 1);
+    mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
-#pragma unroll
-    for (int i = 0; i < KEY_BUFS; i++) mbarrier_init(keys_empty(smem, i), 4 * GROUPS);
+    mbarrier_init(keys_empty(smem), 4 * GROUPS);
 //|   wk.begin_slots("4 * GROUPS" .. (p.has_lengths and " + 1" or ""))
 //| end
 #pragma unroll
@@ -465,8 +462,7 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     store_shared(smem + SMEM_ENDED, 0u);
 //| end
 //| if p.has_lengths then
-#pragma unroll
-    for (int i = 0; i < KEY_BUFS; i++) mbarrier_init(landed(k_full(smem, i)), 1), mbarrier_init(landed(v_full(smem, i)), 1);
+    mbarrier_init(landed(k_full(smem)), 1), mbarrier_init(landed(v_full(smem)), 1);
 #pragma unroll
     for (int i = 0; i < STAGES; i++) mbarrier_init(landed(q_full(smem, i)), 1), mbarrier_init(landed(grad_o_full(smem, i)), 1);
 //| end

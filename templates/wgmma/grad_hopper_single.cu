@@ -2,15 +2,15 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<KEY_BUFS> &keys,
-                                             int wg, int warp) {
+                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys, int wg,
+                                             int warp) {
   const int key = key0 + wg * 64;
   const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
 //| if c.held < 2 then
-  const u32 v = base + (SMEM_V + wg * V_TILE) / 16 + keys.at * (KEY_BUFFER / 16);
+  const u32 v = base + (SMEM_V + wg * V_TILE) / 16;
 //| end
 //| if c.held < 1 then
-  const u32 k = base + wg * K_TILE / 16 + keys.at * (KEY_BUFFER / 16);
+  const u32 k = base + wg * K_TILE / 16;
 //| end
 //| if not pr.marked then
   const QueryBlocks own = query_blocks(sequence, key, 64);
@@ -43,14 +43,14 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| -- Under a score program's mask both warpgroups take all blocks of the tile.
 //| local is_own = pr.marked and "" or "if (own.lo <= own.hi) "
   if (blocks.lo <= blocks.hi) {
-    $(is_own)mbarrier_wait(k_full(smem, keys.at), keys.parity), mbarrier_wait(v_full(smem, keys.at), keys.parity);
+    $(is_own)mbarrier_wait(k_full(smem), keys.parity), mbarrier_wait(v_full(smem), keys.parity);
 //| if c.held > 0 then
     u32 k[(D + 15) / 16 * 4];
-    $(is_own)hold_rows(k, smem + keys.at * KEY_BUFFER + wg * K_TILE);
+    $(is_own)hold_rows(k, smem + wg * K_TILE);
 //| end
 //| if c.held > 1 then
     u32 v[(DV + 15) / 16 * 4];
-    $(is_own)hold_rows(v, smem + SMEM_V + keys.at * KEY_BUFFER + wg * V_TILE);
+    $(is_own)hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 #pragma unroll 1
     for (int member = 0; member < $(l.spread and "unit.heads" or "p.members"); member++) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
   Ring<STAGES> ring;
-  Ring<KEY_BUFS> keys;
+  Ring<1> keys;
   begin_turns(wg);
   each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     consume_tile(p, smem, unit, sequence, key0, blocks, queue, ring, keys, wg, warp);

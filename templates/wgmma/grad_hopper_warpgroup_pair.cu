@@ -24,8 +24,8 @@ __device__ __forceinline__ void take_over(u32 smem, float (&s)[NS]) {
 
 // S of the next block is issued after dV.
 __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<KEY_BUFS> &keys_ring, bool &handed) {
-  const u32 base = place(smem), k = base + keys_ring.at * (KEY_BUFFER / 16), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
+                                               const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, bool &handed) {
+  const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
   float dv[NV];
 //| if l.spread then
   clear(dv);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
   if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     float s[NS];
     u32 a[NS / 2];
-    mbarrier_wait(k_full(smem, keys_ring.at), keys_ring.parity);
+    mbarrier_wait(k_full(smem), keys_ring.parity);
     mbarrier_wait(q_full(smem, ring.at), ring.parity);
     wgmma_fence(dv);
     issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
@@ -113,9 +113,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 
 // dP of the next block is issued after dK.
 __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                             const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<KEY_BUFS> &keys_ring, int warp) {
-  const u32 base = place(smem), v = base + SMEM_V / 16 + keys_ring.at * (KEY_BUFFER / 16);
-  const u32 grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
+                                             const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, int warp) {
+  const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
   GradScores grad_s;
   float dk[NK];
 //| if l.spread then
@@ -129,7 +128,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   if ($(pr.marked and "blocks.lo <= blocks.hi" or "items > 0")) {
     float dp[NS], s[NS];
     u32 b[NS / 2];
-    mbarrier_wait(v_full(smem, keys_ring.at), keys_ring.parity);
+    mbarrier_wait(v_full(smem), keys_ring.parity);
     mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence(dk);
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
@@ -191,7 +190,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
 
 __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
   Ring<STAGES> ring;
-  Ring<KEY_BUFS> keys;
+  Ring<1> keys;
   bool handed = false;  // P to the other warpgroup
   each_tile(p, smem, [&](const TileQueue &, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     if (wg == 0)

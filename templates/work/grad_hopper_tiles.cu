@@ -1,12 +1,11 @@
-//| needs "l.key_bufs l.persistent"
+//| needs "l.persistent"
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
 // The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the
-// first Q and dO of a tile come while the one before ends, and so do K and V where there are two buffers of them; else they come while the
-// gradients of that tile are stored.
-__device__ __forceinline__ u32 keys_empty(u32 smem, int buffer) { return barrier(smem, TILE_BARRIERS + buffer); }
-//| wk.slots(l.key_bufs, 4)
+// first Q and dO of a tile come while the one before ends, and K and V while its gradients are stored.
+__device__ __forceinline__ u32 keys_empty(u32 smem) { return barrier(smem, TILE_BARRIERS); }
+//| wk.slots(1, 4)
 
 __device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
 
@@ -32,13 +31,11 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
 //| end)
   publish(-1, round);
 }
-// Until a buffer's K and V are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
-__device__ __forceinline__ void wait_for_keys(u32 smem, int round) {
-  mbarrier_wait(keys_empty(smem, round % KEY_BUFS), ~(round / KEY_BUFS) & 1);
-}
+// Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
+__device__ __forceinline__ void wait_for_keys(u32 smem, int round) { mbarrier_wait(keys_empty(smem), ~round & 1); }
 __device__ __forceinline__ void skip_keys(u32 smem, int round) {
   wait_for_keys(smem, round);
-  mbarrier_arrive(k_full(smem, round % KEY_BUFS)), mbarrier_arrive(v_full(smem, round % KEY_BUFS));
+  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));
 }
 
 //| wk.queue { type = "int", is = "tile >= 0", load = function()
