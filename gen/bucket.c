@@ -87,6 +87,8 @@ static const scale octaves[] = { { 0, 0, 0 } };
 static const scale halves[] = { { 0, 1, 0 } };
 /* Of many rows: quarters where chips have from one wave of tiles to some ten. */
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
+/* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
+static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
 /* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 2, 79 }, { 13, 1, 91 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
@@ -151,7 +153,9 @@ typedef struct digits {
 /* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
 static ruler lengths_ruler(const fa_problem *p, bool few)
 {
-    return p->features & FA_FEATURE_LENGTHS ? RULER(octaves) : few ? RULER(halves) : RULER(rows);
+    if (p->features & FA_FEATURE_LENGTHS)
+        return RULER(octaves);
+    return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : RULER(rows);
 }
 
 static uint32_t keys_step(int64_t sk, ruler r)

@@ -128,6 +128,8 @@ Test(bucket, edges)
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=4700,sk=4700", "bf16,d=64,b=1,hq=8,hkv=8,sq=4096,sk=4096", false, 5120, 5120 },
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=10000,sk=10000", "bf16,d=64,b=1,hq=8,hkv=8,sq=8192,sk=8192", true, 8192, 8192 },
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=10300,sk=10300", "bf16,d=64,b=1,hq=8,hkv=8,sq=8192,sk=8192", false, 12288, 12288 },
+        { "bf16,d=64,op=backward,b=1,hq=8,hkv=8,sq=9300,sk=9300", "bf16,d=64,op=backward,b=1,hq=8,hkv=8,sq=8192,sk=8192", false, 10240,
+          10240 },
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=5000", "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=4096", true, 1, 4096 },
         { "bf16,d=64,b=1,hq=13,hkv=13,sq=512,sk=512", "bf16,d=64,b=1,hq=14,hkv=14,sq=512,sk=512", false, 512, 512 },
         { "bf16,d=64,b=1,hq=40,hkv=40,sq=512,sk=512", "bf16,d=64,b=1,hq=41,hkv=41,sq=512,sk=512", true, 512, 512 },
