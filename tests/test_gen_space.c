@@ -1,6 +1,8 @@
 /* The space: laws that hold for every family, chip and budget. */
 #include "gen/family.h"
 #include "gen/model.h"
+#include "gen/score/known.h"
+#include "gen/score/shipped.h"
 #include "gen/start.h"
 #include "test_gen_toy.h"
 
@@ -188,6 +190,34 @@ Test(space, every_class_has_starts)
                               "%s: %s asked with the others takes %g s, alone %g", line, start[k].config.family, start[k].cost.seconds,
                               cost.seconds);
                 }
+            }
+    free(start);
+    fa_gen_close(g);
+}
+
+/* The same under the programs that ship, whose masks and arrays bring tiles of their own. */
+Test(space, every_program_has_starts)
+{
+    enum { MOST = 192 };
+    static const int dims[] = { 8, 16, 32, 40, 64, 80, 128, 192, 256 };
+    static const char *const masks[] = { "none", "causal" };
+    fa_gen *g = open_gen(NULL);
+    const fa_arch *a = fa_arch_find("h100");
+    fa_start *start = malloc(MOST * sizeof *start);
+    cr_assert_not_null(start);
+    for (const fa_score_file *file = fa_score_shipped; file->name; file++)
+        for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+            for (size_t k = 0; k < 2; k++) {
+                char line[200];
+                size_t n = 0;
+                const fa_program *program;
+                snprintf(line, sizeof line, "bf16,d=%d,mask=%s,b=1,hq=4,hkv=4,sq=4096,sk=4096", dims[i], masks[k]);
+                fa_problem p = parse(line);
+                cr_assert_eq(fa_score_known_read(&program, "score", file->bytes, file->size), FA_OK, "%s", fa_last_error());
+                fa_score_known_name(&p, program);
+                cr_expect_eq(fa_gen_starts(g, &p, a, a->smem_block, start, MOST, &n), FA_OK, "%s, %s: %s", file->name, line,
+                             fa_last_error());
+                cr_expect(n > 0 && n < MOST, "%s, %s: %zu starts", file->name, line, n);
             }
     free(start);
     fa_gen_close(g);

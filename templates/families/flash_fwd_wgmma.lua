@@ -362,9 +362,12 @@ return masked {
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
-          if scans then add_scanned(c, bc) end
-          if halves and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
+          if scans and c.wide > 0 then add_scanned(c, bc) end
+          local few = scans and p.d <= 32 and n > 1 and bc > 64 -- there are many
+          if halves and not few and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
           if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
+        elseif scans and c.br == 128 and c.wide == 0 and bc == 128 and bc <= room then
+          add_scanned(c, bc) -- runs of keys end at multiples of it
         end
       end
     end
