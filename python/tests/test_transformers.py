@@ -92,16 +92,21 @@ def test_training(chip, side):
         assert (wanted - have).abs().max() <= 1e-4 * max(1, wanted.abs().max())
 
 
-@pytest.mark.parametrize("sides", [("none", "none"), ("left", "right"), ("right", "left")])
-def test_position_bias(chip, sides):
-    """T5: a table of buckets is added to scores, in the encoder and in the decoder, prompts and with a cache."""
-    ours.register()
-    torch.manual_seed(0)
+def t5():
     model = transformers.T5ForConditionalGeneration(transformers.T5Config(
         vocab_size=100, d_model=64, d_kv=16, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)).eval()
     for x in model.modules():
         if getattr(x, "has_relative_attention_bias", False):
             torch.nn.init.normal_(x.relative_attention_bias.weight)
+    return model
+
+
+@pytest.mark.parametrize("sides", [("none", "none"), ("left", "right"), ("right", "left")])
+def test_position_bias(chip, sides):
+    """T5: a table of buckets is added to scores, in the encoder and in the decoder, prompts and with a cache."""
+    ours.register()
+    torch.manual_seed(0)
+    model = t5()
     given, shown = (mask_of(side) for side in sides)
     wanted, found = each(model, lambda: model(IDS, attention_mask=given, decoder_input_ids=IDS, decoder_attention_mask=shown).logits)
     assert not found.isnan().any() and (wanted - found)[shown.bool()].abs().max() < 1e-4 * wanted.abs().max()
@@ -116,7 +121,7 @@ def own_mask():
     return (torch.rand(2, 1, 20, 20, generator=torch.Generator().manual_seed(2)) > 0.3).tril() | torch.eye(20, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma2", "gpt_oss"])
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gemma3", "gpt_oss"])
 def test_masks_of_one_s_own(chip, family):
     ours.register()
     torch.manual_seed(0)
@@ -157,17 +162,35 @@ def test_any_mask_function_is_a_matrix():
         assert found.dtype == torch.bool and found.equal(theirs.sdpa_mask(**options, allow_is_causal_skip=False))
 
 
-def test_gradients_beside_softcap_are_those_of_eager(chip):
-    ours.register()
-    gemma, found = FAMILIES["gemma2"]().eval(), []
+def gradients_of_each(model, call):
+    """Of all parameters, with eager attention and with fagen's."""
+    found = []
     for name in ("eager", ours.NAME):
-        gemma.set_attn_implementation(name)
-        gemma.zero_grad()
-        gemma(IDS).logits.sin().sum().backward()
-        found.append([w.grad.clone() for w in gemma.parameters() if w.grad is not None])
-    assert found[0]
-    for its, mine in zip(*found):
-        assert (its - mine).abs().max() <= 1e-4 * its.abs().max() + 1e-6
+        model.set_attn_implementation(name)
+        model.zero_grad()
+        call().sin().sum().backward()
+        found.append({of: w.grad.clone() for of, w in model.named_parameters() if w.grad is not None})
+    assert found[0] and found[0].keys() == found[1].keys()
+    for of, its in found[0].items():
+        assert (its - found[1][of]).abs().max() <= 1e-4 * its.abs().max() + 1e-6, of
+    return found[0]
+
+
+@pytest.mark.parametrize("model", ["gemma2", "gemma3", "gpt_oss"], indirect=True)
+def test_gradients_are_those_of_eager(chip, model):
+    """Beside softcap, and of sinks."""
+    found = gradients_of_each(model, lambda: model(IDS, use_cache=False).logits)
+    sinks = [of for of in found if of.endswith("sinks")]
+    assert bool(sinks) == (model.config.model_type == "gpt_oss") and all(found[of].abs().max() > 0 for of in sinks)
+
+
+def test_gradients_of_position_bias(chip):
+    """T5's table of buckets, through what is added to scores."""
+    ours.register()
+    torch.manual_seed(0)
+    model = t5()
+    found = gradients_of_each(model, lambda: model(IDS, decoder_input_ids=IDS, use_cache=False).logits)
+    assert sum(of.endswith("relative_attention_bias.weight") and x.abs().max() > 0 for of, x in found.items()) == 2
 
 
 def test_what_is_not_computed_says_so(chip):
