@@ -20,9 +20,9 @@ local function runs(n, grain)
 end
 
 -- Of the keys of a sequence those that are walked, where rows see NEAR of them up to their own. Tables have an entry for 64, and what is
--- seen ends at multiples of 64 more often than not.
+-- seen ends at multiples of 64 more often than not: at d = 128 blocks of 80 took 1.04 to 1.07 of the time of 64 (documents, chunks, 16k).
 local function near(p, bc, rows)
-  return math.min(1, NEAR + (rows / 2 + bc + (64 - gcd(bc, 64)) / 2) / math.max(p.sk, 1))
+  return math.min(1, NEAR + (rows / 2 + bc + (64 - gcd(bc, 64))) / math.max(p.sk, 1))
 end
 
 -- Of tiles of so many rows and c.bc keys, in groups of so many rows: the share that is walked, and instructions of a pair beside those of a
