@@ -12,5 +12,6 @@ extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const 
 //| if pr.masks then
   grid_over();  // the next kernel waits for the end of this one, and may begin to
 //| end
+  if (p.sq <= 0 || p.sk <= 0) return;  // no pair is asked, and tables have no room, though arrays have an element
   score_fill_tables(p, (int)($(wk.block) * 8 + threadIdx.x / 32), (int)$(wk.blocks) * 8, (int)(threadIdx.x % 32));
 }
