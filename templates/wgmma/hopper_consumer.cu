@@ -353,6 +353,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
+//| if l.early and (l.tanh_by_fma or not (p.score and p.score.has_score)) then
+    auto is_whole = [&](int block) { return $(whole); };
+//| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
     auto begin = [&](bool more, u32 idle$(grouped and ", int block" or "")) -> Beginning {
@@ -373,11 +376,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.tanh_by_fma then
-    // Whether all products of a later block are small, and all pairs seen. After two misses every eighth block alone is asked for, since
-    // looking at all of them costs time.
+    // Whether all products of a later block are small. After two misses every eighth block alone is asked for, since looking costs time.
     auto small = [&](int block) {
       if (misses < 2 || block % 8 == 0) misses = all_small(s, by_fma) ? 0 : misses + 1;
-      return misses == 0 && $(whole);
+      return misses == 0;
     };
     auto exponents = [&](int block) {
 //|   if not l.early then

@@ -1,5 +1,5 @@
 //| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
-//| needs "l.pingpong_products l.pingpong_softmax l.relative l.tanh_by_fma?"
+//| needs "l.pingpong_products l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -76,52 +76,61 @@
           continue;
         }
 //| end
+//| local bare = l.early and not (p.score and p.score.has_score)  -- of which a whole block needs nothing before its exponentials
+//| local score = l.joins and "mask_joining" or l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
+//| score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
+//| score = score .. "(" .. next .. (l.besides and ", far, unit_log2, beside" or l.held and ", held" or "") .. ");"
+//| local late = l.joins or bare
 //| if l.joins then
         const bool whole = is_whole(block - 1), stay = whole && all_stay(state);
-        bool moved = false;
-        if (__builtin_expect(stay, 1)) {
-          early_exponentials(s, state, p.scale_log2, from);
-        } else {
-          mask_joining(block - 1);
-          moved = next_maxima(s, state, keep, $(unit), whole);
-        }
+//| elseif bare then
+        const bool stay = is_whole(block - 1) && all_stay(state);
 //| elseif l.early and l.tanh_by_fma then
-        // Of rows that stay, all up to the next block is one piece, of which instructions are fetched in a row: of small products, of others.
-        const bool stay = all_stay(state, p), near = small(block - 1);
-//|   for _, way in ipairs({ { "stay && near", "by_fma" }, { "stay", unit } }) do
-        if ($(way[1])) {
-          early_exponentials(s, state, $(way[2]));
-          wgmma_wait<0>(o);
-          release_v();
-          other_exponentials(s, a, state, $(way[2]));
-//|     indented(10, pr.dropping, "drop_block(block - 1);")
-          continue;
-        }
-//|     if way[1] ~= "stay" then
-        exponents(block - 1);
-//|     end
-//|   end
-        const bool moved = next_maxima(s, state, keep, $(unit));
+        const bool stay = all_stay(state, p), near = small(block - 1) && is_whole(block - 1);
 //| else
-//|   local score = l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
-//|   score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
-        $(score)($(next)$(l.besides and ", far, unit_log2, beside" or l.held and ", held" or ""));
+        $(score)
 //|   if l.early then
         const bool stay = all_stay(state);
-        bool moved = false;
-        if (__builtin_expect(stay, 1))
-          early_exponentials(s, state, $(unit));
-        else
-          moved = next_maxima(s, state, keep, $(unit));
-//|   elseif l.interleaved then
-        const bool moved = next_maxima(s, state, keep, $(unit));
-//|   else
-        const bool moved = next_softmax(s, state, keep, $(unit));
-        hold_order(sums(state), v_full(smem, v.at), v.parity);
 //|   end
 //| end
-//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "") .. (l.early and not l.tanh_by_fma and ", stay" or "") ..
-//|   (l.joins and ", from" or l.early and l.besides and ", unit_log2, beside" or "")
+//| if l.early then
+//|   local with = l.joins and "p.scale_log2, from" or unit
+        // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
+//|   if l.tanh_by_fma then
+        if (stay && near) {
+          early_exponentials(s, state, by_fma);
+          wgmma_wait<0>(o);
+          release_v();
+          other_exponentials(s, a, state, by_fma);
+          continue;
+        }
+        $(score)
+//|   end
+        if (stay) {
+          early_exponentials(s, state, $(with));
+          wgmma_wait<0>(o);
+          release_v();
+          other_exponentials(s, a, state, $(with));
+//|   if l.sums then
+          lower_sums(a, o, state);
+//|   end
+//|   if l.joins then
+          release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
+//|   end
+//|   indented(10, pr.dropping, "drop_block(block - 1);")
+          continue;
+        }
+//| end
+//| if late then
+        $(score)
+//| end
+//| if l.interleaved then
+        const bool moved = next_maxima(s, state, keep, $(unit)$(l.joins and ", whole" or ""));
+//| else
+        const bool moved = next_softmax(s, state, keep, $(unit));
+        hold_order(sums(state), v_full(smem, v.at), v.parity);
+//| end
+//| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "")
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));

@@ -53,7 +53,6 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
 //| local lowered = l.besides and " - beside" or ""
-//| local early_with = l.joins and ", u32 from" or l.early and l.besides and ", float unit_log2, float beside" or ""
 //| local of_whole = l.joins and ", bool whole" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
@@ -294,19 +293,19 @@ constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of 
 //|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
 //|       include "pairs/joined.cu"
 //|     end
-//|     local ways = { { with, some } }
-//|     if l.tanh_by_fma then  -- exponents are there, or are made of small products
-//|       ways[2] = { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" }
+//|     local ways = { { with, some, lowered } }
+//|     if l.tanh_by_fma then  -- exponents are there, or made of small products
+//|       ways = { { with, some }, { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" } }
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
 #pragma unroll
   for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
   exponentials<true>(s, n, state, shift, 0.f);
 }
 //|     end
-//|     local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
-//|     if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
 //|     for _, way in ipairs(ways) do
 //|       local with, some = way[1], way[2]
+//|       local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
+//|       if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
 __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
 //|     if l.joins then
   float2 above = load_shared_float2(from);
@@ -360,23 +359,14 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
                                                    $(l.early and "" or "const ")float (&keep)[2], bool moved,
-                                                   const Params &p$(wg)$(next_type)$(l.early and not l.tanh_by_fma and ", bool stay" or "")$(early_with)) {
+                                                   const Params &p$(wg)$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-//|   if l.early and l.tanh_by_fma then
+//|   if l.early then  -- one text for rows that have moved, and for others
   if (!moved) keep[0] = keep[1] = 1.f;
   exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
-//|   elseif l.early then
-  if (__builtin_expect(stay, 1)) {
-//|     local by = l.begins and "p.scale_log2" or l.besides and "unit_log2, beside" or "scale_log2"
-//|     by = l.joins and "p.scale_log2, from" or by
-    other_exponentials(s, a, state, $(by)$(next));
-  } else {  // one text for rows that have moved, and for others
-    if (!moved) keep[0] = keep[1] = 1.f;
-    exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
-  }
 //|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
