@@ -310,7 +310,7 @@ const mutation hopper_mutations[] = {
     { "the second word of a mask is the first", "hide.cu", "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
     { "the second word of a left mask is the first", "hide.cu", "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
-    { "the mask of the block before", N, "\"mask\")($(next)$(l.besides", "\"mask\")(block$(l.besides", 0,
+    { "the mask of the block before", N, "score .. \"(\" .. next ..", "score .. \"(\" .. \"block\" ..", 0,
       "one pingpong away softmax window" },
     { "masked by the tile's first row", C, "sequence$(pr.ends_argument), wg_row + warp_row + g,",
       "sequence$(pr.ends_argument), where.row + warp_row + g,", 2, "pingpong" },

@@ -102,6 +102,7 @@
           wgmma_wait<0>(o);
           release_v();
           other_exponentials(s, a, state, by_fma);
+//|     indented(10, pr.dropping, "drop_block(block - 1);")
           continue;
         }
         $(score)
