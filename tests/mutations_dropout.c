@@ -117,7 +117,7 @@ static const mutation mutations[] = {
 #define T "grad_hopper_warpgroup_pair.cu"
 #define N "grad_hopper_single.cu"
 static const mutation hopper[] = {
-    { "keys of the block before", "hopper_main_loop.cu", "drop_block(block - 1)", "drop_block(block)", 0, "direct" },
+    { "keys of the block before", "hopper_main_loop.cu", "or \"drop_block(block - 1);\"", "or \"drop_block(block);\"", 0, "direct" },
     { "the first block whole", "hopper_prologue.cu", "\"drop_block(block);\"", "\";\"", 0, "staged" },
     { "heads of the first sequence", "hopper_consumer.cu", "(int)(tile.batch * p.hq) + tile.head", "tile.head", 0, "direct" },
     { "O without the scale", "hopper_store.cu", KEEP, "", 1, "direct" },
