@@ -33,6 +33,7 @@ KINDS = (
     ("unequal lengths, that seed", "h100", ("h100_unequal_lengths_97",), (2.2, 7.0, 20.5), 65),
     ("few queries, that seed", "h200", ("h200_few_queries_97",), (2.6, 9.0, 14.0), 42),
     ("unequal lengths, that seed", "h200", ("h200_unequal_lengths_97",), (1.5, 5.0, 20.0), 62),
+    ("few queries and unequal lengths, two candidates each", "h200", ("h200_choice_203",), (1.6, 4.5, 33.0), 158),
     ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (5.2, 10.5, 15.0), 13),
     ("beside another", "h100", ("h100_tuned_choice_131",), (9.0, 22.5, 24.0), 12),
     ("beside another, held out", "h100", ("h100_tuned_choice_131_held",), (10.5, 25.0, 29.0), 14),
