@@ -5,6 +5,7 @@
 
 #define MMA "flash_fwd_mma:"
 #define FFMA "flash_fwd_ffma:"
+#define TILE(keys) MMA "br=32,bc=" #keys ",warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
 /* Rows side by side: what is read past one is finite. A row with NaN would be computed again, and right. */
@@ -13,33 +14,33 @@
 
 /* clang-format off */
 static const scene scenes[] = {
-    { "plain", "bf16,d=64,mask=none,b=3,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
-    { "causal", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
-    { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 40, NONE, HIDDEN },
-    { "topleft", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 40, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
-    { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 100, 20, 5, 0, 0, PLAIN },
+    { "plain", "bf16,d=64,mask=none,b=3,hq=4,hkv=2", TILE(32), 70, 100, NONE, PLAIN },
+    { "causal", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", TILE(32), 70, 100, NONE, PLAIN },
+    { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", TILE(32), 100, 40, NONE, HIDDEN },
+    { "topleft", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", TILE(32), 100, 40, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", TILE(16), 100, 100, 20, 5, 0, 0, PLAIN },
     { "left", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=16,bc=32,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 30, 130, 10, 5, 0, 0, HIDDEN },
-    { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 50, 3, 3, FA_OFFSET, -20, HIDDEN },
-    { "nothing", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 40, 3, 3, FA_OFFSET, -200, HIDDEN },
+    { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", TILE(16), 50, 50, 3, 3, FA_OFFSET, -20, HIDDEN },
+    { "nothing", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", TILE(16), 40, 40, 3, 3, FA_OFFSET, -200, HIDDEN },
     { "pack", "bf16,d=64,mask=causal,b=1,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=1,lag=0,ctas=1", 37, 50, NONE, PLAIN },
-    { "group", "bf16,d=64,mask=none,b=2,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 37, 50, NONE, PLAIN },
-    { "odd", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "group", "bf16,d=64,mask=none,b=2,hq=6,hkv=2", TILE(32), 37, 50, NONE, PLAIN },
+    { "odd", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", TILE(32), 40, 70, NONE, PLAIN },
     { "odd_regs", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
-    { "narrow", "bf16,d=20,dv=20,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PACKED },
-    { "two", "bf16,d=33,dv=33,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PACKED },
-    { "two_left", "bf16,d=33,dv=33,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 130, 20, 5, 0, 0, HIDDEN },
+    { "narrow", "bf16,d=20,dv=20,o=fp32,mask=none,b=1,hq=2,hkv=2", TILE(32), 40, 70, NONE, PACKED },
+    { "two", "bf16,d=33,dv=33,mask=none,b=1,hq=2,hkv=2", TILE(32), 40, 70, NONE, PACKED },
+    { "two_left", "bf16,d=33,dv=33,mask=window,b=1,hq=2,hkv=2", TILE(16), 100, 130, 20, 5, 0, 0, HIDDEN },
     { "stages", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=4,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1", 70, 130, NONE, PLAIN },
     { "deep0", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=4,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
     { "order1", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=32,warps=4,stages_k=2,stages_v=1,order=1,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
-    { "tf32", "tf32,d=32,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 70, NONE, PLAIN },
+    { "tf32", "tf32,d=32,mask=causal,b=1,hq=2,hkv=2", TILE(32), 50, 70, NONE, PLAIN },
     { "fp32", "fp32,d=40,mask=causal,b=2,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=0", 50, 70, NONE, PLAIN },
     { "fp32_blind", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=1", 70, 30, NONE, HIDDEN },
     { "fp32_odd", "fp32,d=5,dv=6,mask=none,b=1,hq=2,hkv=2", FFMA "br=16,bc=32,warps=2,pack=0", 40, 70, NONE, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 64, 130, NONE,
       FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL, 0 },
-    { "far", "bf16,d=16,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE,
+    { "far", "bf16,d=16,mask=none,b=1,hq=2,hkv=2", TILE(32), 40, 70, NONE,
       FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0, NULL, 0 },
-    { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", TILE(32), 40, 70, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */

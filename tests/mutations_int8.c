@@ -46,9 +46,9 @@ static const scene wgmma_scenes[] = {
 static const mutation mma_mutations[] = {
     { "sums are one more", I, "- __int_as_float(BIAS))", "- 12582911.f)", 0, "heads" },
     { "odd keys have the scale of even ones", I, "(i % 2 ? odd : even)", "even", 0, "tokens packed" },
-    { "eight keys have K of the eight before", I, "mma_integers(sum[m][n + 1], $(a), b[2], b[3]);",
-      "mma_integers(sum[m][n + 1], $(a), b[0], b[1]);", 0, "tokens heads" },
-    { "the last columns are of the eight keys before", I, "$(a)[1], b1);", "$(a)[1], b0);", 0, "heads" },
+    { "eight keys have K of the eight before", "products.cu", "$(sum)[m][n + 1], $(a), b[2], b[3]);",
+      "$(sum)[m][n + 1], $(a), b[0], b[1]);", 0, "tokens heads" },
+    { "the last columns are of the eight keys before", "products.cu", "$(a)[1], b1);", "$(a)[1], b0);", 0, "heads" },
     { "P is of the pair's other key first", I, "\"=r\"(r) : \"f\"(y), \"f\"(x)", "\"=r\"(r) : \"f\"(x), \"f\"(y)", 0, "tokens" },
     { "scales of keys are those of the first buffer", F, "\", scales_at + stage_k * BC * 4\"", "\", scales_at\"", 0, "tokens" },
     { "scales of keys are those of the block's first", F, "key_scales + (key + i) * p.k_scale_ss", "key_scales + key * p.k_scale_ss", 0,

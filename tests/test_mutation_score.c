@@ -124,8 +124,6 @@ static const score_fault faults[] = {
     { "another polynomial than that of tanh", "wgmma_cap_small", P, "0.121277867", "0.0606389335" },
     { "products that are not small taken for such", "wgmma_high", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
     { "the same where maxima are looked for", "wgmma_cap", "hopper_softmax.cu", "<= by.most);", "<= 1e30f);" },
-    { "a block that is not asked taken for one of small products", "wgmma_high", "hopper_consumer.cu", "? 0 : misses + 1;",
-      "? 0 : 0;" },
     { "small products relative to 0", "wgmma_cap_small", "hopper_softmax.cu",
       "4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2])", "4 * n + 4; i++) s[i] = by.exponent(s[i], 0.f)" },
     { "small products of rows that do not stay relative to 0", "wgmma_cap_sink_small", "hopper_softmax.cu",

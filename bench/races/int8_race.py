@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Q and K in integers of 8 bits with V in bf16, beside all in bf16: of wgmma and of mma.sync, each with the config that a short tuning finds.
+"""Q and K in integers of 8 bits with V in bf16, beside all in bf16: of wgmma and of mma.sync, each with what a short tuning finds.
 
 Codes are those of N(0, 1) by rows, with a scale of each row or of each head. All contenders of a cell are captured as graphs and raced in
 rounds; each output is held against attention in fp64 over the dequantized numbers, of some rows.
@@ -168,8 +168,8 @@ def main(argv=None):
                 for name, x in samples.items():
                     row["runs"][name].update(us=statistics.median(x) * 1e6, tflops=work / statistics.median(x) / 1e12)
                 rows.append(row)
-                print(f"d {d:3} n {n:6} {mask:6} " + "  ".join(f"{name} {x['us']:.1f} us {x['tflops']:.0f} TFLOP/s error {x['rms_error']:.4f}"
-                                                              for name, x in row["runs"].items()), flush=True)
+                told = (f"{name} {x['us']:.1f} us {x['tflops']:.0f} TFLOP/s error {x['rms_error']:.4f}" for name, x in row["runs"].items())
+                print(f"d {d:3} n {n:6} {mask:6} " + "  ".join(told), flush=True)
                 del made
     if options.output:
         with open(options.output, "w") as f:

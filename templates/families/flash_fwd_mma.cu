@@ -296,7 +296,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       cp_async_commit();
 //| end
       float s[MB][NB][4];
-      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at$(l.key_scales and ", scales_at + stage_k * BC * 4" or ""));
+//| local of_keys = l.key_scales and ", scales_at + stage_k * BC * 4" or ""
+      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at$(of_keys));
 //| if l.scaled and pr.has_score then
 #pragma unroll
       for (int m = 0; m < MB; m++)

@@ -12,6 +12,7 @@ local hopper = include "families/hopper_family.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 local price = include "families/hopper_price.lua"
+local ways_of_scores = include "families/hopper_scores.lua"
 local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
@@ -228,39 +229,6 @@ local function convert(packed)
     return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
       " registers"
   end
-end
-
--- How the scores of a program are computed.
-local function ways_of_scores(p, c, l)
-  -- What a score program adds to all scores, one number of key - query. The product of a later block is added to it, where it takes the
-  -- place of each exponential that is done; but where many blocks have one number for all, it goes into the exponents' shift.
-  local adds = l.relative and l.staged and not edges.scans(p) and #l.staged.tiles == 0 and #l.staged.lines == 1
-    and p.score.adds == l.staged.lines[1].node
-  l.besides = adds and l.staged.far
-  -- Where rows keep their maximum it is 0, and the number takes the place of the exponents' shift.
-  l.joins = adds and not l.staged.far and c.rescale > 3 and c.schedule ~= c.named.schedule.pingpong_exp
-  l.begins = adds and not l.staged.far and l.interleaved and not l.joins
-  -- Their numbers are read twice where shared memory has the time: at d = 128 products leave it none.
-  l.reads_twice = l.begins and p.d + p.dv < 256
-  -- Of scores that fall with the distance, blocks whose probabilities are all 0 are found by their largest product.
-  l.fades = l.relative and l.interleaved and p.score.fades
-  -- At d = 64 products are too short to ask beside them.
-  l.fades_soon = l.fades and p.d + p.dv >= 256
-  -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
-  local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
-  -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
-  local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
-  l.most = l.relative and plain and p.score.most
-  -- The tanh that scores are is a polynomial where all products of a warp's block are small, and half of its exponentials are early. Beside
-  -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it loses.
-  l.tanh_by_fma = l.relative and p.score.tanh_of and not p.score.has_mask and not p.has_lengths and not c.parts and l.interleaved
-    and not l.pingpong_softmax and not l.ahead and c.exp == 0 and p.d + p.dv <= 256
-  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
-  -- where these are read once (docs/experiments.md).
-  l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
-  -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
-  -- of a stage would have to be there sooner.
-  l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
 end
 
 return masked {
@@ -530,6 +498,8 @@ return masked {
       l.sums = not l.most
       l.early = l.early or l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
     end
+    -- Whether a block is whole is asked before its scores are made.
+    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or not (p.score and p.score.has_score))
     return l
   end,
 

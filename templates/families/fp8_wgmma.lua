@@ -265,7 +265,8 @@ return masked {
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
     -- S: maxima, exponents, sums, and packing of P. O: one multiply-add for each block.
-    local issue = elements * (7 + (l.integer and 2 or 0) + (l.key_scales and 2 or 0)) + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
+    local each = 7 + (l.integer and 2 or 0) + (l.key_scales and 2 or 0)
+    local issue = elements * each + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
     return {
       rows = c.br, cols = c.bc, group = 64,
       matrix_flops = round_up(p.d, 32) + l.columns * (l.wide and 2 or 1), -- as of 16 bits: products of 8 take half as long

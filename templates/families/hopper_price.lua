@@ -50,7 +50,7 @@ function price.turn_passes(p, c, l, scans)
   return p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES
 end
 
--- Of turns for tiles of packed rows: where a warpgroup of the last has no rows, the others of that tile take turns with nobody.
+-- Warpgroups that take turns, of tiles of packed rows: where one has no rows in the last tile, its turn passes to nobody.
 function price.rested(p, c, l, fit)
   local rows = p.sq * (p.hq // p.hkv)
   local tiles = (rows + c.br - 1) // c.br

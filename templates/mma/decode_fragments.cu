@@ -41,9 +41,11 @@ struct WarpRows {
 //| local close = l.tokens and by_token and "" or "}"
 //| if l.half then
 //| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
-  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), q_stage(shared_address(smem) + SMEM_Q$(of_head)) {$(close)
+//| local stage = "q_stage(shared_address(smem) + SMEM_Q" .. of_head .. ")"
+  __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), $(stage) {$(close)
 //| else
-  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB)) {$(close)
+//| local first = "row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB))"
+  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), $(first) {$(close)
 //| end
 //| if l.tokens and by_token then
     const int side = (int)threadIdx.x / HEAD_THREADS;

@@ -1,4 +1,4 @@
-//| needs "c.q_regs? l.chunks l.key_scales?"
+//| needs "l.chunks l.key_scales?"
 // Two weights in V's type, the first in the lower half.
 __device__ __forceinline__ u32 to_values(float x, float y) {
   u32 r;
@@ -7,70 +7,25 @@ __device__ __forceinline__ u32 to_values(float x, float y) {
 }
 
 // C += A B of integers of 8 bits: in registers a fragment of 32 of them lies as one of 16 numbers of 16 bits. Sums are exact.
-__device__ __forceinline__ void mma_integers(int (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+__device__ __forceinline__ void mma_full(int (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 //| if l.chunks % 2 == 1 then
-__device__ __forceinline__ void mma_integers_half(int (&c)[4], u32 a0, u32 a1, u32 b0) {
+__device__ __forceinline__ void mma_half(int (&c)[4], u32 a0, u32 a1, u32 b0) {
   asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
       : "r"(a0), "r"(a1), "r"(b0));
 }
 //| end
 
-// Sums begin with the bits of 1.5 2^23: below 2^22 in magnitude, as those of 256 products are, they are then the lowest bits of a float, and
-// one exact subtraction makes floats of them.
+// Sums begin with the bits of 1.5 2^23: below 2^22 in magnitude, as those of 256 products are, they are then the lowest bits of a float,
+// and one exact subtraction makes floats of them.
 constexpr int BIAS = 0x4b400000;
 static_assert(D <= 256, "sums of at most 256 products");
-
-// S = Q K^T for the warp's rows and the BC keys of one tile$(l.key_scales and ", times the scales of keys, which lie at `scales`" or "").
-//| local q_type = (c.q_regs or 1) == 1 and "const QFragments &q" or "u32 q_rows"
-__device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at$(l.key_scales and ", u32 scales" or "")) {
-  int sum[MB][NB][4];
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int n = 0; n < NB; n++) sum[m][n][0] = sum[m][n][1] = sum[m][n][2] = sum[m][n][3] = BIAS;
-#pragma unroll
-  for (int ks = 0; ks < K_STEPS; ks++) {
-//| if c.q_regs == 0 then
-    u32 a[MB][4];
-#pragma unroll
-    for (int m = 0; m < MB; m++) load_q(a[m], q_rows, at, m * 16, ks);
-//| end
-#pragma unroll
-    for (int n = 0; n < NB; n += 2) {
-      u32 b[4];
-      ldmatrix_x4(b, k_tile + further<CHUNKS>(at.k, n * 8, 2 * ks));
-//| local a = (c.q_regs or 1) == 1 and "q.full[m][ks]" or "a[m]"
-#pragma unroll
-      for (int m = 0; m < MB; m++) {
-        mma_integers(sum[m][n], $(a), b[0], b[1]);
-        mma_integers(sum[m][n + 1], $(a), b[2], b[3]);
-      }
-    }
-  }
-//| if l.chunks % 2 == 1 then
-//|   if c.q_regs == 0 then
-  u32 a[MB][2];
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-    ldmatrix_x2(a[m][0], a[m][1], q_rows + at.last + m * 16 * CHUNKS * 16);
-//|   end
-#pragma unroll
-  for (int n = 0; n < NB; n += 2) {
-    u32 b0, b1;
-    ldmatrix_x2(b0, b1, k_tile + at.last + n * 8 * CHUNKS * 16);
-//|   local a = (c.q_regs or 1) == 1 and "q.half[m]" or "a[m]"
-#pragma unroll
-    for (int m = 0; m < MB; m++) {
-      mma_integers_half(sum[m][n], $(a)[0], $(a)[1], b0);
-      mma_integers_half(sum[m][n + 1], $(a)[0], $(a)[1], b1);
-    }
-  }
-//| end
+//| local more = l.key_scales and ", const Lane &at, u32 scales" or ""
+__device__ __forceinline__ void to_floats(float (&s)[MB][NB][4], const int (&sum)[MB][NB][4]$(more)) {
 #pragma unroll
   for (int n = 0; n < NB; n++) {
 //| if l.key_scales then
@@ -84,4 +39,3 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
         s[m][n][i] = (__int_as_float(sum[m][n][i]) - __int_as_float(BIAS))$(l.key_scales and " * (i % 2 ? odd : even)" or "");
   }
 }
-

@@ -19,7 +19,8 @@ __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns$(l.half and "; there is no other half" or "").
-__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(ob)][4], RowState (&state)[MB][2], $(l.row_scaled and "const float (&unit_log2)[MB][2]" or "float scale_log2")) {
+//| local units = l.row_scaled and "const float (&unit_log2)[MB][2]" or "float scale_log2"
+__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][$(ob)][4], RowState (&state)[MB][2], $(units)) {
   float top[MB][2];
 #pragma unroll
   for (int m = 0; m < MB; m++)

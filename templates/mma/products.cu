@@ -1,4 +1,4 @@
-//| needs "c.q_regs? l.chunks l.integer? l.vb"
+//| needs "c.q_regs? l.chunks l.integer? l.key_scales? l.vb"
 // ---- the two products on mma.sync: S = Q K^T and O += P V ----
 
 //| if p.dtype == "tf32" then
@@ -75,16 +75,23 @@ __device__ __forceinline__ void load_q(QFragments &q, u32 q_rows, const Lane &at
 }
 //| end
 
+//| local sum, begins = "s", "0.f" -- what products are summed up in
 //| if l.integer then
 //|   include "mma/integer_products.cu"
-//| else
-// S = Q K^T for the warp's rows and the BC keys of one tile.
+//|   sum, begins = "sum", "BIAS"
+//| end
+//| local of_keys = l.key_scales and ", times the scales of keys, which lie at `scales`" or ""
+// S = Q K^T for the warp's rows and the BC keys of one tile$(of_keys).
 //| local q_type = (c.q_regs or 1) == 1 and "const QFragments &q" or "u32 q_rows"
-__device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at) {
+//| local scales = l.key_scales and ", u32 scales" or ""
+__device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at$(scales)) {
+//| if l.integer then
+  int sum[MB][NB][4];
+//| end
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
-    for (int n = 0; n < NB; n++) s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f;
+    for (int n = 0; n < NB; n++) $(sum)[m][n][0] = $(sum)[m][n][1] = $(sum)[m][n][2] = $(sum)[m][n][3] = $(begins);
 #pragma unroll
   for (int ks = 0; ks < K_STEPS; ks++) {
 //| if c.q_regs == 0 then
@@ -103,8 +110,8 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
 //| local a = (c.q_regs or 1) == 1 and "q.full[m][ks]" or "a[m]"
 #pragma unroll
       for (int m = 0; m < MB; m++) {
-        mma_full(s[m][n], $(a), b[0], b[1]);
-        mma_full(s[m][n + 1], $(a), b[2], b[3]);
+        mma_full($(sum)[m][n], $(a), b[0], b[1]);
+        mma_full($(sum)[m][n + 1], $(a), b[2], b[3]);
       }
     }
   }
@@ -122,14 +129,16 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
 //|   local a = (c.q_regs or 1) == 1 and "q.half[m]" or "a[m]"
 #pragma unroll
     for (int m = 0; m < MB; m++) {
-      mma_half(s[m][n], $(a)[0], $(a)[1], b0);
-      mma_half(s[m][n + 1], $(a)[0], $(a)[1], b1);
+      mma_half($(sum)[m][n], $(a)[0], $(a)[1], b0);
+      mma_half($(sum)[m][n + 1], $(a)[0], $(a)[1], b1);
     }
   }
 //| end
+//| if l.integer then
+  to_floats(s, sum$(l.key_scales and ", at, scales" or ""));
+//| end
 }
 
-//| end
 //| local pack = l.integer and "to_values" or "pack2"
 // P as A fragments, straight from the accumulators of S.
 __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const float (&s)[MB][NB][4]) {

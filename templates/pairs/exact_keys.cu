@@ -36,8 +36,10 @@ __device__ __forceinline__ float widened(element x) {
 }
 
 //| if p.has_pages then
+//|   local typed = l.low or l.integer -- K and V have types of their own
+//|   local e, of_k, of_v = typed and "E" or "element", typed and "<" .. ke .. ">" or "", typed and "<" .. ve .. ">" or ""
 // Key `key` of the sequence in K or V; null where its page is none, whose keys are zeros.
-//|   if l.low or l.integer then
+//|   if typed then
 template <class E>
 __device__ __forceinline__ const E *row_of_key(const Params &p, const Sequence &sequence, const void *from, long long page_stride,
                                                long long stride, int key) {
@@ -46,13 +48,14 @@ __device__ __forceinline__ const element *row_of_key(const Params &p, const Sequ
                                                      long long stride, int key) {
 //|   end
   const int entry = key / p.page_size, page = p.page_table[sequence.index * (long long)p.page_table_stride + entry];
-  return (u32)page < (u32)p.pages ? (const $((l.low or l.integer) and "E" or "element") *)from + page * page_stride + (key - entry * p.page_size) * stride : nullptr;
+//|   local at = "page * page_stride + (key - entry * p.page_size) * stride"
+  return (u32)page < (u32)p.pages ? (const $(e) *)from + $(at) : nullptr;
 }
 __device__ __forceinline__ const $(ke) *k_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key$((l.low or l.integer) and "<" .. ke .. ">" or "")(p, sequence, (const $(ke) *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
+  return row_of_key$(of_k)(p, sequence, (const $(ke) *)p.k + kv_head * p.k_sh, p.k_sb, p.k_ss, key);
 }
 __device__ __forceinline__ const $(ve) *v_of(const Params &p, const Sequence &sequence, int kv_head, int key) {
-  return row_of_key$((l.low or l.integer) and "<" .. ve .. ">" or "")(p, sequence, (const $(ve) *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
+  return row_of_key$(of_v)(p, sequence, (const $(ve) *)p.v + kv_head * p.v_sh, p.v_sb, p.v_ss, key);
 }
 //|   if not l.low then
 __device__ __forceinline__ float element_of(const element *row, int col) { return row == nullptr ? 0.f : widened(row[col]); }

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.early? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -69,7 +69,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.tanh_by_fma then
   const TanhByFma by_fma = tanh_by_fma(p);
-  int misses = 0;  // blocks in a row whose products were not all small, 0: the last one's were
 //| end
   TileQueue tiles;
   Tile where;
@@ -339,22 +338,21 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
+//| if l.asks_whole then
+    auto is_whole = [&](int block) { return $(whole); };
+//| end
 //| if l.joins then
     // Of a later block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
       return join_at($(stage), wg);
     };
-    auto is_whole = [&](int block) { return $(whole); };
     // The same added to the products, of rows that have maxima, and where pairs are hidden: what these have may be no number.
     auto mask_joining = [&](int block) {
 //|   indented(6, pr.scoring_by, whole, arguments, true)
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
-//| end
-//| if l.early and (l.tanh_by_fma or not (p.score and p.score.has_score)) then
-    auto is_whole = [&](int block) { return $(whole); };
 //| end
 //| if l.begins then
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
@@ -372,20 +370,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.relative and pr.slopes then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
-      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(pr.scans and "code >> CODE_BLOCK" or "block"), t, $(whole)$(pr.keeps_ends and ", ends" or ""));
+//|   local block, ends = pr.scans and "code >> CODE_BLOCK" or "block", pr.keeps_ends and ", ends" or ""
+      apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(block), t, $(whole)$(ends));
     };
 //| end
 //| if l.tanh_by_fma then
-    // Whether all products of a later block are small. After two misses every eighth block alone is asked for, since looking costs time.
-    auto small = [&](int block) {
-      if (misses < 2 || block % 8 == 0) misses = all_small(s, by_fma) ? 0 : misses + 1;
-      return misses == 0;
-    };
-    auto exponents = [&](int block) {
-//|   if not l.early then
-      small(block);
-//|   end
-      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, misses == 0, $(whole));
+    // Of a later block. small: whether all of its products are.
+    auto exponents = [&](int block, bool small) {
+      apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, small, $(whole));
     };
 //| end
 //| if l.fades then

@@ -1,4 +1,4 @@
-//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
+//| needs "l.asks_whole? l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
 //| needs "l.pingpong_products l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
@@ -76,17 +76,21 @@
           continue;
         }
 //| end
-//| local bare = l.early and not (p.score and p.score.has_score)  -- of which a whole block needs nothing before its exponentials
 //| local score = l.joins and "mask_joining" or l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
 //| score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
-//| score = score .. "(" .. next .. (l.besides and ", far, unit_log2, beside" or l.held and ", held" or "") .. ");"
-//| local late = l.joins or bare
+//| local with = l.besides and ", far, unit_log2, beside" or l.held and ", held" or l.tanh_by_fma and ", small" or ""
+//| score = score .. "(" .. next .. with .. ");"
+//| -- Of rows that stay a whole block needs nothing before its exponentials, but where a program makes scores of each product.
+//| local late = l.asks_whole and not l.tanh_by_fma
+//| if l.tanh_by_fma then
+        const bool small = all_small(s, by_fma);
+//| end
 //| if l.joins then
         const bool whole = is_whole(block - 1), stay = whole && all_stay(state);
-//| elseif bare then
+//| elseif late then
         const bool stay = is_whole(block - 1) && all_stay(state);
 //| elseif l.early and l.tanh_by_fma then
-        const bool stay = all_stay(state, p), near = small(block - 1) && is_whole(block - 1);
+        const bool stay = all_stay(state, p);
 //| else
         $(score)
 //|   if l.early then
@@ -94,10 +98,10 @@
 //|   end
 //| end
 //| if l.early then
-//|   local with = l.joins and "p.scale_log2, from" or unit
+//|   local by = l.joins and "p.scale_log2, from" or unit
         // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
 //|   if l.tanh_by_fma then
-        if (stay && near) {
+        if (stay && small && is_whole(block - 1)) {
           early_exponentials(s, state, by_fma);
           wgmma_wait<0>(o);
           release_v();
@@ -108,10 +112,10 @@
         $(score)
 //|   end
         if (stay) {
-          early_exponentials(s, state, $(with));
+          early_exponentials(s, state, $(by));
           wgmma_wait<0>(o);
           release_v();
-          other_exponentials(s, a, state, $(with));
+          other_exponentials(s, a, state, $(by));
 //|   if l.sums then
           lower_sums(a, o, state);
 //|   end

@@ -28,8 +28,8 @@ __device__ __forceinline__ bool all_small(const float (&s)[NS], const TanhByFma 
   for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
   return __all_sync(~0u, fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most);
 }
-// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. small: all_small(), or false. Each that
-// is small takes the polynomial either way, so that what a row has follows from its own products alone.
+// Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. small: all_small(). Each that is
+// small takes the polynomial either way, so that what a row has follows from its own products alone.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
                                                const RowState (&state)[2], const TanhByFma &by, int row, int block, int t, bool small,
                                                bool whole) {
@@ -101,7 +101,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|   if l.most then
   // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
 //|     if l.tanh_by_fma then
-  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};  // not all
+  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};  // of some row of the warp not
 //|     else
   const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
   const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};

@@ -1,4 +1,5 @@
-//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots l.split? l.walks?"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
+//| needs "l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then

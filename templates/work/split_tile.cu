@@ -82,7 +82,8 @@ __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
 //| if l.once then
 // The result is bits of this thread's rows that are computed again, as of rows_again().
 //| end
-__device__ __forceinline__ $(returns) part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
+//| local of_tile = "const Params &p, const Sequence &sequence, const Tile &where"
+__device__ __forceinline__ $(returns) part_is_left($(of_tile), int warp, int first, int rows) {
   const int lane = threadIdx.x % 32;
   u32 last = 0;
   __syncwarp();
