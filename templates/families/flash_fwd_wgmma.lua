@@ -205,7 +205,8 @@ local function keeps_maxima(p)
   if not score or not (score.has_score or score.has_mask) then return true end
   if score.most or score.has_mask and score.has_score then return false end
   local of = score.has_score and #score.arrays == 1 and score.arrays[1]
-  return p.d + p.dv <= 128 or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
+  local of_distance = score.of_distance and score.adds == score.of_distance and p.d + p.dv <= 256
+  return p.d + p.dv <= 128 or of_distance or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -499,7 +500,9 @@ return masked {
       l.early = l.early or l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
     end
     -- Whether a block is whole is asked before its scores are made.
-    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or not (p.score and p.score.has_score))
+    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or l.besides or not (p.score and p.score.has_score))
+    -- Blocks that are cut, a tile's first and those whose rows may move have one text.
+    l.cuts = l.asks_whole and l.early and p.score and p.score.has_score
     return l
   end,
 

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -263,7 +263,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Blocks that a code tells to be whole need no mask.
     auto mask = [&](int code) {
       const int block = code >> CODE_BLOCK;
-//| else
+//| elseif not l.cuts then
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
 //| end
@@ -299,22 +299,25 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
 //| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
-//| if pr.staged then
+//| if not l.cuts then
+//|   if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-//| end
-//| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
-//| if pr.staged then
+//|   end
+//|   indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
+//|   if pr.staged then
       release_stage($(leaves));
-//| end
+//|   end
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//| end
 //| if l.besides then
     // Of a later block, while its products are on their way: whether all scores have one number besides, and it.
     auto far_of_next = [&] {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
       return load_shared_float2(smem + SMEM_SCORE + stages.at * SCORE_STAGE + $(l.staged.far.at));
     };
+//|   if not l.cuts then
     // What all scores have besides, or what the program adds to each, in units of which exponents are unit_log2.
     auto mask_beside = [&](int block, float2 far, float &unit_log2, float &beside) {
       unit_log2 = $(pr.unit_log2);
@@ -324,6 +327,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//|   end
 //| end
 //| if l.held then
     // Of a later block, while its products are on their way: the elements that are added to them.
@@ -342,16 +346,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto is_whole = [&](int block) { return $(whole); };
 //| end
 //| if l.joins then
-    // Of a later block, while its products are on their way: where what is added to exponents lies.
+    // Of a block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
       return join_at($(stage), wg);
-    };
-    // The same added to the products, of rows that have maxima, and where pairs are hidden: what these have may be no number.
-    auto mask_joining = [&](int block) {
-//|   indented(6, pr.scoring_by, whole, arguments, true)
-      if ($(whole)) return;
-      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
 //| if l.begins then
@@ -374,10 +372,26 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(block), t, $(whole)$(ends));
     };
 //| end
-//| if l.tanh_by_fma then
+//| if l.tanh_by_fma and not l.cuts then
     // Of a later block. small: whether all of its products are.
     auto exponents = [&](int block, bool small) {
       apply_exponent(s, p, sequence, scored, state, by_fma, wg_row + warp_row + g, block, t, small, $(whole));
+    };
+//| end
+//| if l.cuts then
+//|   local are = (l.tanh_by_fma or l.besides) and "exponents relative to the rows' m" or l.joins and "exponents" or "as they are"
+    // Products of a block that is cut, or whose rows may move: $(are), and -inf of hidden pairs.
+    auto cut_scores = [&](int block$(l.joins and ", u32 from" or l.besides and ", float2 far" or "")) {
+//|   if l.joins then
+      join_scores(s, p.scale_log2, from);
+//|   elseif l.besides then
+      join_scores(s, state, p.scale_log2, far, join_at(smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg));
+      release_stage();
+//|   elseif l.tanh_by_fma then
+      apply_exponent(s, p, scored, state, by_fma, wg_row + warp_row + g, block);
+//|   end
+      if ($(whole)) return;
+      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
 //| end
 //| if l.fades then
@@ -392,7 +406,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include "wgmma/hopper_main_loop.cu"
+//| include(l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 
 //| include "wgmma/hopper_epilogue.cu"
     }

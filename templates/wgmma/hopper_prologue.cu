@@ -1,4 +1,4 @@
-//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
+//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -56,6 +56,7 @@
       }
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
+//| if not l.cuts then  -- else hopper_cut_loop.cu has it
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;
@@ -79,6 +80,7 @@
       if (second) release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
 //| end
 //| indented(6, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block);")
-//| if l.q_lent then
+//| end
+//| if l.q_lent and not l.cuts then
       if (owed) return_q();
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.early? l.interleaved l.joins? l.most?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.interleaved l.joins? l.most?"
 //| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
@@ -28,6 +28,19 @@ __device__ __forceinline__ bool all_small(const float (&s)[NS], const TanhByFma 
   for (int i = 0; i < NS; i++) top[i % 4] = fmaxf(top[i % 4], fabsf(s[i]));
   return __all_sync(~0u, fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) <= by.most);
 }
+//| if l.cuts then
+// Products become exponents relative to the rows' m. Each that is small takes the polynomial here, too, so that what a row has follows from
+// its own products alone.
+__device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const ScoreTile &scored, const RowState (&state)[2],
+                                               const TanhByFma &by, int row, int block) {
+  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
+#pragma unroll
+  for (int i = 0; i < NS; i++) {
+    const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
+    s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+  }
+}
+//| else
 // Products of a later block become exponents relative to the rows' m, and those of hidden pairs -inf. small: all_small(). Each that is
 // small takes the polynomial either way, so that what a row has follows from its own products alone.
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const Sequence &sequence, const ScoreTile &scored,
@@ -47,6 +60,7 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
   if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
 }
 //| end
+//| end
 //| if l.sums then
 // A row whose m is no further from 0 than STEADY keeps it until its sum is above HIGHEST_SUM. P may be as large, and in one block larger:
 // where a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
@@ -59,6 +73,9 @@ constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
+//| if l.cuts then
+//|   include "wgmma/hopper_cut.cu"
+//| else
 // S of a tile's first block: the rows' maxima.
 __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&state)[2], float scale_log2) {
 #pragma unroll
@@ -204,6 +221,7 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
 }
 //| end
 
+//| end
 // The four scores at 4n become probabilities and join the sums. RELATIVE: they are exponents already.
 template <bool RELATIVE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], float scale_log2) {
@@ -250,7 +268,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
       }
   }
 }
-//|   if l.sums then
+//|   if l.sums and not l.cuts then
 // After the exponentials of a block: m of a row whose sum is large is raised by the sum's power of 2, and P, O and the sum are made less,
 // of each row by its own sum alone.
 __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2]) {
@@ -272,13 +290,17 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 //|   end
 //|   if l.early then
 //|     if not l.tanh_by_fma then
+//|       local of_sums = l.cuts and " & (fmaxf(state[0].l, state[1].l) <= HIGHEST_SUM)" or ""
 // Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
 // P V before is under way, and the others when it is over.
-__device__ __forceinline__ bool all_stay(const RowState (&state)[2]) {
-//|     if l.joins then
-  return __all_sync(~0u, (state[0].m == 0.f) & (state[1].m == 0.f));
+__device__ __forceinline__ bool all_stay(const RowState (&state)[2]$(l.cuts and l.besides and ", float2 far" or "")) {
+//|     if l.cuts and l.besides then
+  const bool one = __float_as_int(far.x) != 0;  // number for all pairs
+  return __all_sync(~0u, one & (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY)$(of_sums));
+//|     elseif l.joins then
+  return __all_sync(~0u, (state[0].m == 0.f) & (state[1].m == 0.f)$(of_sums));
 //|     else
-  return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY));
+  return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY)$(of_sums));
 //|     end
 }
 //|     end
@@ -289,9 +311,9 @@ __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2]
 constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
 //|     local with = "float scale_log2" .. beside
 //|     local some = ("exponentials<%s>(s, n, state, shift, scale_log2)"):format((pr.slopes or l.tanh_by_fma) and "true" or "false")
+//|     if l.joins or l.besides and l.cuts then include "pairs/joined.cu" end
 //|     if l.joins then
 //|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
-//|       include "pairs/joined.cu"
 //|     end
 //|     local ways = { { with, some, lowered } }
 //|     if l.tanh_by_fma then  -- exponents are there, or made of small products
@@ -342,6 +364,7 @@ __device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS /
 }
 //|     end
 //|   end
+//|   if not l.cuts then
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
@@ -380,6 +403,7 @@ __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS /
   pingpong_pass(wg);
 //|   end
 }
+//|   end
 //| else
 // Bits that depend on all exponentials.
 __device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }

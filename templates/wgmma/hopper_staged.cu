@@ -1,4 +1,4 @@
-//| needs "c.bc l.begins? l.held? l.joins? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc l.begins? l.besides? l.cuts? l.held? l.joins? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -64,7 +64,7 @@ __device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg
   }
 }
 //| end
-//| if l.joins then
+//| if l.joins or l.besides and l.cuts then
 // Where this thread reads what is added to the exponents of a block.
 __device__ __forceinline__ u32 join_at(u32 stage, int wg) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
@@ -200,7 +200,7 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 
 //| local far = l.staged.far
 //| local function in_units(x)
-//|   return l.joins and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
+//|   return (l.joins or l.besides and l.cuts) and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
 //| end
 //| if far then
 // Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.

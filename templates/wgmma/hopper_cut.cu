@@ -1,0 +1,37 @@
+//| needs "c.exp l.besides? l.joins? l.sums? l.tanh_by_fma?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local relative = l.tanh_by_fma or l.besides
+//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
+// Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
+// `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own scores alone.
+__device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float top = -infinity();
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    top = $(quad_max)(top)$(relative and "" or " * scale");
+    const float m = state[h].m;
+//| if relative then
+    const float base = near_shift(m);
+    float next = fmaxf(m, base + top);
+    // So far from what they are relative to exponents have lost 2^-11 and more: the row goes far above, and is computed again.
+    if (next > m && fabsf(top) > 16384.f) next = 2 * FAR;
+    if ($(l.tanh_by_fma and "stays(state[h], scale)" or "fabsf(m) <= STEADY")) next = m;
+//| elseif l.joins then
+    float next = fmaxf(m, top);
+    if (fabsf(next) < STEADY || m == 0.f) next = 0.f;
+//| else
+    float next = fabsf(m) <= STEADY ? m : fmaxf(m, top);
+//| end
+//| if l.sums then
+    // A large sum becomes less by its power of 2; 2^-127 would be 0.
+    const float sum = quad_max(state[h].l);
+    if (sum > HIGHEST_SUM && sum < infinity()) next = m + (float)min((__float_as_int(sum) >> 23) - 127, 120);
+//| end
+    keep[h] = next == m ? 1.f : exp2_approx(m - next);
+    state[h].m = next;
+    state[h].l *= keep[h];
+    shift[h] = near_shift(next)$(relative and " - base" or "");
+  }
+}
