@@ -499,10 +499,13 @@ return masked {
       l.sums = not l.most
       l.early = l.early or l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
     end
-    -- Whether a block is whole is asked before its scores are made.
-    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or l.besides or not (p.score and p.score.has_score))
-    -- Blocks that are cut, a tile's first and those whose rows may move have one text.
-    l.cuts = l.asks_whole and l.early and p.score and p.score.has_score
+    -- Blocks that are cut, a tile's first and those whose rows may move have one text; how the scores of all are made.
+    if l.early then
+      local makes = p.score and p.score.has_score
+      l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
+        or l.relative and p.score.slopes and "slopes" or "scores"
+      l.asks_whole = not makes
+    end
     return l
   end,
 

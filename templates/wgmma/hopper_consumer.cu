@@ -259,6 +259,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
 //| end
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
+//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
+//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
 //| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
     auto mask = [&](int code) {
@@ -297,8 +299,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
     };
 //| else
-//| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
-//| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
 //| if not l.cuts then
 //|   if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
@@ -336,13 +336,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
       release_stage();
     };
+//|   if not l.cuts then
     auto mask_held = [&](int block, const u32 (&held)[NS / 2]) {
 //|   indented(6, pr.scoring_by, whole, "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
       if ($(whole)) return;
       apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
     };
+//|   end
 //| end
-//| if l.asks_whole then
+//| if l.cuts or l.asks_whole then
     auto is_whole = [&](int block) { return $(whole); };
 //| end
 //| if l.joins then
@@ -366,7 +368,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| end
-//| if l.relative and pr.slopes then
+//| if l.relative and pr.slopes and not l.cuts then
     auto exponents = [&](int $(pr.scans and "code" or "block")) {
 //|   local block, ends = pr.scans and "code >> CODE_BLOCK" or "block", pr.keeps_ends and ", ends" or ""
       apply_exponent(s, p, sequence, scored, state, wg_row + warp_row + g, $(block), t, $(whole)$(ends));
@@ -379,19 +381,43 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if l.cuts then
-//|   local are = (l.tanh_by_fma or l.besides) and "exponents relative to the rows' m" or l.joins and "exponents" or "as they are"
-    // Products of a block that is cut, or whose rows may move: $(are), and -inf of hidden pairs.
-    auto cut_scores = [&](int block$(l.joins and ", u32 from" or l.besides and ", float2 far" or "")) {
-//|   if l.joins then
-      join_scores(s, p.scale_log2, from);
-//|   elseif l.besides then
-      join_scores(s, state, p.scale_log2, far, join_at(smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg));
-      release_stage();
-//|   elseif l.tanh_by_fma then
-      apply_exponent(s, p, scored, state, by_fma, wg_row + warp_row + g, block);
+//|   local relative, row = l.tanh_by_fma or l.besides or pr.slopes, "wg_row + warp_row + g"
+//|   local at, brought = "smem + SMEM_SCORE + stages.at * SCORE_STAGE", ({ joins = ", u32 from", besides = ", float2 far" })[l.cuts] or ""
+//|   if l.cuts == "held" then brought = ", const u32 (&held)[NS / 2]" end
+//|   if l.cuts == "scores" or l.cuts == "held" or l.cuts == "slopes" then
+    // Products of a block become $(relative and "exponents relative to the rows' m" or "scores"). whole: no mask cuts it.
+    auto make_scores = [&](int block, bool whole$(brought)) {
+//|     if l.cuts == "slopes" then
+      apply_exponent(s, p, sequence, scored, state, $(row), block, t, whole);
+//|     elseif l.cuts == "held" then
+//|       indented(6, pr.scoring_by, "whole", "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
+//|     else
+//|       if pr.staged then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//|       end
+//|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
+//|       if pr.staged then
+      release_stage($(leaves));
+//|       end
+//|     end
+    };
 //|   end
+    // Of a block that is cut, or whose rows may move: $(relative and "exponents relative to the rows' m" or l.joins and "exponents" or "scores"), and -inf of hidden pairs.
+    auto cut_scores = [&](int block$(brought)) {
+//|   if l.cuts == "joins" then
+      join_scores(s, p.scale_log2, from);
+//|   elseif l.cuts == "besides" then
+      join_scores(s, state, p.scale_log2, far, join_at($(at), wg));
+      release_stage();
+//|   elseif l.cuts == "tanh" then
+      apply_exponent(s, p, scored, state, by_fma, $(row), block);
+//|   elseif l.cuts ~= "plain" then
+      make_scores(block, $(whole)$(l.cuts == "held" and ", held" or ""));
+//|   end
+//|   if l.cuts ~= "slopes" then
       if ($(whole)) return;
-      apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      apply_mask(s, p, sequence$(pr.ends_argument), $(row), block, t);
+//|   end
     };
 //| end
 //| if l.fades then

@@ -1,6 +1,6 @@
 //| needs "c.exp l.besides? l.joins? l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| local relative = l.tanh_by_fma or l.besides
+//| local relative = l.tanh_by_fma or l.besides or pr.slopes
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 // Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
 // `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own scores alone.
@@ -17,7 +17,7 @@ __device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&stat
     float next = fmaxf(m, base + top);
     // So far from what they are relative to exponents have lost 2^-11 and more: the row goes far above, and is computed again.
     if (next > m && fabsf(top) > 16384.f) next = 2 * FAR;
-    if ($(l.tanh_by_fma and "stays(state[h], scale)" or "fabsf(m) <= STEADY")) next = m;
+    if ($(l.most and "stays(state[h], scale)" or "fabsf(m) <= STEADY")) next = m;
 //| elseif l.joins then
     float next = fmaxf(m, top);
     if (fabsf(next) < STEADY || m == 0.f) next = 0.f;

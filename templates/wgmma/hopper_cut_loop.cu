@@ -1,20 +1,28 @@
-//| needs "l.besides? l.grouped? l.joins? l.pingpong_products l.q_lent l.tanh_by_fma?"
+//| needs "l.cuts l.fades? l.fades_soon? l.grouped? l.pingpong_products l.q_lent"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local leaves = l.grouped and "block, keys.loaded_lo" or ""
+//| -- What a block's scores need is there while its products are on their way: how it is declared, brought and given on.
+//| local ways = {
+//|   joins = { "u32 from = join(block);", "from = join(block);", ", from" },
+//|   besides = { "float2 far = far_of_next();", "far = far_of_next();", ", far" },
+//|   held = { "u32 held[NS / 2];\n      hold_next(held);", "hold_next(held);", ", held" },
+//| }
+//| local way = ways[l.cuts] or {}
+//| local brings = way[3] or ""
+//| -- What exponents are multiplied by, of scores as cut_scores() leaves them, and of what the inner loop has.
+//| local unit = (l.cuts == "scores" or l.cuts == "held" or l.cuts == "plain") and pr.unit_log2 or "1.f"
+//| local by = ({ joins = "p.scale_log2, from", besides = "p.scale_log2, far.y * 1.44269504088896341f", tanh = "by_fma" })[l.cuts] or unit
       // A block that is cut, the first of a tile, and one whose rows may move has one text, and others are a loop of their own in it: what
       // they share is compiled once. S of the next block and P V of this one are issued side by side.
-//| local next = l.joins and "from = join(block);" or l.besides and "far = far_of_next();"
-//| local brings = l.joins and ", from" or l.besides and ", far" or ""
-//| if next then
-      $(l.joins and "u32" or "float2") $(next)
+//| if way[1] then
+      $(way[1])
 //| end
       for (bool more = true; more;) {
-//| local unit = (l.joins or l.besides or l.tanh_by_fma) and "1.f" or pr.unit_log2
         float shift[2];
         cut_scores(block$(brings));
-        cut_maxima(s, state, keep, shift, $(l.tanh_by_fma and pr.unit_log2 or unit));
+        cut_maxima(s, state, keep, shift, $(l.cuts == "tanh" and pr.unit_log2 or unit));
         exponentials<false, true>(s, a, o, state, keep, shift, $(unit));
-//| if l.joins then
+//| if l.cuts == "joins" then
         release_stage($(leaves));
 //| end
 //| indented(8, pr.dropping, "drop_block(block);")
@@ -37,26 +45,44 @@
           pingpong_pass(wg);
 //| end
           block--;
-//| if next then
-          $(next)
+//| indented(10, pr.reading, "read(block);")
+//| if way[2] then
+          $(way[2])
+//| end
+//| if l.fades_soon then
+          float most;
+          const bool may = may_be_none(block, most);  // while the products are on their way
 //| end
           wgmma_wait<1>(s);
           release_k();
-          more = !(is_whole(block) && all_stay(state$(l.tanh_by_fma and ", p" or l.besides and brings or ""))$(l.tanh_by_fma and " && all_small(s, by_fma)" or ""));
+//| if l.fades then
+//|   if not l.fades_soon then
+          float most;
+          const bool may = may_be_none(block, most);
+//|   end
+          if (may && all_fade(s, p, most)) {
+            wgmma_wait<0>(o);
+            release_v();
+            clear_operand(a);
+            continue;
+          }
+//| end
+          more = !(is_whole(block) && all_stay(state$(l.cuts == "tanh" and ", p" or l.cuts == "besides" and brings or ""))$(l.cuts == "tanh" and " && all_small(s, by_fma)" or ""));
           if (more) {
             wgmma_wait<0>(o);
             release_v();
             break;
           }
-//| local by = l.joins and "p.scale_log2, from" or l.besides and "p.scale_log2, far.y * 1.44269504088896341f" or l.tanh_by_fma and "by_fma" or pr.unit_log2
-//| if l.besides then
+//| if l.cuts == "besides" then
           release_stage();
+//| elseif l.cuts == "scores" or l.cuts == "held" or l.cuts == "slopes" then
+          make_scores(block, true$(brings));
 //| end
           early_exponentials(s, state, $(by));
           wgmma_wait<0>(o);
           release_v();
           other_exponentials(s, a, state, $(by));
-//| if l.joins then
+//| if l.cuts == "joins" then
           release_stage($(leaves));
 //| end
 //| indented(10, pr.dropping, "drop_block(block);")
