@@ -33,6 +33,7 @@ def parse(argv=None):
     p.add_argument("--shipped", metavar="LIBRARY", help="libfagen.so beside fagen-kernels.bundle: a column of its own")
     p.add_argument("--programs", help="score programs of bench/scores.py, in the place of classes")
     p.add_argument("--head-dims", default="64,128", help="beside --programs")
+    p.add_argument("--batch", type=int, default=4, help="sequences of 4096, beside --programs (default 4, as in bench/scores.py)")
     p.add_argument("-o", "--json", help="all times")
     p.add_argument("--one", help=argparse.SUPPRESS)
     return p.parse_args(argv)
@@ -45,9 +46,9 @@ def arguments(name):
     def randn(*shape):
         return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
     if name.startswith("dense"):  # dense, or dense:d:program
-        _, d, program = (name + ":128:" if name == "dense" else name).split(":")[:3]
+        _, d, program, b = (name + ":128::1" if name == "dense" else name).split(":")[:4]
         heads = 2048 // int(d)
-        q, k, v = (randn(1, 4096, heads, int(d)) for _ in "qkv")
+        q, k, v = (randn(int(b), 4096, heads, int(d)) for _ in "qkv")
         what = {"mask": 1}
         if program:
             import scores
@@ -96,12 +97,13 @@ def programs(o):
     """Of each head_dim: plain, then the programs, in turns."""
     doc = {}
     for d in o.head_dims.split(","):
-        names = [f"dense:{d}:{program}" for program in ["", *o.programs.split(",")]]
+        names = [f"dense:{d}:{program}:{o.batch}" for program in ["", *o.programs.split(",")]]
         found = {name: [] for name in names}
         for _ in range(o.rounds):
             for name in names:
                 cache = tempfile.mkdtemp(prefix="fagen-first-")
                 found[name].append(run(name, cache)["first"])
+                print(name, f"{found[name][-1]:.3f}", file=sys.stderr, flush=True)
                 shutil.rmtree(cache)
         plain = statistics.median(found[names[0]])
         for name, t in found.items():

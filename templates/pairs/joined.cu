@@ -1,5 +1,5 @@
-//| needs "c.exp l.besides? l.cuts? l.joins?"
-//| if l.joins then
+//| needs "c.exp l.cuts"
+//| if l.cuts == "joins" then
 // The four scores at 4n of rows whose m is 0, with what the program adds in the place of a shift. above: of the second row, which is what
 // the first has of the next four. from: where that lies.
 __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowState (&state)[2], float scale_log2, u32 from,
@@ -20,12 +20,11 @@ __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowSt
   above = here;
 }
 //| end
-//| if l.cuts then
-//|   local less = l.besides and {" - shift[0]", " - shift[1]"} or {"", ""}
-// The same exponents of a block that is cut, or whose rows may move$(l.besides and ", relative to the rows' m. far: whether all pairs have one number, and it" or "").
-//|   local given = l.besides and "const RowState (&state)[2], float scale_log2, float2 far, u32 from" or "float scale_log2, u32 from"
+//| local less = l.cuts == "besides" and {" - shift[0]", " - shift[1]"} or {"", ""}
+// The same exponents of a block that is cut, or whose rows may move$(l.cuts == "besides" and ", relative to the rows' m. far: whether all pairs have one number, and it" or "").
+//| local given = l.cuts == "besides" and "const RowState (&state)[2], float scale_log2, float2 far, u32 from" or "float scale_log2, u32 from"
 __device__ __forceinline__ void join_scores(float (&s)[NS], $(given)) {
-//|   if l.besides then
+//| if l.cuts == "besides" then
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
   if (__any_sync(~0u, __float_as_int(far.x) != 0)) {
     const float beside = far.y * 1.44269504088896341f;
@@ -33,7 +32,7 @@ __device__ __forceinline__ void join_scores(float (&s)[NS], $(given)) {
     for (int i = 0; i < NS; i++) s[i] = fmaf(s[i], scale_log2, beside - shift[i / 2 % 2]);
     return;
   }
-//|   end
+//| end
   float2 above = load_shared_float2(from);
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
@@ -45,4 +44,3 @@ __device__ __forceinline__ void join_scores(float (&s)[NS], $(given)) {
     above = here;
   }
 }
-//| end

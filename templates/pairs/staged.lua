@@ -77,8 +77,8 @@ function staged.places(p, c, stages, group)
 end
 
 -- Issue slots of a warpgroup for a block: the stage's wait and addresses. From a race of three tiles for two kinds of operands on an H200.
--- far: the same of a line that may have one number for a block, which is voted on.
-function staged.per_group(l, far) return #l.tiles * 370 + #l.lines * (l.far and far or 220) end
+-- far: the same of a line that may have one number for a block, which is voted on. joins: of one that is added to exponents.
+function staged.per_group(l, far, joins) return #l.tiles * 370 + #l.lines * (l.far and far or joins and 170 or 220) end
 
 -- Of a pair: instructions, and of these those on the special-function unit. Two numbers of 16 bits are one word, a line serves two rows.
 function staged.cost(p)

@@ -347,7 +347,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.cuts or l.asks_whole then
     auto is_whole = [&](int block) { return $(whole); };
 //| end
-//| if l.joins then
+//| if l.cuts == "joins" then
     // Of a block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);

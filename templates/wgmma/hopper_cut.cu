@@ -1,7 +1,16 @@
-//| needs "c.exp l.besides? l.joins? l.sums? l.tanh_by_fma?"
+//| needs "c.exp l.cuts l.most? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| local relative = l.tanh_by_fma or l.besides or pr.slopes
+//| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
+//| if l.cuts == "tanh" then
+// No exponent of the row can be as large as HIGHEST.
+__device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
+  return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
+}
+__device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Params &p) {
+  return __all_sync(~0u, stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
+}
+//| end
 // Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
 // `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own scores alone.
 __device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
@@ -17,8 +26,8 @@ __device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&stat
     float next = fmaxf(m, base + top);
     // So far from what they are relative to exponents have lost 2^-11 and more: the row goes far above, and is computed again.
     if (next > m && fabsf(top) > 16384.f) next = 2 * FAR;
-    if ($(l.most and "stays(state[h], scale)" or "fabsf(m) <= STEADY")) next = m;
-//| elseif l.joins then
+    if ($(l.cuts == "tanh" and "stays(state[h], scale)" or "fabsf(m) <= STEADY")) next = m;
+//| elseif l.cuts == "joins" then
     float next = fmaxf(m, top);
     if (fabsf(next) < STEADY || m == 0.f) next = 0.f;
 //| else

@@ -1,4 +1,4 @@
-//| needs "l.asks_whole? l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
+//| needs "l.begins? l.besides? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved"
 //| needs "l.pingpong_products l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
@@ -45,8 +45,6 @@
 //| elseif l.held then
         u32 held[NS / 2];
         hold_next(held);
-//| elseif l.joins then
-        const u32 from = join(block - 1);
 //| elseif l.begins then
         const bool more = block - 1 > keys.last;
         const Beginning next = begin(more, q_tile$(l.grouped and ", block - 2" or ""));
@@ -76,61 +74,12 @@
           continue;
         }
 //| end
-//| local score = l.joins and "mask_joining" or l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
+//| local score = l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
 //| score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
-//| local with = l.besides and ", far, unit_log2, beside" or l.held and ", held" or l.tanh_by_fma and ", small" or ""
-//| score = score .. "(" .. next .. with .. ");"
-//| -- Of rows that stay a whole block needs nothing before its exponentials, but where a program makes scores of each product.
-//| local late = l.asks_whole and not l.tanh_by_fma
-//| if l.tanh_by_fma then
-        const bool small = all_small(s, by_fma);
-//| end
-//| if l.joins then
-        const bool whole = is_whole(block - 1), stay = whole && all_stay(state);
-//| elseif late then
-        const bool stay = is_whole(block - 1) && all_stay(state);
-//| elseif l.early and l.tanh_by_fma then
-        const bool stay = all_stay(state, p);
-//| else
-        $(score)
-//|   if l.early then
-        const bool stay = all_stay(state);
-//|   end
-//| end
-//| if l.early then
-//|   local by = l.joins and "p.scale_log2, from" or unit
-        // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
-//|   if l.tanh_by_fma then
-        if (stay && small && is_whole(block - 1)) {
-          early_exponentials(s, state, by_fma);
-          wgmma_wait<0>(o);
-          release_v();
-          other_exponentials(s, a, state, by_fma);
-//|     indented(10, pr.dropping, "drop_block(block - 1);")
-          continue;
-        }
-        $(score)
-//|   end
-        if (stay) {
-          early_exponentials(s, state, $(by));
-          wgmma_wait<0>(o);
-          release_v();
-          other_exponentials(s, a, state, $(by));
-//|   if l.sums then
-          lower_sums(a, o, state);
-//|   end
-//|   if l.joins then
-          release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
-//|   end
-//|   indented(10, pr.dropping, "drop_block(block - 1);")
-          continue;
-        }
-//| end
-//| if late then
-        $(score)
-//| end
+//| local with = l.besides and ", far, unit_log2, beside" or l.held and ", held" or l.tanh_by_fma and ", all_small(s, by_fma)" or ""
+        $(score)($(next)$(with));
 //| if l.interleaved then
-        const bool moved = next_maxima(s, state, keep, $(unit)$(l.joins and ", whole" or ""));
+        const bool moved = next_maxima(s, state, keep, $(unit));
 //| else
         const bool moved = next_softmax(s, state, keep, $(unit));
         hold_order(sums(state), v_full(smem, v.at), v.parity);
@@ -139,9 +88,7 @@
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(more));
-//| if l.joins then
-        release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
-//| elseif l.begins then
+//| if l.begins then
         if (more) release_stage($(l.grouped and "block - 2, keys.loaded_lo" or ""));
 //| end
 //| indented(8, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")

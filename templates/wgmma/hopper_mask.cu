@@ -1,4 +1,4 @@
-//| needs "l.besides? l.fades? l.held? l.relative"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -21,6 +21,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, cons
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
 //| if pr.of_pairs and not pr.masks then
+//|   if not l.cuts or l.cuts == "scores" then
 
 // Before that products become scores. CUT: keys past the last may be among them.
 template <bool CUT>
@@ -33,6 +34,7 @@ __device__ __forceinline__ void apply_score(float (&s)[NS], const Params &p, con
 //|     indented(2, pr.apply, "wgmma", "s", pr.reads_ahead and "ahead" or "CUT")
 //|   end
 }
+//|   end
 //|   if l.held then
 // The same with the elements of a tile that this thread holds.
 template <bool CUT>
@@ -41,7 +43,7 @@ __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, cons
 //|     indented(2, pr.apply_held, "s", "held")
 }
 //|   end
-//|   if l.besides then
+//|   if l.besides and not l.cuts then
 // Of a later block: true where all scores have `beside`, in log2 units, and are products as yet.
 __device__ __forceinline__ bool apply_score_beside(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
                                                    u32 stage, int wg, float2 far, float &beside) {

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.interleaved l.joins? l.most?"
+//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.cuts? l.interleaved l.joins? l.most?"
 //| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
@@ -8,17 +8,6 @@
 //| if l.most then
 // P, and with it sums, may be as large where m stays. What is infinite then is computed again.
 constexpr float HIGHEST = 96.f;
-//|   if l.tanh_by_fma then
-// No exponent of the row can be as large as HIGHEST.
-__device__ __forceinline__ bool stays(const RowState &row, float scale_log2) {
-  return $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2 - row.m <= HIGHEST;
-}
-// Of a block that begins with rows which all stay, nothing is looked for, and the first half of its exponentials are taken while the P V
-// before is under way.
-__device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Params &p) {
-  return __all_sync(~0u, stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
-}
-//|   end
 //| end
 //| if l.tanh_by_fma then
 // Whether the tanh of all products of the warp is a polynomial.
@@ -66,8 +55,6 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 // where a score is 2^128 above m, which is one of such size itself, P is infinite, and its row is computed again.
 constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| end
-//| local lowered = l.besides and " - beside" or ""
-//| local of_whole = l.joins and ", bool whole" or ""
 //| local may_move = (l.most or l.sums) and "!stays[h] && " or ""
 //| local beside = l.besides and ", float beside" or ""
 //| if l.relative then
@@ -96,30 +83,13 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 //|   elseif l.besides then
 // beside: what all of them have besides, in log2 units.
 //|   end
-__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)$(of_whole)) {
-//|   if l.joins then
-  const bool stays[2] = {fabsf(state[0].m) < STEADY, fabsf(state[1].m) < STEADY};
-  if (__all_sync(~0u, stays[0] & stays[1])) {
-    // Nothing is looked for. What a row has seen of blocks that are cut may be one key, whose P is 1. From the first whole block on m is 0.
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      keep[h] = exp2_approx(state[h].m);
-      if (whole) state[h].l *= keep[h], state[h].m = 0.f;
-    }
-#pragma unroll
-    for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "state[i / 2 % 2].m"));
-    return whole;
-  }
-//|   end
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2$(beside)) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
 //|   if l.besides then
   const float less[2] = {shift[0] - beside, shift[1] - beside};
 //|   end
 //|   if l.most then
   // No exponent of these rows can be as large as HIGHEST, so that m stays: nothing is looked for.
-//|     if l.tanh_by_fma then
-  const bool stays[2] = {::stays(state[0], scale_log2), ::stays(state[1], scale_log2)};  // of some row of the warp not
-//|     else
   const float most = $(("%.9gf"):format(l.most):gsub("^(%-?%d+)f$", "%1.f")) * scale_log2;
   const bool stays[2] = {most - state[0].m <= HIGHEST, most - state[1].m <= HIGHEST};
   if (__all_sync(~0u, stays[0] & stays[1])) {
@@ -127,14 +97,10 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int i = 0; i < NS; i++) s[i] = $(pr.exponent("s[i]", "scale_log2", "shift[i / 2 % 2]"));
     return false;
   }
-//|     end
 //|   end
-//|   if l.sums and not l.joins then
-//|     if not l.early then
+//|   if l.sums then
   // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
-//|     end
   const bool stays[2] = {fabsf(state[0].m) <= STEADY, fabsf(state[1].m) <= STEADY};
-//|     if not l.early then
   if (__all_sync(~0u, stays[0] & stays[1])) {
 //|     if not pr.slopes then
 #pragma unroll
@@ -142,7 +108,6 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|     end
     return false;
   }
-//|     end
 //|   end
   int top[2] = {0, 0};
 #pragma unroll
@@ -288,82 +253,7 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
     a[i] = pack2(__uint_as_float(a[i] << 16) * keep[i % 2], __uint_as_float(a[i] & 0xffff0000u) * keep[i % 2]);
 }
 //|   end
-//|   if l.early then
-//|     if not l.tanh_by_fma then
-//|       local of_sums = l.cuts and " & (fmaxf(state[0].l, state[1].l) <= HIGHEST_SUM)" or ""
-// Of a block that begins with rows which all stay, nothing is looked for: their sums show it. The first half of its exponentials, while the
-// P V before is under way, and the others when it is over.
-__device__ __forceinline__ bool all_stay(const RowState (&state)[2]$(l.cuts and l.besides and ", float2 far" or "")) {
-//|     if l.cuts and l.besides then
-  const bool one = __float_as_int(far.x) != 0;  // number for all pairs
-  return __all_sync(~0u, one & (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY)$(of_sums));
-//|     elseif l.joins then
-  return __all_sync(~0u, (state[0].m == 0.f) & (state[1].m == 0.f)$(of_sums));
-//|     else
-  return __all_sync(~0u, (fabsf(state[0].m) <= STEADY) & (fabsf(state[1].m) <= STEADY)$(of_sums));
-//|     end
-}
-//|     end
-__device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
-  a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
-  a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
-}
-constexpr int EARLY = NS / $(l.joins and c.bc >= 128 and 16 or 8);  // fours of exponentials
-//|     local with = "float scale_log2" .. beside
-//|     local some = ("exponentials<%s>(s, n, state, shift, scale_log2)"):format((pr.slopes or l.tanh_by_fma) and "true" or "false")
-//|     if l.joins or l.besides and l.cuts then include "pairs/joined.cu" end
-//|     if l.joins then
-//|       with, some = "float scale_log2, u32 from", "joined_exponentials(s, n, state, scale_log2, from, above)"
-//|     end
-//|     local ways = { { with, some, lowered } }
-//|     if l.tanh_by_fma then  -- exponents are there, or made of small products
-//|       ways = { { with, some }, { "const TanhByFma &by", "exponentials(s, n, state, shift, by)" } }
-__device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {
-#pragma unroll
-  for (int i = 4 * n; i < 4 * n + 4; i++) s[i] = by.exponent(s[i], shift[i / 2 % 2]);
-  exponentials<true>(s, n, state, shift, 0.f);
-}
-//|     end
-//|     for _, way in ipairs(ways) do
-//|       local with, some = way[1], way[2]
-//|       local shift = ("state[0].m%s, state[1].m%s"):format(lowered, lowered)
-//|       if l.tanh_by_fma then shift = "near_shift(state[0].m), near_shift(state[1].m)" end
-__device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
-//|     if l.joins then
-  float2 above = load_shared_float2(from);
-//|     else
-  const float shift[2] = {$(shift)};
-//|     end
-#pragma unroll
-  for (int n = 0; n < EARLY; n++) $(some);
-}
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], $(with)$(next_type)) {
-//|     if l.joins then
-  float2 above = load_shared_float2(from + EARLY * 32);
-//|     else
-  const float shift[2] = {$(shift)};
-//|     end
-#pragma unroll
-  for (int n = EARLY; n < NS / 4; n++) {
-    $(some);
-    pack_four(s, a, n);
-//|     if l.begins then
-    begin_scores(s, n, next);
-//|     end
-#pragma unroll
-    for (int i = 0; i < (EARLY + NS / 4 - EARLY - 1) / (NS / 4 - EARLY); i++) {
-      const int at = (n - EARLY) * EARLY / (NS / 4 - EARLY) + i;
-      if (at < (n - EARLY + 1) * EARLY / (NS / 4 - EARLY)) {
-        pack_four(s, a, at);
-//|     if l.begins then
-        begin_scores(s, at, next);
-//|     end
-      }
-    }
-  }
-}
-//|     end
-//|   end
+//|   if l.cuts then include "wgmma/hopper_early.cu" end
 //|   if not l.cuts then
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
@@ -381,21 +271,16 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 }
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                   $(l.early and "" or "const ")float (&keep)[2], bool moved,
+                                                   const float (&keep)[2], bool moved,
                                                    const Params &p$(wg)$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
-//|   if l.early then  -- one text for rows that have moved, and for others
-  if (!moved) keep[0] = keep[1] = 1.f;
-  exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
-//|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
     exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
-//|   end
 //|   if l.sums then
   lower_sums(a, o, state);
 //|   end

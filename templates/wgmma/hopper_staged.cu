@@ -64,7 +64,7 @@ __device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg
   }
 }
 //| end
-//| if l.joins or l.besides and l.cuts then
+//| if l.cuts == "joins" or l.cuts == "besides" then
 // Where this thread reads what is added to the exponents of a block.
 __device__ __forceinline__ u32 join_at(u32 stage, int wg) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
@@ -200,7 +200,7 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 
 //| local far = l.staged.far
 //| local function in_units(x)
-//|   return (l.joins or l.besides and l.cuts) and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
+//|   return (l.cuts == "joins" or l.cuts == "besides") and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
 //| end
 //| if far then
 // Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.
@@ -288,19 +288,10 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       // A block has BC distances that the one before, which lies in the stage before, had not.
 //|   end
       const int lane = opaque((int)threadIdx.x) % 32, distance = block * $(span) - (where.row + BR - 1) + lane;
-//|   for _, line in ipairs(grouped and {} or l.staged.lines) do
+//|   for _, line in ipairs((grouped or far) and {} or l.staged.lines) do
       float x$(line.node)[(BC + 31) / 32];
-//|   if far then
-      const int side = far_side(p, scored, where.row, block * BC);
-//|     local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
-      const int from = side == 0 ? distance : $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above);
-#pragma unroll
-      for (int i = 0; i < (BC + 31) / 32; i++)
-        if (i == 0 || side == 0) x$(line.node)[i] = line$(line.node)(p, scored, from + 32 * i);
-//|   else
 #pragma unroll
       for (int i = 0; i < (BC + 31) / 32; i++) x$(line.node)[i] = line$(line.node)(p, scored, distance + 32 * i);
-//|   end
 //|   end
 //| end
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
@@ -308,12 +299,6 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| for _, tile in ipairs(l.staged.tiles) do
       $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC,
                                                                      opaque((int)threadIdx.x) % 32);
-//| end
-//| if far then
-      if (lane == 0) {
-        store_shared(stage + $(far.at), (u32)side);
-        store_shared(stage + $(far.at + 4), (u32)__float_as_int(x$(l.staged.lines[1].node)[0]));
-      }
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
 //| local function take_over(line, keys)
@@ -347,12 +332,34 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
         }
       }
 //| end
-//| for _, line in ipairs(grouped and {} or l.staged.lines) do
-//|   local first = "block == tiles().keys(p, smem, 0).loaded_hi"
-//|   if far and far.above then first = first .. " || far_side(p, scored, where.row, block * BC + BC) != 0" end
-      $(far and "if (side == 0) " or ""){
+//| if far then
+//|   local line = l.staged.lines[1]
+//|   local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
+//|   local number = "line" .. line.node
+      {
+        // The number of a far block, or those of a block's distances, which the one before has but for BC: they have one text.
+        const int side = far_side(p, scored, where.row, block * BC);
+        const bool first = block == tiles().keys(p, smem, 0).loaded_hi$(far.above and " || far_side(p, scored, where.row, block * BC + BC) != 0" or "");
+        const int fill = side != 0 ? 1 : first ? BC + BR : BC, to = stage + $(line.at);
+        if (side == 0 && !first) {
+//|   take_over(line, "BC")
+        }
+#pragma unroll 1
+        for (int i = 0; i < fill; i += 32) {
+          const float x = $(number)(p, scored, side == 0 ? distance + i : $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
+          if (i == 0 && lane == 0) {
+            store_shared(stage + $(far.at), (u32)side);
+            store_shared(stage + $(far.at + 4), (u32)__float_as_int(x));
+          }
+          const u32 value = __float_as_int($(in_units("x"))), place = to + (i + lane) * 4;
+          if (side == 0 && i + lane < fill) store_shared(place, value), store_shared(place + LINE + 4, value);
+        }
+      }
+//| end
+//| for _, line in ipairs((grouped or far) and {} or l.staged.lines) do
+      {
         const u32 to = stage + $(line.at);
-        if ($(first)) {
+        if (block == tiles().keys(p, smem, 0).loaded_hi) {
 #pragma unroll 1
           for (int i = lane; i < BR; i += 32) {
             const u32 x = __float_as_int($(in_units(("line%d(p, scored, distance - lane + BC + i)"):format(line.node))));
