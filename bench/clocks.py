@@ -22,6 +22,7 @@ WARPGROUPS = 4
 # (name, file, text of it that is there once, with a # where the point is)
 PRODUCTS, CONSUMER = "wgmma/hopper_products.cu", "wgmma/hopper_consumer.cu"
 PROLOGUE, LOOP, EPILOGUE = "wgmma/hopper_prologue.cu", "wgmma/hopper_main_loop.cu", "wgmma/hopper_epilogue.cu"
+CUT = "wgmma/hopper_cut_loop.cu"  # in the place of LOOP, of rows that keep their maximum
 STORE, WRITES_LSE = "wgmma/hopper_rows.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
@@ -33,7 +34,7 @@ POINTS = (
     ("mask there", CONSUMER, "#        if (code_is(code, wg, CODE_CUT))\n          hide_staged("),
     ("compared", CONSUMER, "#        release_mask();\n      }\n//|   end\n      // By selects"),
     ("edge", CONSUMER, "#      if (code_has(code, CODE_CUT << wg)) {\n"),
-    ("cut", CONSUMER, "#    };\n//| else\n//| local arguments = \"s, p, scored"),
+    ("cut", CONSUMER, "#    };\n//| else\n//| if not l.cuts then\n"),
     ("first P", LOOP, "#      // Main loop:"),
     ("K of next", LOOP, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n#//| if pr.scans then\n        code ="),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
@@ -42,6 +43,15 @@ POINTS = (
     ("maxima", LOOP, "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities("),
     ("P V", LOOP, "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities("),
     ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(more));\n#"),
+    ("S of a cut", CUT, "#        cut_scores("),
+    ("maxima of a cut", CUT, "#        exponentials<false, true>("),
+    ("P of a cut", CUT, "        exponentials<false, true>(s, a, o, state, keep, shift, $(unit));\n#"),
+    ("K of a whole", CUT, "          mbarrier_wait(k_full(smem, k.at), k.parity);\n#"),
+    ("may issue a whole", CUT, "#          wgmma_fence(o, a);\n"),
+    ("whole issued", CUT, "#          wgmma_wait<1>(s);\n"),
+    ("S of a whole", CUT, "          wgmma_wait<1>(s);\n#"),
+    ("half of P", CUT, "          early_exponentials(s, state, $(by));\n#"),
+    ("P of a whole", CUT, "          other_exponentials(s, a, state, $(by));\n#"),
     ("last P", EPILOGUE, "#//| local over = "),
     ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
     ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),

@@ -140,7 +140,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_staged_held", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
-    { "wgmma_staged_far", T5_DECODER, "bf16,d=64" CAUSAL,
+    { "wgmma_staged_far", T5_DECODER, "fp16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 330, 0, 0 },
     { "wgmma_begins_vast", RELATIVE, "bf16,d=64" CAUSAL,

@@ -512,7 +512,6 @@ return masked {
       local makes = p.score and p.score.has_score
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
-      l.asks_whole = not makes
     end
     return l
   end,

@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.joins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -407,7 +407,7 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %
 //|       begin_line(line, stage, row)
 float2 before$(n) = load_shared_float2(from$(n));
 //|       local element = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
-//|       local unit = l.joins and "0.693147180559945309f" or l.begins and "p.scale"
+//|       local unit = l.begins and "p.scale"
 //|       arguments[n] = unit and ("%s * (%s)"):format(unit, element) or element
 //|     end
 //|     local ahead = ""

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -344,7 +344,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //|   end
 //| end
-//| if l.cuts or l.asks_whole then
+//| if l.cuts then
     auto is_whole = [&](int block) { return $(whole); };
 //| end
 //| if l.cuts == "joins" then
@@ -402,7 +402,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     end
     };
 //|   end
-    // Of a block that is cut, or whose rows may move: $(relative and "exponents relative to the rows' m" or l.joins and "exponents" or "scores"), and -inf of hidden pairs.
+    // Of a block that is cut, or whose rows may move: $(relative and "exponents relative to the rows' m" or l.cuts == "joins" and "exponents" or "scores"), and -inf of hidden pairs.
     auto cut_scores = [&](int block$(brought)) {
 //|   if l.cuts == "joins" then
       join_scores(s, p.scale_log2, from);

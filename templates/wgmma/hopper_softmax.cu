@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.rescale l.begins? l.besides? l.cuts? l.interleaved l.joins? l.most?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.interleaved l.most?"
 //| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----

@@ -1,4 +1,4 @@
-//| needs "c.bc l.begins? l.besides? l.cuts? l.held? l.joins? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
