@@ -29,17 +29,32 @@ function price.l2_speed(p, c, of_boxes)
   return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
 end
 
--- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
--- The more bytes are under way for an SM, the later: from 316 timings of 50 shapes on an H100, tiles that read their keys alone.
+-- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, as long
+-- as both are at the same keys. Bytes under way for an SM beyond what memory's latency asks for wait in its queues, and let SMs drift apart,
+-- until lines come twice; and with fewer than it asks for memory idles. Row tiles that walk a head's keys in step ask for the same bytes.
+-- From 1,500 timings of 150 shapes on an H100, of an H200 in proportion (docs/experiments.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
 local IN_ATOMS, BETWEEN = 1.02, 0.96
-local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
-function price.hbm_speed(p, c)
-  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+local LINE, SHARED, TWICE = 128, 1.05, 0.6
+local LEAST, NEAR, FAR, IDLE, MEASURED = 24 * 1024, 28 * 1024, 56 * 1024, 0.3, 3000 -- bytes for an SM, at so many GB/s
+
+-- Lines that a head's row lies in, over those that its bytes would fill.
+local function lines(columns, bytes)
+  local row, step = columns * bytes, LINE
+  while row % step > 0 do step = step // 2 end
+  return (row + LINE - step) / row
+end
+
+-- walkers: row tiles that walk a head's keys in step.
+function price.hbm_speed(p, c, a, walkers)
+  if p.has_lengths then return 1 end
+  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers * (MEASURED / a.hbm_gbs)
+  local idles = 1 + IDLE * math.max(0, 1 - under_way / LEAST)
+  if p.d % 64 == 0 and p.dv % 64 == 0 then return 1 / idles end
   local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
-  local bytes = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv)
-  return (PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))) * box
+  local more = (p.d * lines(p.d, p.bytes) + p.dv * lines(p.dv, p.bytes)) / (p.d + p.dv) - 1
+  return box / (SHARED * idles * (1 + TWICE * more * math.max(0, math.min(1, (under_way - NEAR) / (FAR - NEAR)))))
 end
 
 -- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer

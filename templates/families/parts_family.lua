@@ -40,6 +40,8 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
+-- Bytes under way for an SM of a chip with so many GB/s, above which lines that two heads share come twice (price.hbm_speed()).
+local UNDER_WAY, MEASURED = 30 * 1024, 3000
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -253,6 +255,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     start = function(p, a)
       local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
+      local in_lines, under_way = p.d % 64 == 0 and p.dv % 64 == 0, UNDER_WAY * a.hbm_gbs // MEASURED
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
         local to = {}
@@ -310,6 +313,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         if rows > 2 * WIDE_ROWS then return end
         local most = at.br < WIDE_ROWS and ONE_V_OF_64 // (round_up(p.dv, 64) * 16) * 16
           or (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
+        local near = in_lines and most or math.max(48, math.floor(under_way // (2 * p.d * 16)) * 16)
+        if rows <= at.br then most = near + (at.br < WIDE_ROWS and 0 or 16) end
         for _, bc in ipairs(at.br < WIDE_ROWS and { most } or { most, most - 16 }) do
           for _, combine in ipairs(rows > WIDE_ROWS and { "second_kernel" } or { "second_kernel", "last_warp" }) do
             add_wider(bc, 1, combine)
@@ -336,7 +341,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             local drawn = p.has_batch_invariant or not p.has_lengths
             local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" }
             -- Few products to a block of keys: then a third block is under way.
-            if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
+            if at.br == 64 and at.bc == 64 and at.ctas == 1 then
+              if not in_lines and rows <= FEW_ROWS and 256 * p.d * 5 >= under_way * 4 then add(at, with) end
+              with.stages_k, with.stages_v = 3, 3
+            end
             add(at, with)
             local one = at.br == 64 and at.bc == 64 and at.ctas == 1 and rows > WIDE_ROWS
             if (at.br == WIDE_ROWS or one) and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
