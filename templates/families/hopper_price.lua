@@ -35,9 +35,11 @@ end
 -- From 1,500 timings of 150 shapes on an H100, of an H200 in proportion (docs/experiments.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
+-- Both in MB that an SM reads in all, at so many GB/s: a short launch is over before its SMs are apart, and fills its queues but once.
 local IN_ATOMS, BETWEEN = 1.02, 0.96
-local LINE, SHARED, TWICE = 128, 1.05, 0.6
-local LEAST, NEAR, FAR, IDLE, MEASURED = 24 * 1024, 28 * 1024, 56 * 1024, 0.3, 3000 -- bytes for an SM, at so many GB/s
+local LINE, SHARED, MEASURED, MB = 128, 1.05, 3000, 1000 * 1000
+local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 56 * 1024, 0.2, 0.33
+local IDLE, LEAST, LEAST_SHORT = 0.3, 24 * 1024, 12 * 1024
 
 -- Lines that a head's row lies in, over those that its bytes would fill.
 local function lines(columns, bytes)
@@ -49,12 +51,15 @@ end
 -- walkers: row tiles that walk a head's keys in step.
 function price.hbm_speed(p, c, a, walkers)
   if p.has_lengths then return 1 end
-  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers * (MEASURED / a.hbm_gbs)
-  local idles = 1 + IDLE * math.max(0, 1 - under_way / LEAST)
+  local slower = MEASURED / a.hbm_gbs
+  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers * slower
+  local read = math.max(0.1, p.b * p.hkv * p.sk * (p.d + p.dv) * p.bytes / a.sm_count * slower / MB)
+  local idles = 1 + IDLE * math.max(0, 1 - under_way / (LEAST + LEAST_SHORT / read))
   if p.d % 64 == 0 and p.dv % 64 == 0 then return 1 / idles end
   local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
   local more = (p.d * lines(p.d, p.bytes) + p.dv * lines(p.dv, p.bytes)) / (p.d + p.dv) - 1
-  return box / (SHARED * idles * (1 + TWICE * more * math.max(0, math.min(1, (under_way - NEAR) / (FAR - NEAR)))))
+  local twice = more * math.max(0, math.min(1, TWICE + TWICE_LONG * math.log(read)))
+  return box / (SHARED * idles * (1 + twice * math.max(0, math.min(1, (under_way - NEAR) / (FAR - NEAR)))))
 end
 
 -- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer
