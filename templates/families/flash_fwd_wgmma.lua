@@ -571,7 +571,7 @@ return masked {
     -- Numbers of a line that do not join exponents: by a race of both at d = 64 and 128 on an H100.
     if l.staged and #l.staged.lines > 0 and not l.staged.far and not l.joins then latency = latency + 200 end
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
-    if c.cluster > 1 then latency = latency + fit.cluster end
+    if c.cluster > 1 then latency = latency + fit.cluster + (p.hq > p.hkv and fit.in_group or 0) end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.

@@ -89,20 +89,21 @@ end
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
 -- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
--- one buffer of V; cluster: for the other block of one. rested: see above. per_tile: clocks of a tile without persistent blocks. felt: see
--- gen/work.h. narrow: clocks for narrow boxes.
+-- one buffer of V; cluster: for the other block of one; in_group: more of it where heads of a group meet in the L2 anyway: two blocks then
+-- took 1.05 of the time of one in 71 races, and 1.00 on paper. rested: see above. per_tile: clocks of a tile without persistent blocks.
+-- felt: see gen/work.h. narrow: clocks for narrow boxes.
 -- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
 -- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {
     issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
     shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
+    rested = 0.2, in_step = 2.6, cluster = 400, in_group = 150, felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
     issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
     shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
+    rested = 0, in_step = 0, cluster = 100, in_group = 0, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 -- Of masks that are scanned: searched where pairs look things up, on an H200; scanned where a kernel before finds lines, on an H100, of

@@ -27,9 +27,9 @@ local ROUNDS_CLOCKS = 2200
 -- took was 1.07 times as much, beside other tiles of a shape, as was priced. Of 64 and 128 columns (620 timings) it was 1.00 and 1.03.
 local TWO_PLACES = 0.94
 -- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
--- of the time of two buffers in 52 pairs of tiles that have their SM alone. One that reads its keys alone waits for memory anyway: 1.03 in
--- 31 pairs.
-local TOGETHER_WAIT, ALONE_SPARES = 500, 400
+-- of the time of two buffers in 52 pairs of tiles that have their SM alone, 1.24 from memory (25 pairs). One that reads its keys alone waits
+-- for memory anyway: 1.03 in 31 pairs.
+local TOGETHER_WAIT, ALONE_SPARES = 900, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -40,8 +40,10 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
--- Bytes under way for an SM of a chip with so many GB/s, above which lines that two heads share come twice (price.hbm_speed()).
+-- Bytes under way for an SM of a chip with so many GB/s, above which lines that two heads share come twice (price.hbm_speed()). Tiles of
+-- mma.sync take rows that are no whole lines at this part of the speed, and wait so many clocks more.
 local UNDER_WAY, MEASURED = 30 * 1024, 3000
+local PIECES, PIECES_WAIT = 0.95, 600
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -414,6 +416,13 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
         for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
+      end
+      -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07 of
+      -- the price on an H100, 1.06 to 1.11 on an H200.
+      if not c.feeder and a.has_wgmma and p.dv > WIDE_COLUMNS and p.dv % 64 > 0 and not p.has_lengths then
+        local speed = PIECES * (MEASURED / a.hbm_gbs) ^ 0.1
+        first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * speed, (first.l2_speed or 1) * speed
+        first.tile_latency = first.tile_latency + PIECES_WAIT
       end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
