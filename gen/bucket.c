@@ -90,7 +90,8 @@ static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 /* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
 static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
 /* Of many rows before more keys: finer than tiles are high, to 2048 as high as one, and each up to its value, as tiles are. */
-static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
+static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3 },   { 3, 3, 7 },
+                                          { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
