@@ -595,7 +595,7 @@ return masked {
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
-    local walkers = l.even_rows and (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br or 1
+    local walkers = l.even_rows and pieces <= a.sm_count * c.ctas and (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br or 1
     local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
@@ -614,7 +614,7 @@ return masked {
         + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
       l2_speed = price.l2_speed(p, c, fit.l2_speed),
-      hbm_speed = price.hbm_speed(p, c, a, walkers),
+      hbm_speed = price.hbm_speed(p, c, a, walkers, pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b),
       share = share,
       regs = l.regs,
     }

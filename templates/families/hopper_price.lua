@@ -38,7 +38,7 @@ end
 -- Both in MB that an SM reads in all, at so many GB/s: a short launch is over before its SMs are apart, and fills its queues but once.
 local IN_ATOMS, BETWEEN = 1.02, 0.96
 local LINE, SHARED, MEASURED, MB = 128, 1.05, 3000, 1000 * 1000
-local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 56 * 1024, 0.2, 0.33
+local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 50 * 1024, 0.2, 0.33
 local IDLE, LEAST, LEAST_SHORT = 0.3, 24 * 1024, 12 * 1024
 
 -- Lines that a head's row lies in, over those that its bytes would fill.
@@ -48,17 +48,23 @@ local function lines(columns, bytes)
   return (row + LINE - step) / row
 end
 
--- walkers: row tiles that walk a head's keys in step.
-function price.hbm_speed(p, c, a, walkers)
+-- MB of keys and values that an SM reads in all.
+function price.read(p, a)
+  return math.max(0.1, p.b * p.hkv * p.sk * (p.d + p.dv) * p.bytes / a.sm_count * (MEASURED / a.hbm_gbs) / MB)
+end
+
+-- walkers: row tiles that walk a head's keys in step. pieces: of thread blocks, which may be fewer than SMs.
+function price.hbm_speed(p, c, a, walkers, pieces)
   if p.has_lengths then return 1 end
   local slower = MEASURED / a.hbm_gbs
-  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers * slower
-  local read = math.max(0.1, p.b * p.hkv * p.sk * (p.d + p.dv) * p.bytes / a.sm_count * slower / MB)
-  local idles = 1 + IDLE * math.max(0, 1 - under_way / (LEAST + LEAST_SHORT / read))
+  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers
+    * math.min(1, pieces / (a.sm_count * c.ctas))
+  local read = price.read(p, a)
+  local idles = 1 + IDLE * math.max(0, 1 - under_way * slower ^ 0.5 / (LEAST + LEAST_SHORT / read))
   if p.d % 64 == 0 and p.dv % 64 == 0 then return 1 / idles end
   local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
   local more = (p.d * lines(p.d, p.bytes) + p.dv * lines(p.dv, p.bytes)) / (p.d + p.dv) - 1
-  local twice = more * math.max(0, math.min(1, TWICE + TWICE_LONG * math.log(read)))
+  local twice = slower * more * math.max(0, math.min(1, TWICE + TWICE_LONG * math.log(read)))
   return box / (SHARED * idles * (1 + twice * math.max(0, math.min(1, (under_way - NEAR) / (FAR - NEAR)))))
 end
 

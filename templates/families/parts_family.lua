@@ -6,6 +6,7 @@ local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
 local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"
+local price = include "families/hopper_price.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads that one tile of the fewest rows holds
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
@@ -23,9 +24,9 @@ local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
--- Two blocks to an SM of 65 columns and more, other than 128, walk keys of two places: of 143 timings of 30 shapes on an H100 what they
--- took was 1.07 times as much, beside other tiles of a shape, as was priced. Of 64 and 128 columns (620 timings) it was 1.00 and 1.03.
-local TWO_PLACES = 0.94
+-- Two blocks to an SM walk keys of two places: of 143 timings of 30 shapes on an H100, beside other tiles of a shape, they took 1.07 times
+-- what was priced; of 64 and of 128 columns, beside one block of 128 rows and more in 130 shapes on both chips, 1.05 times.
+local TWO_PLACES, TWO_PLACES_LINES = 0.94, 0.955
 -- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
 -- of the time of two buffers in 52 pairs of tiles that have their SM alone, 1.24 from memory (25 pairs). One that reads its keys alone waits
 -- for memory anyway: 1.03 in 31 pairs.
@@ -40,10 +41,11 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
--- Bytes under way for an SM of a chip with so many GB/s, above which lines that two heads share come twice (price.hbm_speed()). Tiles of
--- mma.sync take rows that are no whole lines at this part of the speed, and wait so many clocks more.
+-- Bytes under way for an SM, above which lines that two heads share come twice (price.hbm_speed()). Tiles of mma.sync take rows that are no
+-- whole lines at this part of the speed on a chip of so many GB/s, and wait so many clocks more.
 local UNDER_WAY, MEASURED = 30 * 1024, 3000
-local PIECES, PIECES_WAIT = 0.95, 600
+local PIECES, PIECES_WAIT = 0.93, 1000
+local LOW_TILES = 0.96
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -257,7 +259,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     start = function(p, a)
       local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
-      local in_lines, under_way = p.d % 64 == 0 and p.dv % 64 == 0, UNDER_WAY * a.hbm_gbs // MEASURED
+      local in_lines, under_way = p.d % 64 == 0 and p.dv % 64 == 0, UNDER_WAY
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
         local to = {}
@@ -414,8 +416,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
-        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
+      if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
+        local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
+        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * places end
       end
       -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07 of
       -- the price on an H100, 1.06 to 1.11 on an H200.
@@ -424,9 +427,13 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * speed, (first.l2_speed or 1) * speed
         first.tile_latency = first.tile_latency + PIECES_WAIT
       end
+      -- Tiles of 64 rows of which a head has several take the L2's columns of 128 and more so much more slowly than was priced.
+      if c.feeder and c.br == FEW_ROWS and rows > FEW_ROWS and p.dv > WIDE_COLUMNS and not p.has_lengths then
+        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * LOW_TILES end
+      end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or ALONE_SPARES))
+        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or math.floor(ALONE_SPARES * math.min(1, price.read(p, a)))))
       elseif c.feeder and c.stages_v == 1 and c.ctas == 1 and rows > c.br and not p.has_lengths then
         first.latency = first.latency + TOGETHER_WAIT
       end
