@@ -29,13 +29,13 @@ function price.l2_speed(p, c, of_boxes)
   return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
 end
 
--- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, as long
--- as both are at the same keys. Bytes under way for an SM beyond what memory's latency asks for wait in its queues, and let SMs drift apart,
--- until lines come twice; and with fewer than it asks for memory idles. Row tiles that walk a head's keys in step ask for the same bytes.
--- From 1,500 timings of 150 shapes on an H100, of an H200 in proportion (docs/experiments.md, "Lines that two heads share").
+-- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, where
+-- both are at the same keys. Bytes under way beyond what memory's latency asks for wait in its queues, and let SMs drift apart, until lines
+-- come twice; with fewer memory idles. Row tiles that walk a head's keys in step ask for the same bytes. From 1,500 timings of 150 shapes on
+-- an H100, and 96 of eight shapes on an H200 (docs/experiments.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
--- Both in MB that an SM reads in all, at so many GB/s: a short launch is over before its SMs are apart, and fills its queues but once.
+-- TWICE, LEAST: by MB that an SM reads in all. A short launch is over before its SMs are apart, and fills memory's queues but once.
 local IN_ATOMS, BETWEEN = 1.02, 0.96
 local LINE, SHARED, MEASURED, MB = 128, 1.05, 3000, 1000 * 1000
 local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 50 * 1024, 0.2, 0.33

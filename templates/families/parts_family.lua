@@ -45,7 +45,7 @@ local ONE_V_OF_64 = 28672
 -- whole lines at this part of the speed on a chip of so many GB/s, and wait so many clocks more.
 local UNDER_WAY, MEASURED = 30 * 1024, 3000
 local PIECES, PIECES_WAIT = 0.93, 1000
-local LOW_TILES = 0.96
+local LOW_TILES, MOST_COLUMNS = 0.96, 256
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -90,6 +90,11 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
     end
   end
   return each, least
+end
+
+-- All that a tile's units do, at this part of their speed.
+local function slow(work, part)
+  for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do work[speed] = (work[speed] or 1) * part end
 end
 
 -- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
@@ -418,19 +423,18 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
         local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
-        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * places end
+        slow(first, places)
       end
       -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07 of
       -- the price on an H100, 1.06 to 1.11 on an H200.
-      if not c.feeder and a.has_wgmma and p.dv > WIDE_COLUMNS and p.dv % 64 > 0 and not p.has_lengths then
+      local wide = p.dv > WIDE_COLUMNS and p.dv <= MOST_COLUMNS and not p.has_lengths
+      if wide and not c.feeder and a.has_wgmma and p.dv % 64 > 0 then
         local speed = PIECES * (MEASURED / a.hbm_gbs) ^ 0.1
         first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * speed, (first.l2_speed or 1) * speed
         first.tile_latency = first.tile_latency + PIECES_WAIT
       end
       -- Tiles of 64 rows of which a head has several take the L2's columns of 128 and more so much more slowly than was priced.
-      if c.feeder and c.br == FEW_ROWS and rows > FEW_ROWS and p.dv > WIDE_COLUMNS and not p.has_lengths then
-        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * LOW_TILES end
-      end
+      if wide and c.feeder and c.br == FEW_ROWS and rows > FEW_ROWS then slow(first, LOW_TILES) end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
         first.latency = math.max(0, first.latency - (p.has_lengths and 630 or math.floor(ALONE_SPARES * math.min(1, price.read(p, a)))))
