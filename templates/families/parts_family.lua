@@ -42,8 +42,8 @@ local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
 -- Bytes under way for an SM, above which lines that two heads share come twice (price.hbm_speed()). Tiles of mma.sync take rows that are no
--- whole lines at this part of the speed on a chip of so many GB/s, and wait so many clocks more.
-local UNDER_WAY, MEASURED = 30 * 1024, 3000
+-- whole lines at this part of the speed, and wait so many clocks more.
+local UNDER_WAY = 30 * 1024
 local PIECES, PIECES_WAIT = 0.93, 1000
 local LOW_TILES, MOST_COLUMNS = 0.96, 256
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
@@ -429,8 +429,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       -- the price on an H100, 1.06 to 1.11 on an H200.
       local wide = p.dv > WIDE_COLUMNS and p.dv <= MOST_COLUMNS and not p.has_lengths
       if wide and not c.feeder and a.has_wgmma and p.dv % 64 > 0 then
-        local speed = PIECES * (MEASURED / a.hbm_gbs) ^ 0.1
-        first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * speed, (first.l2_speed or 1) * speed
+        first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * PIECES, (first.l2_speed or 1) * PIECES
         first.tile_latency = first.tile_latency + PIECES_WAIT
       end
       -- Tiles of 64 rows of which a head has several take the L2's columns of 128 and more so much more slowly than was priced.
