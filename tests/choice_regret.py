@@ -45,6 +45,7 @@ KINDS = (
     ("few queries: those that lost most, each tuned", "h100", ("h100_tuned_few_worst",), (15.3, 34.5, 34.5), 5),
     ("whose last round is cut", "h100", ("h100_last_round",), (1.1, 5.5, 10.0), 31),
     ("few queries and others: those that lost to a peer on an H100", "h200", ("h200_few_lost", "h200_few_bytes"), (7.7, 17.5, 33.0), 112),
+    ("few queries and unequal lengths, seeds 263 and 264", "h100", ("h100_choice_263",), (1.3, 4.5, 32.5), 197),
     ("what bytes under way moved", "h200", ("h200_few_moved",), (1.7, 5.0, 12.0), 128),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 13.0), 78),
     ("gradients of long rows", "h100", ("h100_gradients_long_rows",), (5.0, 15.5, 39.0), 18),
