@@ -89,8 +89,9 @@ static const scale halves[] = { { 0, 1, 0 } };
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 /* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
 static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
-/* Of many rows before more keys: finer than tiles are high, and each up to its value, as tiles are. */
-static const scale rows_before_keys[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 8, 4, 47 }, { 10, 2, 79 }, { 13, 1, 91 } };
+/* Of many rows before more keys: finer than tiles are high, to 2048 as high as one, and each up to its value, as tiles are. */
+static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3 },   { 3, 3, 7 },
+                                          { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
@@ -334,8 +335,9 @@ bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
     *lower = *upper = *p;
     if (p->op != FA_FORWARD || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT) || rows_of(p) <= FA_FEW_ROWS)
         return false;
-    bool upto = before_keys(p); /* sq is the last of its step */
-    lower->sq = beside(p->sq, -1);
+    bool upto = before_keys(p); /* sq is the last of its step, and the first comes after that of the step before */
+    uint32_t step = upto ? step_upto(p->sq, RULER(rows_before_keys)) : 0;
+    lower->sq = !upto ? beside(p->sq, -1) : step > 0 ? value_in(step - 1, RULER(rows_before_keys)) + 1 : p->sq;
     lower->sk = beside(p->sk, -1);
     upper->sq = beside(p->sq, upto ? 0 : 1);
     upper->sk = beside(p->sk, 1);

@@ -22,6 +22,9 @@
 #define MEET 0.77
 #define MEET_CUT 0.82 /* of tiles that are cut into parts */
 #define MEET_ALL 0.9  /* where all walk at once and rows are whole lines: pieces of others come again with their neighbours */
+/* Of cut or packed tiles that all have as many warpgroups with rows, which stay in step: all at once, and in rounds. */
+#define MEET_STEP 0.95
+#define MEET_STEP_ROUNDS 0.88
 #define LINE 128
 /* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
  * much is lost, times the part of its warpgroups that rest. */
@@ -114,6 +117,8 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
     double hit = w->cuts > 1 && w->rest <= 0 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);
+    if (pack && w->rows >= 128 && tiles > 1 && rest <= 0 && !(p->features & FA_FEATURE_LENGTHS))
+        hit = fmax(hit, at_once ? MEET_STEP : MEET_STEP_ROUNDS);
     double kept = fmax(0, fmin(1, 2 - once / (KEPT * a->l2_bytes)));
     return t->read_q + t->write_o + t->write_lse + once * (1 - kept) + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
 }

@@ -232,7 +232,7 @@ Test(runtime_range, ranges_that_are_refused)
     hi.b = 1024;
     hi.sq = hi.sk = 1 << 30;
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "range: 359817 shape buckets: 31 of b, 159 of sq, 73 of sk, 1 of window; accepted: at most 16384"),
+    cr_expect(strstr(fa_last_error(), "range: 368869 shape buckets: 31 of b, 163 of sq, 73 of sk, 1 of window; accepted: at most 16384"),
               "%s", fa_last_error());
     cr_expect_eq(fa_prepare_range(NULL, &lo, &hi, NULL), FA_INVALID);
     cr_expect_eq(fa_prepare_range(ctx, NULL, &hi, NULL), FA_INVALID);

@@ -15,10 +15,11 @@ local edges = include "pairs/edges.lua"
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
 -- How fast memory is read beside wgmma: a row that is no whole lines of 128 bytes shares one with its neighbour, which comes in two pieces.
--- Of rows of 176 to 480 bytes in races on an H100 and an H200; shorter ones are taken as those of 176.
-local function hbm_speed(p)
+-- Of rows of 176 to 480 bytes in races on an H100; shorter ones are taken as those of 176. Faster memory waits for pieces longer: on an H200
+-- 25 shapes took 1.14 to 1.19 times what that gives.
+local function hbm_speed(p, a)
   if p.d * p.bytes % 128 == 0 and p.dv * p.bytes % 128 == 0 then return 1 end
-  return 1 - 0.28 * 256 / math.max((p.d + p.dv) * p.bytes, 2 * 176)
+  return (1 - 0.28 * 256 / math.max((p.d + p.dv) * p.bytes, 2 * 176)) * (3000 / a.hbm_gbs) ^ 0.35
 end
 
 -- Rows that begin between two sectors of 32 bytes take one sector more, and their tiles have an odd number of 16-byte chunks: beside wgmma
@@ -211,7 +212,7 @@ return masked {
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
       tile_latency = beside and 2650 or 5200,
-      hbm_speed = beside and hbm_speed(p) or 1,
+      hbm_speed = beside and hbm_speed(p, a) or 1,
       l2_speed = split_rows and SPLIT_L2 or 1,
       efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1),
       -- The compiler takes about a quarter more than it must, to have loads under way.

@@ -584,7 +584,7 @@ return masked {
     -- Numbers of a line that do not join exponents: by a race of both at d = 64 and 128 on an H100.
     if l.staged and #l.staged.lines > 0 and not l.staged.far and not l.joins then latency = latency + 200 end
     if c.stages_v == 1 then latency = latency + fit.wait elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + (scans and 500 or 25) end
-    if c.cluster > 1 then latency = latency + fit.cluster end
+    if c.cluster > 1 then latency = latency + fit.cluster + (p.hq > p.hkv and fit.in_group or 0) end
     if c.box < 64 and fit.narrow > 0 then latency = latency + fit.narrow // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
@@ -608,6 +608,7 @@ return masked {
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
+    local walkers = l.even_rows and pieces <= a.sm_count * c.ctas and (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br or 1
     local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
@@ -626,7 +627,7 @@ return masked {
         + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
       l2_speed = price.l2_speed(p, c, fit.l2_speed),
-      hbm_speed = price.hbm_speed(p, c),
+      hbm_speed = price.hbm_speed(p, c, a, walkers, pieces or (p.sq + c.br - 1) // c.br * p.hq * p.b),
       share = share,
       regs = l.regs,
     }

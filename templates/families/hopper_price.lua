@@ -29,17 +29,43 @@ function price.l2_speed(p, c, of_boxes)
   return of_boxes * filled * narrow * (in_sectors(p) and 1 or c.cluster > 1 and 1 or 0.576)
 end
 
--- How fast memory is read: rows that are no whole lines of 128 bytes are read in pieces, of which the other part comes with a neighbour's.
--- The more bytes are under way for an SM, the later: from 316 timings of 50 shapes on an H100, tiles that read their keys alone.
+-- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, where
+-- both are at the same keys. Bytes under way beyond what memory's latency asks for wait in its queues, and let SMs drift apart, until lines
+-- come twice; with fewer memory idles. Row tiles that walk a head's keys in step ask for the same bytes. From 1,500 timings of 150 shapes on
+-- an H100, and 96 of eight shapes on an H200 (docs/experiments.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
+-- TWICE, LEAST: by MB that an SM reads in all. A short launch is over before its SMs are apart, and fills memory's queues but once.
 local IN_ATOMS, BETWEEN = 1.02, 0.96
-local PIECES, PIECES_FAR, NEAR_BYTES, FAR_BYTES = 0.94, 0.85, 40 * 1024, 64 * 1024
-function price.hbm_speed(p, c)
-  if p.has_lengths or p.d % 64 == 0 and p.dv % 64 == 0 then return 1 end
+local LINE, SHARED, MEASURED, MB = 128, 1.05, 3000, 1000 * 1000
+local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 50 * 1024, 0.2, 0.33
+local IDLE, LEAST, LEAST_SHORT = 0.3, 24 * 1024, 12 * 1024
+
+-- Lines that a head's row lies in, over those that its bytes would fill.
+local function lines(columns, bytes)
+  local row, step = columns * bytes, LINE
+  while row % step > 0 do step = step // 2 end
+  return (row + LINE - step) / row
+end
+
+-- MB of keys and values that an SM reads in all.
+function price.read(p, a)
+  return math.max(0.1, p.b * p.hkv * p.sk * (p.d + p.dv) * p.bytes / a.sm_count * (MEASURED / a.hbm_gbs) / MB)
+end
+
+-- walkers: row tiles that walk a head's keys in step. pieces: of thread blocks, which may be fewer than SMs.
+function price.hbm_speed(p, c, a, walkers, pieces)
+  if p.has_lengths then return 1 end
+  local slower = MEASURED / a.hbm_gbs
+  local under_way = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv) / walkers
+    * math.min(1, pieces / (a.sm_count * c.ctas))
+  local read = price.read(p, a)
+  local idles = 1 + IDLE * math.max(0, 1 - under_way * slower ^ 0.5 / (LEAST + LEAST_SHORT / read))
+  if p.d % 64 == 0 and p.dv % 64 == 0 then return 1 / idles end
   local box = c.box ~= 32 and 1 or p.d % 32 == 0 and p.dv % 32 == 0 and IN_ATOMS or BETWEEN
-  local bytes = c.bc * c.ctas * 2 * ((c.stages_k - 1) * p.d + (c.stages_v - 1) * p.dv)
-  return (PIECES - (PIECES - PIECES_FAR) * math.max(0, math.min(1, (bytes - NEAR_BYTES) / (FAR_BYTES - NEAR_BYTES)))) * box
+  local more = (p.d * lines(p.d, p.bytes) + p.dv * lines(p.dv, p.bytes)) / (p.d + p.dv) - 1
+  local twice = slower * more * math.max(0, math.min(1, TWICE + TWICE_LONG * math.log(read)))
+  return box / (SHARED * idles * (1 + twice * math.max(0, math.min(1, (under_way - NEAR) / (FAR - NEAR)))))
 end
 
 -- Issue slots of a block of keys that pass with the turn, of two warpgroups, up to 128 columns and up to 64: their products are no longer
@@ -69,20 +95,21 @@ end
 -- keys. tile, alone, pair: clocks of a tile, for O of 128 x 128 and besides, where one block or two reside on an SM. first_bytes: of the
 -- first block of keys that arrive in a clock. shown, shown_lone, hidden_by_four: the share of the shorter of products and exponentials that
 -- shows, of one warpgroup, and how much less of four; by schedule, without turns for two warpgroups and for more, and with turns. wait: for
--- one buffer of V; cluster: for the other block of one. rested: see above. per_tile: clocks of a tile without persistent blocks. felt: see
--- gen/work.h. narrow: clocks for narrow boxes.
+-- one buffer of V; cluster: for the other block of one; in_group: more of it where heads of a group meet in the L2 anyway: two blocks then
+-- took 1.05 of the time of one in 71 races, and 1.00 on paper. rested: see above. per_tile: clocks of a tile without persistent blocks.
+-- felt: see gen/work.h. narrow: clocks for narrow boxes.
 -- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
 -- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {
     issue = 6.75, per_group = 354, latency = 425, tile = 129, alone = 840, pair = 2640, per_tile = 1850, first_bytes = 23, wait = 370,
     shown = 0.114, shown_lone = 0.043, hidden_by_four = 0.123, plain = 0.06, plain_many = 0.053, turns = 0.002, exp_turns = 0.02,
-    rested = 0.2, in_step = 2.6, cluster = 400, felt = 1.8, l2_speed = 1.66, narrow = 0,
+    rested = 0.2, in_step = 2.6, cluster = 400, in_group = 150, felt = 1.8, l2_speed = 1.66, narrow = 0,
   },
   lengths = {
     issue = 9.5, per_group = 200, latency = 490, tile = 2200, alone = 700, pair = 2700, per_tile = 3900, first_bytes = 32, wait = 470,
     shown = 0.44, shown_lone = 0.6, hidden_by_four = 0.12, plain = 0, plain_many = 0.03, turns = 0.01, exp_turns = 0.06,
-    rested = 0, in_step = 0, cluster = 100, felt = 0, l2_speed = 2, narrow = 640,
+    rested = 0, in_step = 0, cluster = 100, in_group = 0, felt = 0, l2_speed = 2, narrow = 640,
   },
 }
 -- Of masks that are scanned: searched where pairs look things up, on an H200; scanned where a kernel before finds lines, on an H100, of

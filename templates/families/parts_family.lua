@@ -6,6 +6,7 @@ local decode = include "families/decode_family.lua"
 local edges = include "pairs/edges.lua"
 local round_up = include "families/round_up.lua"
 local split = include "families/split_family.lua"
+local price = include "families/hopper_price.lua"
 
 local FEW_ROWS = 64 -- query rows of a group of heads that one tile of the fewest rows holds
 local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in the workspace
@@ -23,13 +24,13 @@ local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
--- Two blocks to an SM of 65 columns and more, other than 128, walk keys of two places: of 143 timings of 30 shapes on an H100 what they
--- took was 1.07 times as much, beside other tiles of a shape, as was priced. Of 64 and 128 columns (620 timings) it was 1.00 and 1.03.
-local TWO_PLACES = 0.94
+-- Two blocks to an SM walk keys of two places: of 143 timings of 30 shapes on an H100, beside other tiles of a shape, they took 1.07 times
+-- what was priced; of 64 and of 128 columns, beside one block of 128 rows and more in 130 shapes on both chips, 1.05 times.
+local TWO_PLACES, TWO_PLACES_LINES = 0.94, 0.955
 -- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
--- of the time of two buffers in 52 pairs of tiles that have their SM alone. One that reads its keys alone waits for memory anyway: 1.03 in
--- 31 pairs.
-local TOGETHER_WAIT, ALONE_SPARES = 500, 400
+-- of the time of two buffers in 52 pairs of tiles that have their SM alone, 1.24 from memory (25 pairs). One that reads its keys alone waits
+-- for memory anyway: 1.03 in 31 pairs.
+local TOGETHER_WAIT, ALONE_SPARES = 900, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
 local NOMINAL, INVARIANT_ROWS_SM = 128, 512
@@ -40,6 +41,11 @@ local NOMINAL, INVARIANT_ROWS_SM = 128, 512
 local WIDE_ROWS, WIDE_COLUMNS, ONE_V_VALUES, WIDEST_COLUMNS, WIDEST_KEYS = 128, 128, 16384, 192, 80
 -- Of tiles of 64 rows, where three share keys, with so many values of full boxes: 112 keys at d = 240 were 12 % faster than 64.
 local ONE_V_OF_64 = 28672
+-- Bytes under way for an SM, above which lines that two heads share come twice (price.hbm_speed()). Tiles of mma.sync take rows that are no
+-- whole lines at this part of the speed, and wait so many clocks more.
+local UNDER_WAY = 30 * 1024
+local PIECES, PIECES_WAIT = 0.93, 1000
+local LOW_TILES, MOST_COLUMNS = 0.96, 256
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -84,6 +90,11 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
     end
   end
   return each, least
+end
+
+-- All that a tile's units do, at this part of their speed.
+local function slow(work, part)
+  for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do work[speed] = (work[speed] or 1) * part end
 end
 
 -- whole: the family of whole tiles. chosen(p, c): which of its starts are these families' too. tile_clocks(p, c): what one
@@ -253,6 +264,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     start = function(p, a)
       local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
+      local in_lines, under_way = p.d % 64 == 0 and p.dv % 64 == 0, UNDER_WAY
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
         local to = {}
@@ -310,6 +322,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         if rows > 2 * WIDE_ROWS then return end
         local most = at.br < WIDE_ROWS and ONE_V_OF_64 // (round_up(p.dv, 64) * 16) * 16
           or (ONE_V_VALUES + p.dv * 16 - 1) // (p.dv * 16) * 16
+        local near = in_lines and most or math.max(48, math.floor(under_way // (2 * p.d * 16)) * 16)
+        if rows <= at.br then most = near + (at.br < WIDE_ROWS and 0 or 16) end
         for _, bc in ipairs(at.br < WIDE_ROWS and { most } or { most, most - 16 }) do
           for _, combine in ipairs(rows > WIDE_ROWS and { "second_kernel" } or { "second_kernel", "last_warp" }) do
             add_wider(bc, 1, combine)
@@ -336,7 +350,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             local drawn = p.has_batch_invariant or not p.has_lengths
             local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" }
             -- Few products to a block of keys: then a third block is under way.
-            if at.br == 64 and at.bc == 64 and at.ctas == 1 then with.stages_k, with.stages_v = 3, 3 end
+            if at.br == 64 and at.bc == 64 and at.ctas == 1 then
+              if not in_lines and rows <= FEW_ROWS and 256 * p.d * 5 >= under_way * 4 then add(at, with) end
+              with.stages_k, with.stages_v = 3, 3
+            end
             add(at, with)
             local one = at.br == 64 and at.bc == 64 and at.ctas == 1 and rows > WIDE_ROWS
             if (at.br == WIDE_ROWS or one) and at.schedule == "plain" and at.box == 64 then add_wide(at, with) end
@@ -404,12 +421,22 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      if c.feeder and c.ctas > 1 and p.dv > 64 and p.dv ~= 128 and not p.has_lengths then
-        for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = first[speed] * TWO_PLACES end
+      if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
+        local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
+        slow(first, places)
       end
+      -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07 of
+      -- the price on an H100, 1.06 to 1.11 on an H200.
+      local wide = p.dv > WIDE_COLUMNS and p.dv <= MOST_COLUMNS and not p.has_lengths
+      if wide and not c.feeder and a.has_wgmma and p.dv % 64 > 0 then
+        first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * PIECES, (first.l2_speed or 1) * PIECES
+        first.tile_latency = first.tile_latency + PIECES_WAIT
+      end
+      -- Tiles of 64 rows of which a head has several take the L2's columns of 128 and more so much more slowly than was priced.
+      if wide and c.feeder and c.br == FEW_ROWS and rows > FEW_ROWS then slow(first, LOW_TILES) end
       -- So far a wait for one buffer of V shows as elsewhere; such tiles wait for HBM.
       if c.feeder and c.stages_v == 1 and rows <= c.br and p.dv > WIDE_COLUMNS then
-        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or ALONE_SPARES))
+        first.latency = math.max(0, first.latency - (p.has_lengths and 630 or math.floor(ALONE_SPARES * math.min(1, price.read(p, a)))))
       elseif c.feeder and c.stages_v == 1 and c.ctas == 1 and rows > c.br and not p.has_lengths then
         first.latency = first.latency + TOGETHER_WAIT
       end
