@@ -277,7 +277,10 @@ return backward.family({
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
     -- Whether there are registers for dQ beside dP.
-    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + regs_of_program(p)
+    local left = l.consumer - matrices(p, c) - 36 - regs_of_program(p)
+    l.apart = left >= l.dq
+    -- Whether for dS as an operand, too, while the exponentials of the next block are computed.
+    l.early = l.sums and not edges.marked(p) and not p.has_dropout and left >= l.dq + c.br // 4
     return backward.delta(l, p)
   end,
 
@@ -365,6 +368,8 @@ return backward.family({
       kv.issue = kv.issue + 100
       -- dP waits for dQ and dK; at d = 128 an H200 took up to 7 % longer than with 130.
       if not l.apart then kv.latency = kv.latency + (p.d + p.dv >= 256 and 330 or 130) end
+      -- Exponentials begin beside three products, not one: 0.96 to 1.00 of the time at d = 64 on an H200. Else V in registers is worth as much.
+      if l.early then kv.latency = kv.latency - 80 elseif l.apart and c.held < 2 then kv.latency = kv.latency + 40 end
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
       -- Of each sum 4 bytes, and what of it does not stay in the L2: fitted, at d = 128 on an H100 and an H200.
       kv.bytes = math.max(1, once + (p.d + p.dv >= 256 and 4.9 or 5.7) * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
