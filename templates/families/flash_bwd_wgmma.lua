@@ -368,8 +368,6 @@ return backward.family({
       kv.issue = kv.issue + 100
       -- dP waits for dQ and dK; at d = 128 an H200 took up to 7 % longer than with 130.
       if not l.apart then kv.latency = kv.latency + (p.d + p.dv >= 256 and 330 or 130) end
-      -- Exponentials begin beside three products, not one: 0.96 to 1.00 of the time at d = 64 on an H200. Else V in registers is worth as much.
-      if l.early then kv.latency = kv.latency - 80 elseif l.apart and c.held < 2 then kv.latency = kv.latency + 40 end
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
       -- Of each sum 4 bytes, and what of it does not stay in the L2: fitted, at d = 128 on an H100 and an H200.
       kv.bytes = math.max(1, once + (p.d + p.dv >= 256 and 4.9 or 5.7) * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
