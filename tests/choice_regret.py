@@ -57,11 +57,13 @@ KINDS = (
 
 
 # What starts have since the recordings were made, by text of a config, and what was timed in its place: rows that keep their maximum; O by
-# TMA from a buffer of its own, which took 0.98 to 0.99 of the time; and one buffer of Q in the place of two, of tiles of 64 rows.
+# TMA from a buffer of its own, which took 0.98 to 0.99 of the time; one buffer of Q in the place of two, of tiles of 64 rows; and gradients
+# that keep K alone in registers, with S and dP of the next block before dK and dQ.
 LATER = (
     (r"rescale=[23],exp=\d+", "rescale=4,exp=0"),
     (r"q_bufs=1,grid=2,ahead=0,(.*)o_path=0", r"q_bufs=1,grid=2,ahead=0,\1o_path=2"),
     (r"(:br=64,.*)q_bufs=2,grid=2,ahead=1,(.*)o_path=0", r"\1q_bufs=1,grid=2,ahead=0,\2o_path=2"),
+    (r"(flash_bwd_wgmma:.*)held=2,(schedule=(?:0|plain),box=64,stages=4,dq=(?:1|add),ds_bufs=3)", r"\1held=1,\2"),
 )
 
 
@@ -73,7 +75,7 @@ def with_later_starts(recording):
         for old, new in LATER:
             for v in list(shape["variants"]):
                 twin = re.sub(old, new, v.get("config", ""))
-                if twin.startswith("flash_fwd_wgmma:") and twin not in timed and not timed.add(twin):
+                if twin.startswith(("flash_fwd_wgmma:", "flash_bwd_wgmma:")) and twin not in timed and not timed.add(twin):
                     shape["variants"].append({**v, "config": twin})
     return recording
 

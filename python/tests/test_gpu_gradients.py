@@ -1,9 +1,11 @@
 """Gradients on a GPU, with PyTorch: against fp64, the bits of the C library, compile, graphs, streams, threads, checkpoints, memory.
 
-FAGEN_TEST_REHEARSE=1 runs what needs no GPU at small sizes on the simulator, to show that the tests themselves are right."""
+FAGEN_TEST_REHEARSE=1 runs what needs no GPU at small sizes on the simulator, to show that the tests themselves are right. Each case compiles
+kernels of its own, for seconds: some cases in turn run by default, all with FAGEN_TEST_FULL=1."""
 from __future__ import annotations
 
 import ctypes as C
+import itertools
 import os
 import threading
 
@@ -92,19 +94,21 @@ SIZES = [(64, 64, 8, 2), (128, 128, 8, 2), (64, 64, 4, 4), (128, 128, 4, 4), (64
          (192, 128, 4, 2), (192, 192, 2, 2), (256, 256, 4, 2)]
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("dtype", [BF16, FP16], ids=["bf16", "fp16"])
-@pytest.mark.parametrize("d, dv, hq, hkv", SIZES)
-def test_against_fp64(d, dv, hq, hkv, dtype, mask):
+def in_turn(cases, step):
+    """Every step-th case, or all: values of the parameter that changes fastest take turns where step does not divide their number."""
+    return cases if os.environ.get("FAGEN_TEST_FULL") else cases[::step]
+
+
+@pytest.mark.parametrize("size, dtype, mask", in_turn(list(itertools.product(SIZES, (BF16, FP16), MASKS)), 5), ids=str)
+def test_against_fp64(size, dtype, mask):
+    d, dv, hq, hkv = size
     options, plain = MASKS[mask]
     x, given = inputs(hq=hq, hkv=hkv, d=d, dv=dv, dtype=dtype)
     held(lambda *x: fagen.attention(*x, **options), lambda *x: eager(*x, **plain)[0], x, given)
 
 
 @gpu
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("s", [1, 17, 512, 2048])
-@pytest.mark.parametrize("d", [64, 96, 128, 192, 256])
+@pytest.mark.parametrize("d, s, causal", in_turn(list(itertools.product((64, 96, 128, 192, 256), (1, 17, 512, 2048), (False, True))), 3))
 def test_lengths_of_training(d, s, causal):
     x, given = inputs(b=1, sq=s, sk=s, hq=4, hkv=2, d=d)
     if s == 1:  # softmax of one score: gradients of q and k are 0 but for rounding

@@ -192,11 +192,11 @@ return backward.family({
         bytes = math.max(1, tiles * bytes + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
         regs = l.regs_q,
       }
-      return { backward.delta_work(p), kv, q }
+      return { backward.delta_work(p, nil, a), kv, q }
     end
     local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 1, passes * (chunks + chunks_v) + chunks, passes * l.q_stage,
       visible * p.sk * row * ((p.sq + c.q_br - 1) // c.q_br) + 2 * p.b * p.hq * p.sq * row)
     q.regs = l.regs_q
-    return { backward.delta_work(p), kv, q }
+    return { backward.delta_work(p, nil, a), kv, q }
   end,
 })

@@ -277,7 +277,10 @@ return backward.family({
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
     -- Whether there are registers for dQ beside dP.
-    l.apart = l.consumer - matrices(p, c) >= l.dq + 36 + regs_of_program(p)
+    local left = l.consumer - matrices(p, c) - 36 - regs_of_program(p)
+    l.apart = left >= l.dq
+    -- Whether for dS as an operand, too, while the exponentials of the next block are computed.
+    l.early = l.sums and not edges.marked(p) and not p.has_dropout and left >= l.dq + c.br // 4
     return backward.delta(l, p)
   end,
 

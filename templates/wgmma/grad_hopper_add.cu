@@ -1,11 +1,16 @@
-//| needs "c.held l.apart l.columns l.dq l.spread"
+//| needs "c.held l.apart l.columns l.dq l.early l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
+//| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
+//| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
+//| if l.early then
+// S and dP of the next block are issued before dK and dQ: the exponentials begin when S is there, beside the other three.
+//| end
 constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those of the second past D are dropped
 constexpr int NQ = COLUMNS / 2;    // registers of them per thread
 
@@ -81,7 +86,12 @@ struct GradQueries {
 template <int N>
 __device__ __forceinline__ void clear(float (&x)[N]) {
 #pragma unroll
+//| if l.early then
+  // Where the compiler moved zeros between products, ptxas would put wgmma one after the other.
+  for (int i = 0; i < N; i++) asm volatile("mov.b32 %0, 0;" : "=f"(x[i]));
+//| else
   for (int i = 0; i < N; i++) x[i] = 0.f;
+//| end
 }
 
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
@@ -138,6 +148,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     wgmma_commit();
     issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
+//| if l.early then
+    wgmma_commit(), wgmma_commit();  // groups of nothing in the place of dK and dQ
+//| end
 //| if pr.marked then
     int at_hand = GradQueries::number(p, smem, ring), at_before = at_hand;  // that of `before`
 //|   if not pr.late then
@@ -153,7 +166,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 #pragma unroll 1
     for ($(pr.marked and "" or "int item = 0");;$(pr.marked and "" or " item++")) {
       const u32 rows = rows_at(smem, ring);
-      wgmma_wait<1>(s);
+      wgmma_wait<$(l.early and 3 or 1)>(s);
 //| if pr.marked then
 //|   local scored = pr.late and ", load_head(smem, ring)" or pr.scored
       const Code code = load_code(smem, ring);
@@ -167,6 +180,17 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>(dp);
+//| if l.early then
+      wgmma_wait<1>(dq);  // of the block before the last, and dK of the last
+      if (item > 0) {
+        release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
+        release(ds_empty(smem, (ds.at + DS_BUFS - 2) % DS_BUFS));
+      }
+      if (item > 1) {  // before are zeros
+        if (item > 2) grad_q.next(p, blocks);
+        grad_q.add(wg, dq);
+      }
+//| end
 //| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
       grad_scores(dp, s, columns);
       pack_rows(b, dp);
@@ -185,7 +209,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if ($(pr.marked and "code.last()" or "item == items - 1")) break;
 //| if not pr.marked then
 //|   indented(6, pr.next_scores, "block == blocks.lo")
+//|   if not l.early then
       if (item > 1) grad_q.next(p, blocks);
+//|   end
 //| end
       Ring<STAGES> next = ring;
       next.next();
@@ -199,33 +225,46 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
       turn_wait(wg);
       wgmma_fence(b);
-//| if l.apart then
+//| if l.early then
+      issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(next)"), q + next.at * (Q_TILE / 16));
+      wgmma_commit();
+      issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
+      wgmma_commit();
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
-//| end
+      issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys, unknown_zero(ring));
+      wgmma_commit();
+      turn_pass(wg);
+      wgmma_wait<4>();  // dV
+      release(grad_o_empty(smem, ring.at));
+//| else
+//|   if l.apart then
+      issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
+      wgmma_commit();
+//|   end
       issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys, $(l.apart and "unknown_zero(ring)" or "0"));
       wgmma_commit();
-//| if not l.apart then
+//|   if not l.apart then
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));  // after dQ, whose additions come beside it
       wgmma_commit();
-//| end
+//|   end
       wgmma_wait<2>();  // dV
       release(grad_o_empty(smem, ring.at));
       wgmma_fence();
       issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(next)"), q + next.at * (Q_TILE / 16));
       wgmma_commit();
       turn_pass(wg);
-//| if l.apart then
+//|   if l.apart then
       issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<2>(dq);  // and dK
       release(q_empty(smem, ring.at));
-//| else
+//|   else
       wgmma_wait<2>(dq);
-//| end
+//|   end
       release(ds_empty(smem, before.at));
-      grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
-//| if not l.apart then
+      $(first_is_zeros)grad_q.add(wg, dq$(pr.marked and ", at_before" or ""));
+//|   if not l.apart then
       wgmma_wait<1>();  // dK
       release(q_empty(smem, ring.at));
       // dP takes the registers of dQ: the wait parts the two for the assembler, too.
@@ -233,6 +272,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_fence();
       issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
       wgmma_commit();
+//|   end
 //| end
       ring = next, before = ds, ds.next();
 //| if pr.marked then
