@@ -1,8 +1,8 @@
-//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
-//| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
-//| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
+//| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
+//| local values = l.transposes and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
@@ -179,7 +179,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   const int warp_row = threadIdx.x / 32 % 4 * 16;
   Ring<Q_BUFS> q;
   Ring<STAGES_K> k;
-  Ring<$(l.turned and "STAGES_T" or "STAGES_V")> v;
+  Ring<$(l.transposes and "STAGES_T" or "STAGES_V")> v;
   float o[NO];
 
   // This warp has read a buffer.
