@@ -120,7 +120,7 @@ static const mutation mutations[] = {
     { "O has the sum before twice", C, "add_sums(o, sums[part % 2], keep, part);", "add_sums(o, sums[0], keep, part);", 0, "ahead" },
     { "a sum is of the columns beside", C, "$(values), part + 1, part == 0", "$(values), part, part == 0", 0, "ahead" },
     { "V transposed before is of the block before", P, "where.kv_head, block + 1), V_TILE", "where.kv_head, block), V_TILE", 0, "before" },
-    { "all heads have V of the first", B, "(batch * p.hkv + kv_head) *", "(batch * p.hkv) *", 0, "before" },
+    { "all heads have V of the first", B, "* p.hkv + kv_head)", "* p.hkv)", 0, "before" },
     { "V is transposed before it is there, by the kernel before", B, "mbarrier_wait(full, 0);", "", 0, "before" },
     { "V transposed before is not awaited", P,
       "  grid_wait();\n  while (tiles.next(p, smem, where)) {\n    const KeyRange keys = tiles.keys(p, smem, 0);\n    const Sequence "

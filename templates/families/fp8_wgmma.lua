@@ -253,7 +253,7 @@ return masked {
     } }
     if l.before then
       table.insert(steps, 1, { entry = "fa_transpose", threads = 256, smem = l.before_bytes, maps = { v_map }, pdl = 1,
-        grid = ("sk/%d hkv b"):format(c.bc) })
+        grid = ("hkv b sk/%d"):format(c.bc) })
     end
     return steps
   end,

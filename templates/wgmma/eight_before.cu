@@ -1,8 +1,10 @@
 //| needs "l.before_t l.ones"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- V transposed once: a kernel before writes each block of keys to the workspace, byte by byte as products read it ----
+// number: of the block and of all heads that have the same keys.
+__device__ __forceinline__ unsigned char *turned_block(const Params &p, long long number) { return (unsigned char *)p.turned_v + number * V_TILE; }
 __device__ __forceinline__ unsigned char *turned_block(const Params &p, long long batch, int kv_head, int block) {
-  return (unsigned char *)p.turned_v + ((batch * p.hkv + kv_head) * ((p.sk + BC - 1) / BC) + block) * V_TILE;
+  return turned_block(p, ((long long)block * p.b + batch) * p.hkv + kv_head);
 }
 // `bytes` of global memory to shared memory, a multiple of 16.
 __device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
@@ -17,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(32 * TRANSPOSERS)
     fa_transpose(const __grid_constant__ Params p, const __grid_constant__ TensorMap v_map) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared), turned = smem + $(l.before_t), full = turned + V_TILE;
-  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32, blocks = (p.sk + BC - 1) / BC;
-  const int block = (int)$(wk.block) % blocks, kv_head = (int)$(wk.block) / blocks % p.hkv, batch = (int)$(wk.block) / blocks / p.hkv;
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  const int number = (int)$(wk.block), kv_head = number % p.hkv, batch = number / p.hkv % p.b, block = number / p.hkv / p.b;
   const Sequence sequence = sequence_of(p, batch);
   if (threadIdx.x == 0) {
     mbarrier_init(full, 1);
@@ -40,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(32 * TRANSPOSERS)
   mbarrier_wait(full, 0);
   transpose(smem, turned, warp, lane);
   __syncthreads();
-  uint4 *const to = (uint4 *)turned_block(p, batch, kv_head, block);
+  uint4 *const to = (uint4 *)turned_block(p, number);
 #pragma unroll
   for (int i = threadIdx.x; i < V_TILE / 16; i += 32 * TRANSPOSERS) to[i] = load_shared_x4(turned + i * 16);
 }
