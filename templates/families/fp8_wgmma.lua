@@ -40,7 +40,7 @@ local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 6
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
   local turned = not p.has_v_columns and not wide(p)
-  local before = turned and c.transpose == 1 -- V transposed lies in the workspace, block after block, as it is to lie here
+  local before = turned and c.stages_t == 1 -- V transposed lies in the workspace, block after block, as it is to lie here
   local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned,
     before = before, transposes = turned and not before }
   l.value_box = wide(p) and value_box(p, c)
@@ -138,6 +138,7 @@ return masked {
       end
       local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = 32 })
       if c.feeder < 32 and same == consumer then return false, "with 32 the others get " .. consumer .. " likewise" end
+      if c.feeder < 32 and (p.has_v_columns or wide(p)) then return false, "so few registers are for blocks beside which V is transposed before" end
       return true
     end, upto = "feeder" },
     { "resident", function(p, c)
@@ -160,7 +161,7 @@ return masked {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
-      local others = c.transpose == 1 and c.overlap < 2 and 16 or c.overlap == 2 and 20 or 26
+      local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
@@ -174,23 +175,20 @@ return masked {
     { "stages", function(p, c)
       if p.has_v_columns then return c.stages_t == 1, "V lies by columns: nothing is transposed" end
       if wide(p) then return c.stages_t == 1, "V in 16 bits is an operand as it lies: nothing is transposed" end
+      if c.stages_t == 1 and p.has_lengths then return false, "V of sequences of lengths is transposed in blocks, into two buffers" end
+      if c.stages_t == 2 and c.feeder < 32 then return false, "who transposes V needs more than " .. c.feeder .. " registers" end
+      if c.stages_t == 1 and p.has_no_workspace then return false, "V transposed before lies in a workspace" end
       return true
     end, upto = "stages_t" },
     { "buffers", function(p, c, a)
       local need, most = places(p, c).bytes, shared_memory(a, c)
       if need <= most then return true end
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
-    end, upto = "transpose", about = "shared memory" },
+    end, upto = "q_bufs", about = "shared memory" },
     { "transpose", function(p, c)
-      if c.transpose == 1 then
-        if p.has_v_columns or wide(p) then return false, "V is an operand as it lies: nothing is transposed" end
-        if p.has_lengths then return false, "V of sequences of lengths is transposed in blocks" end
-        if p.has_no_workspace then return false, "V transposed lies in a workspace" end
-        return c.stages_t == 1, "buffers of V have V transposed"
-      end
-      if p.has_v_columns or wide(p) then return true end
-      if c.feeder < 32 then return false, "who transposes V needs more than " .. c.feeder .. " registers" end
-      return c.stages_t == 2, "one buffer of V transposed would be waited for"
+      local before = c.stages_t == 1 and not p.has_v_columns and not wide(p)
+      if before then return c.transpose == 1, "one buffer of V transposed would be waited for where blocks transpose it" end
+      return c.transpose == 0, "V transposed before has buffers of V"
     end, upto = "transpose" },
     { "ahead", function(p, c)
       if c.overlap < 2 or c.sums > 1 then return true end
