@@ -291,6 +291,19 @@ return masked {
         end
       end
     end
+    -- Many columns, and rows to read V for several times: V transposed before, and the registers of who transposes it.
+    local alone = p.has_v_columns or wide(p) or p.has_lengths or p.has_no_workspace or p.sq * (p.hq // math.max(p.hkv, 1)) < 512
+    if columns > 128 and not alone then
+      for _, bc in ipairs({ 192, 160, 128 }) do
+        for _, way in ipairs({ { "sums_ahead", 4 }, { "in_turn", 2 } }) do
+          list[#list + 1] = {
+            br = 128, ctas = 1, feeder = 24, schedule = "plain", overlap = way[1], bc = bc, sums = way[2],
+            box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = 2, stages_t = 1, q_bufs = 1,
+            grid = "persistent", sections = 1, cluster = 1, rescale = 0, transpose = "before",
+          }
+        end
+      end
+    end
     return list
   end,
 
