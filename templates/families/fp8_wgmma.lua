@@ -9,6 +9,7 @@ local edges = include "pairs/edges.lua"
 local program_cost = include "pairs/program_cost.lua"
 local split = include "families/split_family.lua"
 
+local MOST_LENT = 1 << 30 -- bytes of V transposed before, beyond which no call is to take a workspace for it by itself
 local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256, of 448 that e4m3 holds
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -327,6 +328,7 @@ return masked {
       regs = l.regs,
     }
     if not l.before then return main end
-    return { { bytes = p.b * p.hkv * p.sk * (p.dv + l.turned_rows), latency = 3000 }, main }
+    local lent = p.b * p.hkv * p.sk * l.turned_rows
+    return { { bytes = lent + p.b * p.hkv * p.sk * p.dv, latency = lent <= MOST_LENT and 3000 or 1 << 40 }, main }
   end,
 }
