@@ -12,6 +12,13 @@
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
 //| local sums = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
+//| if l.ones and not l.beside then
+template <bool B>
+struct Choice {
+  static constexpr bool value = B;
+};
+
+//| end
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
@@ -222,7 +229,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 //| if l.ones then
     float weights[2] = {0.f, 0.f};
+//|   if l.beside then
     const bool adds = p.lse != nullptr;
+//|   end
 //| end
 
     // A block of keys that only other warpgroups see.
@@ -359,6 +368,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
       };
 //| if not l.beside then
+//|   if l.ones then
+      // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
+      auto walk = [&](auto of_lse) {
+      constexpr bool adds = decltype(of_lse)::value;
+//|   end
 #pragma unroll 1
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
@@ -387,6 +401,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, keep, sums, false);
 //|   end
       }
+//|   if l.ones then
+      };
+      if (p.lse != nullptr)
+        walk(Choice<true>());
+      else
+        walk(Choice<false>());
+//|   end
 //| else
       if (block >= last) {
         u32 a[$(np)];   // P
