@@ -1,4 +1,4 @@
-//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
+//| needs "c.overlap c.schedule l.before l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -6,13 +6,14 @@
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
+//| local two_walks = l.ones and l.before and not l.beside
 //| local sum, raw = "float", "s" -- what products of Q and K are summed up in
 //| if l.integer then sum, raw = "int", "raw" end
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
 //| local sums = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
-//| if l.ones and not l.beside then
+//| if two_walks then
 template <bool B>
 struct Choice {
   static constexpr bool value = B;
@@ -229,7 +230,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 //| if l.ones then
     float weights[2] = {0.f, 0.f};
-//|   if l.beside then
+//|   if not two_walks then
     const bool adds = p.lse != nullptr;
 //|   end
 //| end
@@ -368,7 +369,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
       };
 //| if not l.beside then
-//|   if l.ones then
+//|   if two_walks then
       // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
       auto walk = [&](auto of_lse) {
       constexpr bool adds = decltype(of_lse)::value;
@@ -401,7 +402,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, keep, sums, false);
 //|   end
       }
-//|   if l.ones then
+//|   if two_walks then
       };
       if (p.lse != nullptr)
         walk(Choice<true>());
