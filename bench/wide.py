@@ -92,6 +92,8 @@ def parse(argv=None):
     p.add_argument("--only", help="cases whose name this regular expression finds")
     p.add_argument("--draw", type=int, default=0, help="in place of a section's cases so many of random shapes")
     p.add_argument("--seed", type=int, default=1, help="of those (default 1)")
+    p.add_argument("--case", action="append", default=[], metavar="HEADS,QUERIES,B,KEYS",
+                   help="of mla, in place of its cases; each may be a choice, as 16|128,1|2,16,4096; repeat")
     p.add_argument("--config", action="append", default=[],
                    help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
@@ -329,6 +331,8 @@ def main(argv=None):
     print(chip, flush=True)
     sides = [Side(), *map(Side, options.templates)]
     of = {s: drawn(s, options.draw, options.seed) if options.draw else CASES[s] for s in options.section or SECTIONS}
+    if options.case:
+        of["mla"] = [mla(*map(int, x)) for text in options.case for x in itertools.product(*(v.split("|") for v in text.split(",")))]
     cases = [c for some in of.values() for c in some if not options.only or re.search(options.only, c.name())]
     begun, documents, problems = time.monotonic(), [], {}
     plans = {c: {s.label: {} for s in sides} for c in cases}

@@ -38,12 +38,18 @@ static const scene scenes[] = {
       WITH(NULL) },
     { "pieces", "e5m2,d=32,dv=32,mask=none,b=1,hq=1,hkv=1", EIGHT(128, 64, 1, 32, "schedule=0,overlap=0,stages_v=1,pieces=1,row_sums=1"),
       380, 100, NONE, WITH(NULL) },
+    { "before", "e4m3,d=64,dv=160,mask=causal,b=2,hq=2,hkv=2",
+      "fp8_wgmma:br=128,ctas=1,feeder=24,bc=96,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
+      "schedule=0,overlap=0,stages_v=2,row_sums=1,transpose=1",
+      150, 240, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
+#define B "eight_before.cu"
 #define C "eight_consumer.cu"
 #define H "hopper_eight.cu"
 #define P "eight_producer.cu"
+#define T "eight_transpose.cu"
 
 static const mutation mutations[] = {
     { "P is as it is", C, "constexpr float RAISED = $(l.raised);", "constexpr float RAISED = 0;", 0, "dense" },
@@ -73,18 +79,18 @@ static const mutation mutations[] = {
     { "sums of P are those of the other row", C, "t[NT + 2 * h]);", "t[NT + 2 - 2 * h]);", 0, "ones" },
     { "sums of P stay when m moves", C, "fmaf(weights[h], keep[h], t[NT + 2 * h])", "weights[h] + t[NT + 2 * h]", 0, "ones" },
     { "LSE has no sum of P", C, "  if (adds)\n", "  if (false)\n", 0, "ones" },
-    { "columns lie where ones do", P, "column < SUM ? column : column + 8", "column", 0, "ones" },
+    { "columns lie where ones do", T, "column < SUM ? column : column + 8", "column", 0, "ones" },
     { "ones are of the other type", "fp8_wgmma.cu", "0x3c3c3c3c", "0x38383838", 0, "pieces" },
     { "a tile's second piece has the rows of the first", "tile_order.cu", "w.row += low * 64;", "", 0, "pieces" },
-    { "odd columns come first", P, "i % 2 ? 0x7531 : 0x6420", "i % 2 ? 0x6420 : 0x7531", 0, "dense" },
-    { "V lies by rows of 16-bit units", P, "* 16 + m % 2 * 8 + r", "* 16 + m / 2 * 8 + r", 0, "dense" },
-    { "V transposed is not swizzled", P, "(key_chunk ^ swizzle_of<KEY_BOX>(row))", "key_chunk", 0, "beside" },
-    { "V is read as if it were not swizzled", P, "(at ^ swizzle_of<ROW>(lane))", "at", 0, "beside" },
+    { "odd columns come first", T, "i % 2 ? 0x7531 : 0x6420", "i % 2 ? 0x6420 : 0x7531", 0, "dense" },
+    { "V lies by rows of 16-bit units", T, "* 16 + m % 2 * 8 + r", "* 16 + m / 2 * 8 + r", 0, "dense" },
+    { "V transposed is not swizzled", T, "(key_chunk ^ swizzle_of<KEY_BOX>(row))", "key_chunk", 0, "beside" },
+    { "V is read as if it were not swizzled", T, "(at ^ swizzle_of<ROW>(lane))", "at", 0, "beside" },
     { "products meet what a warp has just written", P, "fence_async();\n      __syncwarp();", "__syncwarp();", 0, "dense beside" },
     { "V transposed is written where it is read", P, "mbarrier_wait(turned_empty(smem, turned.at), turned.parity ^ 1);", "", 0, "dense" },
     { "V is transposed before it is there", P, "mbarrier_wait(v_full(smem, v.at), v.parity);", "", 0, "dense" },
-    { "keys of others have a part in the result", P, "if (first > 0 || end < BC)", "if (false)", 0, "packed" },
-    { "one key more is the sequence's", P, "key < end ? 0xffffu", "key <= end ? 0xffffu", 0, "packed" },
+    { "keys of others have a part in the result", T, "if (first > 0 || end < BC)", "if (false)", 0, "packed" },
+    { "one key more is the sequence's", T, "key < end ? 0xffffu", "key <= end ? 0xffffu", 0, "packed" },
     { "V is of the block before", P, "box * BOX, key + BC, where.kv_head", "box * BOX, key, where.kv_head", 0, "beside packed" },
     { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * $(inverse), o[8 * n + 2 * h + 1] * $(inverse)",
       "o[8 * n + 2 * h + 1] * $(inverse), o[8 * n + 4 + 2 * h] * $(inverse)", 0, "dense" },
@@ -113,6 +119,16 @@ static const mutation mutations[] = {
     { "two sums under way have one place", C, "sums[(part + 1) % 2], a", "sums[part % 2], a", 0, "ahead" },
     { "O has the sum before twice", C, "add_sums(o, sums[part % 2], keep, part);", "add_sums(o, sums[0], keep, part);", 0, "ahead" },
     { "a sum is of the columns beside", C, "$(values), part + 1, part == 0", "$(values), part, part == 0", 0, "ahead" },
+    { "V transposed before is of the block before", P, "where.kv_head, block + 1), V_TILE", "where.kv_head, block), V_TILE", 0, "before" },
+    { "all heads have V of the first", B, "* p.hkv + kv_head)", "* p.hkv)", 0, "before" },
+    { "V is transposed before it is there, by the kernel before", B, "mbarrier_wait(full, 0);", "", 0, "before" },
+    { "V transposed before is not awaited", P,
+      "  grid_wait();\n  while (tiles.next(p, smem, where)) {\n    const KeyRange keys = tiles.keys(p, smem, 0);\n    const Sequence "
+      "sequence = $(sequence);\n    tiles.done(smem, false);\n    if (keys.loaded_hi",
+      "  while (tiles.next(p, smem, where)) {\n    const KeyRange keys = tiles.keys(p, smem, 0);\n    const Sequence sequence = "
+      "$(sequence);\n    tiles.done(smem, false);\n    if (keys.loaded_hi",
+      0, "before" },
+    { "ones of the kernel before are of the other type", B, "0x38383838", "0x3c3c3c3c", 0, "before" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

@@ -11,20 +11,51 @@ static const struct row {
     const char *family;
     int values;
     bool hopper;
+    const char *class; /* NULL: what the seed draws */
 } rows[] = {
-    { "naive_bwd", FA_VALUES_WIDE, false },      { "naive_bwd", FA_VALUES_BEYOND, false },      { "naive_bwd", FA_VALUES_SEEN, false },
-    { "flash_bwd_ffma", FA_VALUES_WIDE, false }, { "flash_bwd_ffma", FA_VALUES_BEYOND, false }, { "flash_bwd_ffma", FA_VALUES_SEEN, false },
-    { "flash_bwd_mma", FA_VALUES_WIDE, false },  { "flash_bwd_mma", FA_VALUES_BEYOND, false },  { "flash_bwd_mma", FA_VALUES_SEEN, false },
-    { "flash_bwd_wgmma", FA_VALUES_WIDE, true }, { "flash_bwd_wgmma", FA_VALUES_BEYOND, true }, { "flash_bwd_wgmma", FA_VALUES_SEEN, true },
-    { "naive", FA_VALUES_WIDE, false },          { "naive", FA_VALUES_BEYOND, false },          { "naive", FA_VALUES_SEEN, false },
-    { "tiled", FA_VALUES_WIDE, false },          { "tiled", FA_VALUES_BEYOND, false },          { "tiled", FA_VALUES_SEEN, false },
-    { "flash1_fwd", FA_VALUES_WIDE, false },     { "flash1_fwd", FA_VALUES_BEYOND, false },     { "flash1_fwd", FA_VALUES_SEEN, false },
-    { "flash_fwd_ffma", FA_VALUES_WIDE, false }, { "flash_fwd_ffma", FA_VALUES_BEYOND, false }, { "flash_fwd_ffma", FA_VALUES_SEEN, false },
-    { "flash_fwd_mma", FA_VALUES_WIDE, false },  { "flash_fwd_mma", FA_VALUES_BEYOND, false },  { "flash_fwd_mma", FA_VALUES_SEEN, false },
-    { "flash_fwd_wgmma", FA_VALUES_WIDE, true }, { "flash_fwd_wgmma", FA_VALUES_BEYOND, true }, { "flash_fwd_wgmma", FA_VALUES_SEEN, true },
-    { "decode_ffma", FA_VALUES_WIDE, false },    { "decode_ffma", FA_VALUES_BEYOND, false },    { "decode_ffma", FA_VALUES_SEEN, false },
-    { "decode_mma", FA_VALUES_WIDE, false },     { "decode_mma", FA_VALUES_BEYOND, false },     { "decode_mma", FA_VALUES_SEEN, false },
-    { "decode_wgmma", FA_VALUES_WIDE, true },    { "decode_wgmma", FA_VALUES_BEYOND, true },    { "decode_wgmma", FA_VALUES_SEEN, true },
+    { "naive_bwd", FA_VALUES_WIDE, false },
+    { "naive_bwd", FA_VALUES_BEYOND, false },
+    { "naive_bwd", FA_VALUES_SEEN, false },
+    { "flash_bwd_ffma", FA_VALUES_WIDE, false },
+    { "flash_bwd_ffma", FA_VALUES_BEYOND, false },
+    { "flash_bwd_ffma", FA_VALUES_SEEN, false },
+    { "flash_bwd_mma", FA_VALUES_WIDE, false },
+    { "flash_bwd_mma", FA_VALUES_BEYOND, false },
+    { "flash_bwd_mma", FA_VALUES_SEEN, false },
+    { "flash_bwd_wgmma", FA_VALUES_WIDE, true },
+    { "flash_bwd_wgmma", FA_VALUES_BEYOND, true },
+    { "flash_bwd_wgmma", FA_VALUES_SEEN, true },
+    { "naive", FA_VALUES_WIDE, false },
+    { "naive", FA_VALUES_BEYOND, false },
+    { "naive", FA_VALUES_SEEN, false },
+    { "tiled", FA_VALUES_WIDE, false },
+    { "tiled", FA_VALUES_BEYOND, false },
+    { "tiled", FA_VALUES_SEEN, false },
+    { "flash1_fwd", FA_VALUES_WIDE, false },
+    { "flash1_fwd", FA_VALUES_BEYOND, false },
+    { "flash1_fwd", FA_VALUES_SEEN, false },
+    { "flash_fwd_ffma", FA_VALUES_WIDE, false },
+    { "flash_fwd_ffma", FA_VALUES_BEYOND, false },
+    { "flash_fwd_ffma", FA_VALUES_SEEN, false },
+    { "flash_fwd_mma", FA_VALUES_WIDE, false },
+    { "flash_fwd_mma", FA_VALUES_BEYOND, false },
+    { "flash_fwd_mma", FA_VALUES_SEEN, false },
+    { "flash_fwd_wgmma", FA_VALUES_WIDE, true },
+    { "flash_fwd_wgmma", FA_VALUES_BEYOND, true },
+    { "flash_fwd_wgmma", FA_VALUES_SEEN, true },
+    { "decode_ffma", FA_VALUES_WIDE, false },
+    { "decode_ffma", FA_VALUES_BEYOND, false },
+    { "decode_ffma", FA_VALUES_SEEN, false },
+    { "decode_mma", FA_VALUES_WIDE, false },
+    { "decode_mma", FA_VALUES_BEYOND, false },
+    { "decode_mma", FA_VALUES_SEEN, false },
+    { "decode_wgmma", FA_VALUES_WIDE, true },
+    { "decode_wgmma", FA_VALUES_BEYOND, true },
+    { "decode_wgmma", FA_VALUES_SEEN, true },
+    { "fp8_wgmma", FA_VALUES_WIDE, true, "e4m3,d=64,mask=causal" },
+    { "fp8_wgmma", FA_VALUES_BEYOND, true, "e5m2,d=64,dv=96,mask=window,o=fp32" },
+    { "fp8_wgmma", FA_VALUES_SEEN, true, "e4m3,d=96,dv=64,mask=causal,o=e4m3" },
+    { "fp8_wgmma", FA_VALUES_SEEN, true, "e5m2,d=64,mask=causal,v=bf16" },
 };
 #define ROWS (int)(sizeof rows / sizeof *rows)
 
@@ -52,7 +83,13 @@ static bool run_case(fa_context *ctx, fa_gen *g, const struct row *r, const fa_o
     fa_config config;
     fa_verdict v;
     char line[1200];
-    fa_case_make_of(&c, op, seed);
+    fa_problem class;
+    if (!r->class)
+        fa_case_make_of(&c, op, seed);
+    else {
+        cr_assert_eq(fa_problem_parse(&class, r->class), FA_OK, "%s", fa_last_error());
+        fa_case_make_class(&c, &class, FA_CASE_MANY, seed);
+    }
     fa_status st = fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), r->family, &config);
     if (st == FA_UNSUPPORTED || st == FA_NO_FIT)
         return false;

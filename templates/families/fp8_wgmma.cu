@@ -27,9 +27,11 @@ constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
 constexpr int THREADS = 128 * (WGS + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
-//| if l.turned then
+//| if l.transposes then
 constexpr int STAGES_T = $(c.stages_t);  // buffers of V transposed
-constexpr int TRANSPOSERS = 2;  // warps
+//| end
+//| if l.turned then
+constexpr int TRANSPOSERS = $(l.before and 8 or 2);  // warps
 //| end
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 //| if l.consumer > l.regs then
@@ -47,19 +49,17 @@ constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of Q and K
 constexpr int COLUMNS = $(l.columns);                   // of O, rounded up
 constexpr int SUM = $(l.sum_columns);                   // of O, that are summed up at a time
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
-constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.wide and "BC * BOXES_V * VALUE_ROW" or l.turned and "BC * BOXES_V * ROW" or "COLUMNS * BC");
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = $(l.wide and "BC * BOXES_V * VALUE_ROW" or l.transposes and "BC * BOXES_V * ROW" or l.before and l.ones and "(COLUMNS + 8) * BC" or "COLUMNS * BC");
 // Offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all.
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);
 //| if l.key_scales then
 constexpr int SMEM_SCALES = $(l.key_scales);  // of K's tokens, for each buffer of K
 //| end
-//| if l.turned then
-//|   if l.ones then
+//| if l.turned and l.ones then
 constexpr int TURNED = COLUMNS + 8;  // rows of V transposed: eight of ones follow the first SUM columns
-constexpr int SMEM_T = $(l.t), T_TILE = TURNED * BC;
-//|   else
-constexpr int SMEM_T = $(l.t), T_TILE = COLUMNS * BC;
-//|   end
+//| end
+//| if l.transposes then
+constexpr int SMEM_T = $(l.t), T_TILE = $(l.ones and "TURNED" or "COLUMNS") * BC;
 //| end
 constexpr int NS = BC / 2, NO = COLUMNS / 2, NT = SUM / 2;  // registers of S, of O and of what a block adds to it, per thread
 //| if l.parts then
@@ -92,6 +92,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //|   include "tiles/clear_rows.cu"
 
 //| end
+//| if l.before then
+//| include "wgmma/eight_before.cu"
+
+//| end
 //| include "wgmma/eight_producer.cu"
 
 //| include "wgmma/hopper_mask.cu"
@@ -107,8 +111,12 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "wgmma/eight_consumer.cu"
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
+//| if l.before then
+    fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map) {
+//| else
     fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
            const __grid_constant__ TensorMap v_map) {
+//| end
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
@@ -117,21 +125,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), $(l.key_scales and 2 or 1)), mbarrier_init(k_empty(smem, i), 4 * WGS);
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++)
-      mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.turned and "TRANSPOSERS" or "4 * WGS"));
-//| if l.turned then
+      mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(l.transposes and "TRANSPOSERS" or "4 * WGS"));
+//| if l.transposes then
 #pragma unroll
     for (int i = 0; i < STAGES_T; i++) mbarrier_init(turned_full(smem, i), TRANSPOSERS), mbarrier_init(turned_empty(smem, i), 4 * WGS);
 //| end
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
-//| wk.begin_slots("4 * WGS + " .. (l.turned and "1 + TRANSPOSERS" or l.key_scales and "3" or "2"))
+//| wk.begin_slots("4 * WGS + " .. (l.transposes and "1 + TRANSPOSERS" or l.key_scales and "3" or "2"))
     mbarrier_init(tile_loaded(smem), 1);
 //| if l.idle_barrier then
     mbarrier_init(idle_barrier(smem), 1);
 //| end
     fence_barrier_init();
   }
-//| if l.ones then
+//| if l.ones and not l.before then
   constexpr u32 ONES = $(p.dtype == "e4m3" and "0x38383838" or "0x3c3c3c3c");  // four in V's type
 #pragma unroll 1
   for (int i = threadIdx.x; i < STAGES_T * BC / 2; i += THREADS) {
@@ -149,9 +157,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if p.has_pages then
     if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
 //| else
-    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+    if (warp == 0 && lane == 0) produce_keys(p, k_map, $(l.before and "" or "v_map, ")smem);
 //| end
-//| if l.turned then
+//| if l.transposes then
     if (warp % 2 == 1) produce_transposed(p, q_map, smem, warp / 2, lane);
 //| else
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);

@@ -9,6 +9,7 @@ local edges = include "pairs/edges.lua"
 local program_cost = include "pairs/program_cost.lua"
 local split = include "families/split_family.lua"
 
+local MOST_LENT = 1 << 30 -- bytes of V transposed before, beyond which no call is to take a workspace for it by itself
 local RAISED = 8 -- log2 of what P is multiplied by: the largest of a row is 256, of 448 that e4m3 holds
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
@@ -40,18 +41,21 @@ local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 6
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
   local turned = not p.has_v_columns and not wide(p)
-  local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned }
+  local before = turned and c.stages_t == 1 -- V transposed lies in the workspace, block after block, as it is to lie here
+  local l = { boxes = (p.d + c.box - 1) // c.box, columns = columns_of(p), key_box = key_box(c), wgs = c.br // 64, turned = turned,
+    before = before, transposes = turned and not before }
   l.value_box = wide(p) and value_box(p, c)
   l.boxes_v = wide(p) and (l.columns + l.value_box - 1) // l.value_box or turned and (p.dv + c.box - 1) // c.box or c.bc // l.key_box
   l.k = c.q_bufs * c.br * l.boxes * c.box
   l.v = l.k + c.stages_k * c.bc * l.boxes * c.box
-  l.t = l.v + c.stages_v * c.bc * (wide(p) and 2 * l.boxes_v * l.value_box or turned and l.boxes_v * c.box or l.columns)
   l.ones = c.row_sums == 1
   l.turned_rows = l.columns + (l.ones and 8 or 0)
-  l.barriers = l.t + (turned and c.stages_t * c.bc * l.turned_rows or 0)
+  l.t = l.v + c.stages_v * c.bc
+    * (wide(p) and 2 * l.boxes_v * l.value_box or l.transposes and l.boxes_v * c.box or before and l.turned_rows or l.columns)
+  l.barriers = l.t + (l.transposes and c.stages_t * c.bc * l.turned_rows or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
-  if turned then barriers = barriers + 2 * c.stages_t end
+  if l.transposes then barriers = barriers + 2 * c.stages_t end
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
@@ -70,6 +74,10 @@ local function places(p, c)
   end
   l.key_scales = p.k_scale == 2 and round_up(l.bytes, 16) -- of K's tokens
   if l.key_scales then l.bytes = l.key_scales + c.stages_k * c.bc * 4 end
+  if before then -- of the kernel before: V as it comes, V transposed, an mbarrier
+    l.before_t = round_up(c.bc * l.boxes_v * c.box, 1024)
+    l.before_bytes = l.before_t + c.bc * l.turned_rows + 8
+  end
   return l
 end
 
@@ -84,7 +92,7 @@ return masked {
   tunables = {
     { "br", { 128, 192, 64 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
-    { "feeder", { 56, 40, 32 }, "registers per thread that the producer warpgroup keeps" },
+    { "feeder", { 56, 40, 32, 24 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" } },
@@ -105,6 +113,9 @@ return masked {
       "tiles of a last round that keeps few blocks at work are cut into pieces of fewer warpgroups", later = true },
     { "row_sums", { { 0, "added" }, { 1, "multiplied" } },
       "what O is divided by: P added up in fp32 before it is rounded, or products of P with ones; LSE has the first", later = true },
+    { "transpose", { { 0, "in_block" }, { 1, "before" } },
+      "V is transposed in_block = by two warps, again in each block of rows, before = once, by a kernel before, in the workspace",
+      later = true },
   },
 
   supports = function(p, a)
@@ -126,6 +137,9 @@ return masked {
         local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
         if more > c.feeder and same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
       end
+      local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = 32 })
+      if c.feeder < 32 and same == consumer then return false, "with 32 the others get " .. consumer .. " likewise" end
+      if c.feeder < 32 and (p.has_v_columns or wide(p)) then return false, "so few registers are for blocks beside which V is transposed before" end
       return true
     end, upto = "feeder" },
     { "resident", function(p, c)
@@ -148,10 +162,11 @@ return masked {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
-      local need = columns_of(p) // 2 + (c.overlap == 2 and 20 or 26) + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
+      local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
+      local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
-      return false, "O, S or what a block adds, and P with 26 others take " .. need .. " > " .. consumer .. " registers"
+      return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
     { "operands", function(p, c, a)
       local launch, need = registers(a, c), math.max(c.bc, sum_of(p, c)) // 2 + 30
@@ -161,13 +176,21 @@ return masked {
     { "stages", function(p, c)
       if p.has_v_columns then return c.stages_t == 1, "V lies by columns: nothing is transposed" end
       if wide(p) then return c.stages_t == 1, "V in 16 bits is an operand as it lies: nothing is transposed" end
-      return c.stages_t == 2, "one buffer of V transposed would be waited for"
+      if c.stages_t == 1 and p.has_lengths then return false, "V of sequences of lengths is transposed in blocks, into two buffers" end
+      if c.stages_t == 2 and c.feeder < 32 then return false, "who transposes V needs more than " .. c.feeder .. " registers" end
+      if c.stages_t == 1 and p.has_no_workspace then return false, "V transposed before lies in a workspace" end
+      return true
     end, upto = "stages_t" },
     { "buffers", function(p, c, a)
       local need, most = places(p, c).bytes, shared_memory(a, c)
       if need <= most then return true end
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
     end, upto = "q_bufs", about = "shared memory" },
+    { "transpose", function(p, c)
+      local before = c.stages_t == 1 and not p.has_v_columns and not wide(p)
+      if before then return c.transpose == 1, "one buffer of V transposed would be waited for where blocks transpose it" end
+      return c.transpose == 0, "V transposed before has buffers of V"
+    end, upto = "transpose" },
     { "ahead", function(p, c)
       if c.overlap < 2 or c.sums > 1 then return true end
       return false, "P V is one sum: none is before another"
@@ -221,13 +244,23 @@ return masked {
         or l.turned and { tensor = "v", cols = c.box, rows = l.run, swizzle = c.box }
         or { tensor = "v", cols = l.key_box, rows = l.columns, swizzle = l.key_box },
     }
-    return { {
+    local v_map = maps[3]
+    if l.before then maps[3] = nil end
+    local steps = { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, grid = ("sq/%d hq b%s"):format(c.br, l.parts and " 8" or ""),
       per_sm = c.ctas, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
+    if l.before then
+      table.insert(steps, 1, { entry = "fa_transpose", threads = 256, smem = l.before_bytes, maps = { v_map }, pdl = 1,
+        grid = ("hkv b sk/%d"):format(c.bc) })
+    end
+    return steps
   end,
 
-  workspace = function(p, c, a, l) return l.parts and split.workspace(p, l.columns) or "" end,
+  workspace = function(p, c, a, l)
+    if l.before then return ("turned_v int32 %d sk/%d hkv b"):format(c.bc * l.turned_rows // 4, c.bc) end
+    return l.parts and split.workspace(p, l.columns) or ""
+  end,
 
   params = function(p, c, a, l)
     local values, scales = values_of(p), ""
@@ -235,7 +268,7 @@ return masked {
       local by = p[x .. "_scale"]
       if by > 0 then scales = scales .. ("%s_scale %s_scale_sb %s%s_scale_sh "):format(x, x, by == 2 and x .. "_scale_ss " or "", x) end
     end
-    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or "") .. values.sequences .. values.strides
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or l.before and "turned_v " or "") .. values.sequences .. values.strides
       .. values.strides_of_lse .. scales .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
   end,
@@ -259,6 +292,19 @@ return masked {
         end
       end
     end
+    -- Many columns, and rows to read V for several times: V transposed before, and the registers of who transposes it.
+    local alone = p.has_v_columns or wide(p) or p.has_lengths or p.has_no_workspace or p.sq * (p.hq // math.max(p.hkv, 1)) < 512
+    if columns > 128 and not alone then
+      for _, bc in ipairs({ 192, 160, 128 }) do
+        for _, way in ipairs({ { "sums_ahead", 4 }, { "in_turn", 2 } }) do
+          list[#list + 1] = {
+            br = 128, ctas = 1, feeder = 24, schedule = "plain", overlap = way[1], bc = bc, sums = way[2],
+            box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = 2, stages_t = 1, q_bufs = 1,
+            grid = "persistent", sections = 1, cluster = 1, rescale = 0, transpose = "before",
+          }
+        end
+      end
+    end
     return list
   end,
 
@@ -267,19 +313,22 @@ return masked {
     -- S: maxima, exponents, sums, and packing of P. O: one multiply-add for each block.
     local each = 7 + (l.integer and 2 or 0) + (l.key_scales and 2 or 0)
     local issue = elements * each + c.br * l.columns // 32 + l.wgs * 350 + math.floor(elements * program_cost(p).issue)
-    return {
+    local main = {
       rows = c.br, cols = c.bc, group = 64,
       matrix_flops = round_up(p.d, 32) + l.columns * (l.wide and 2 or 1), -- as of 16 bits: products of 8 take half as long
       unit = "wgmma16",
       exps = 1 + program_cost(p).exps,
       issue = issue,
       smem_bytes = c.bc * (round_up(p.d, 32) + l.columns * (l.wide and 2 or 1)) * l.wgs + c.br * round_up(p.d, 32)
-        + c.bc * (p.d + p.dv * (l.wide and 2 or l.turned and 3 or 1)),
+        + c.bc * (p.d + p.dv * (l.wide and 2 or l.transposes and 3 or 1)),
       latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
       tile_latency = 4000,
       shows = c.schedule == 1 and 0.3 or 0.35,
       l2_speed = 1.66,
       regs = l.regs,
     }
+    if not l.before then return main end
+    local lent = p.b * p.hkv * p.sk * l.turned_rows
+    return { { bytes = lent + p.b * p.hkv * p.sk * p.dv, latency = lent <= MOST_LENT and 3000 or 1 << 40 }, main }
   end,
 }

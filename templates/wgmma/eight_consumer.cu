@@ -1,17 +1,25 @@
-//| needs "c.overlap c.schedule l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.turned l.wide"
+//| needs "c.overlap c.schedule l.before l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
-//| if l.turned then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
-//| local values = l.turned and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
+//| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
+//| local values = l.transposes and "smem + SMEM_T + v.at * T_TILE" or "smem + SMEM_V + v.at * V_TILE"
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
+//| local two_walks = l.ones and l.before and not l.beside
 //| local sum, raw = "float", "s" -- what products of Q and K are summed up in
 //| if l.integer then sum, raw = "int", "raw" end
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
 //| local sums = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
+//| if two_walks then
+template <bool B>
+struct Choice {
+  static constexpr bool value = B;
+};
+
+//| end
 // ---- the products of a warpgroup ----
 // Issues S = Q K^T.
 __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
@@ -179,7 +187,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   const int warp_row = threadIdx.x / 32 % 4 * 16;
   Ring<Q_BUFS> q;
   Ring<STAGES_K> k;
-  Ring<$(l.turned and "STAGES_T" or "STAGES_V")> v;
+  Ring<$(l.transposes and "STAGES_T" or "STAGES_V")> v;
   float o[NO];
 
   // This warp has read a buffer.
@@ -222,7 +230,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 //| if l.ones then
     float weights[2] = {0.f, 0.f};
+//|   if not two_walks then
     const bool adds = p.lse != nullptr;
+//|   end
 //| end
 
     // A block of keys that only other warpgroups see.
@@ -359,6 +369,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
       };
 //| if not l.beside then
+//|   if two_walks then
+      // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
+      auto walk = [&](auto of_lse) {
+      constexpr bool adds = decltype(of_lse)::value;
+//|   end
 #pragma unroll 1
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
@@ -387,6 +402,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, keep, sums, false);
 //|   end
       }
+//|   if two_walks then
+      };
+      if (p.lse != nullptr)
+        walk(Choice<true>());
+      else
+        walk(Choice<false>());
+//|   end
 //| else
       if (block >= last) {
         u32 a[$(np)];   // P

@@ -1,4 +1,4 @@
-//| needs "c.feeder l.key_scales l.ones l.turned l.wide"
+//| needs "l.before l.key_scales l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local batch_q, batch_k = "map_batch", "map_batch"
 //| local sequence = "sequence_of(p, where.batch)"
@@ -6,17 +6,21 @@
 //|   batch_q, batch_k = "map_batch_q", "map_batch_k"
 //|   sequence = "tiles.sequence(p, smem)"
 //| end
-//| local loader, transposers = p.has_pages and "warp" or "thread", l.turned and "two warps that transpose V, " or ""
+//| local loader, transposers = p.has_pages and "warp" or "thread", l.transposes and "two warps that transpose V, " or ""
 // ---- the producer warpgroup: a $(loader) for K and V, one for Q, $(transposers)a warp for tiles ----
 //| if p.has_pages then
 //| include "wgmma/hopper_pages.cu"
 //| else
-__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, $(l.before and "" or "const TensorMap &v_map, ")u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
   TileQueue tiles;
   Tile where;
+//| if l.before then
+  tma_prefetch(k_map);
+//| else
   tma_prefetch(k_map), tma_prefetch(v_map);
+//| end
   grid_wait();
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
@@ -43,17 +47,21 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         mbarrier_expect(v_full(smem, v.at), V_TILE);
+//| if l.before then
+        bulk_load(smem + SMEM_V + v.at * V_TILE, turned_block(p, sequence.batch, where.kv_head, block + 1), V_TILE, v_full(smem, v.at));
+//| else
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
-//| if l.wide then
+//|   if l.wide then
           tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * VALUE_ROW, v_map, v_full(smem, v.at), box * VALUE_BOX, key + BC,
                    where.kv_head, sequence.$(batch_k)());
-//| elseif l.turned then
+//|   elseif l.turned then
           tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head,
                    sequence.$(batch_k)());
-//| else
+//|   else
           tma_load(smem + SMEM_V + v.at * V_TILE + box * COLUMNS * KEY_BOX, v_map, v_full(smem, v.at), (block + 1) * BC + box * KEY_BOX, 0,
                    where.kv_head, sequence.$(batch_k)());
+//|   end
 //| end
         v.next();
       }
@@ -119,61 +127,9 @@ struct Queries {
     q.next();
   }
 };
-//| if l.turned then
+//| if l.transposes then
 
-//| local turned, of = l.ones and "TURNED" or "COLUMNS", l.ones and { "row_of(", ")" } or { "", "" }
-//| if l.ones then
-// Rows of ones follow the columns of the first sum.
-__device__ __forceinline__ u32 row_of(u32 column) { return column < SUM ? column : column + 8; }
-
-//| end
-// V transposed: rows are columns of V, a row has the keys of a block, KEY_BOX in each box. Of 16 keys, 16 bytes, four neighbours are keys
-// 2t, 2t + 1, 2t + 8 and 2t + 9, as a thread of a product holds them of S: P needs no exchange. Of 16 columns the even ones come first:
-// then rows that are written together lie side by side, and a thread has four neighbours of O.
-//| if p.has_lengths then
-// Keys out of [first, end) become zeros: whatever lies there, NaN too, has no part in the result, but 0 * NaN in P V is NaN.
-__device__ __forceinline__ void transpose(u32 from, u32 to, int first, int end, int warp, int lane) {
-//| else
-__device__ __forceinline__ void transpose(u32 from, u32 to, int warp, int lane) {
-//| end
-  // Loads come first: each waits for shared memory, and so would all of them one after the other.
-  constexpr int PIECES = $(c.feeder >= 56 and 8 or 4), TOGETHER = BC / 32 < PIECES ? BC / 32 : PIECES;
-  constexpr int CHUNKS = PIECES / TOGETHER > 1 && COLUMNS / 16 % (2 * TRANSPOSERS) == 0 ? 2 : 1;  // of 16 columns, at a time
-  const u32 m = lane / 8, r = lane % 8;
-#pragma unroll 1
-  for (u32 chunk = warp; chunk < COLUMNS / 16; chunk += CHUNKS * TRANSPOSERS) {
-#pragma unroll
-    for (int block = 0; block < BC / 32; block += TOGETHER) {
-      u32 x[CHUNKS][TOGETHER][4];
-#pragma unroll
-      for (int j = 0; j < CHUNKS; j++) {
-        const u32 column = (chunk + j * TRANSPOSERS) * 16, at = column % BOX / 16;
-        const u32 source = from + column / BOX * (BC * ROW) + lane * ROW + (at ^ swizzle_of<ROW>(lane)) * 16;
-#pragma unroll
-        for (int i = 0; i < TOGETHER; i++)
-          if (block + i < BC / 32) ldmatrix_x4_trans(x[j][i], source + (block + i) * 32 * ROW);
-      }
-#pragma unroll
-      for (int n = 0; n < CHUNKS * TOGETHER; n++) {
-        const int j = n / TOGETHER, of = n % TOGETHER, keys = (block + of) * 32;
-        if (keys >= BC) continue;
-        const u32 row = $(of[1])(chunk + j * TRANSPOSERS) * 16 + m % 2 * 8 + r$(of[2]), key_chunk = keys % KEY_BOX / 16 + m / 2;
-        u32 y[4];
-//| if p.has_lengths then
-        if (first > 0 || end < BC)
-#pragma unroll
-          for (int i = 0; i < 4; i++) {
-            const int key = keys + 8 * i + lane % 4 * 2;
-            x[j][of][i] &= (key >= first && key < end ? 0xffffu : 0) | (key + 1 >= first && key + 1 < end ? 0xffff0000u : 0);
-          }
-//| end
-#pragma unroll
-        for (int i = 0; i < 4; i++) y[i] = __byte_perm(x[j][of][i / 2 * 2], x[j][of][i / 2 * 2 + 1], i % 2 ? 0x7531 : 0x6420);
-        stmatrix_x4(to + row * KEY_BOX + keys / KEY_BOX * $(turned) * KEY_BOX + (key_chunk ^ swizzle_of<KEY_BOX>(row)) * 16, y);
-      }
-    }
-  }
-}
+//| include "wgmma/eight_transpose.cu"
 
 // One of the warps that transpose V; the first of them has Q loaded, too.
 __device__ __forceinline__ void produce_transposed(const Params &p, const TensorMap &q_map, u32 smem, int warp, int lane) {

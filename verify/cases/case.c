@@ -366,11 +366,14 @@ bool fa_case_bounded(const fa_case *c)
     return c->values >= FA_VALUES_KINDS;
 }
 
-/* Products of fp16 are far from the end of fp32: their scale is near it, and that of half of the others. */
+/* Products of fp16 and of 8 bits are far from the end of fp32: their scale is near it, and that of half of the others. */
 void fa_case_set_values(fa_case *c, fa_case_values values)
 {
     c->values = (int32_t)values;
-    if (values == FA_VALUES_BEYOND && (c->problem.dtype == FA_F16 || fa_random_mix(c->seed ^ 0x626579) & 1))
+    int dtype = c->problem.dtype;
+    if (values == FA_VALUES_BEYOND && dtype == FA_E4M3)
+        c->scale = 0x1p110f;
+    else if (values == FA_VALUES_BEYOND && (dtype == FA_F16 || dtype == FA_E5M2 || fa_random_mix(c->seed ^ 0x626579) & 1))
         c->scale = 0x1p96f;
 }
 
@@ -381,8 +384,13 @@ typedef struct exponents {
 
 static exponents exponents_of(const fa_case *c)
 {
+    int dtype = c->problem.dtype;
     if (c->values == FA_VALUES_WIDE)
-        return c->problem.dtype == FA_F16 ? (exponents){ -12, 8 } : (exponents){ -20, 20 };
+        return dtype == FA_E4M3                      ? (exponents){ -5, 6 }
+               : dtype == FA_F16 || dtype == FA_E5M2 ? (exponents){ -12, 8 }
+                                                     : (exponents){ -20, 20 };
+    if (dtype == FA_E4M3)
+        return (exponents){ 1, 7 };
     return c->scale > 1e20f ? (exponents){ 3, 14 } : (exponents){ 54, 66 };
 }
 
@@ -394,13 +402,13 @@ static float wide(const fa_case *c, fa_random *r, int of_row)
     return ldexpf(1, rows ? of_row : fa_random_within(r, e.least, e.most));
 }
 
-/* One row in 40 has NaN or an infinity in one column, or in all. */
-static void plant(fa_random *r, float *row, int64_t width)
+/* One row in 40 has NaN or an infinity in one column, or in all. e4m3 has no infinity: NaN. */
+static void plant(fa_random *r, float *row, int64_t width, int dtype)
 {
     static const float odd[] = { NAN, INFINITY, -INFINITY };
     if (fa_random_below(r, 40))
         return;
-    float x = odd[fa_random_below(r, 3)];
+    float x = odd[dtype == FA_E4M3 ? 0 : fa_random_below(r, 3)];
     int64_t only = fa_random_below(r, 2) ? fa_random_below(r, (int32_t)width) : -1;
     for (int64_t i = 0; i < width; i++)
         row[i] = only < 0 || i == only ? x : row[i];
@@ -450,7 +458,7 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     if (blocks)
         fa_number_round_row(row, width, dtype);
     if (c->values == FA_VALUES_SEEN && keys && o->strided && !scored && !o->output)
-        plant(&r, row, width);
+        plant(&r, row, width, dtype);
     if (hide)
         fa_case_hide_row(c, row, width);
 }

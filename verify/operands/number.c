@@ -151,6 +151,14 @@ double fa_number_ulp(double x, int dtype)
 
 double fa_number_rounding(double x, int dtype)
 {
-    double relative = dtype == FA_F32 ? 0x1p-24 : dtype == FA_BF16 ? 0x1p-8 : 0x1p-11, least = dtype == FA_F16 ? 0x1p-25 : 0x1p-150;
+    double relative = dtype == FA_F32    ? 0x1p-24
+                      : dtype == FA_BF16 ? 0x1p-8
+                      : dtype == FA_E4M3 ? 0x1p-4
+                      : dtype == FA_E5M2 ? 0x1p-3
+                                         : 0x1p-11,
+           least = dtype == FA_F16    ? 0x1p-25
+                   : dtype == FA_E4M3 ? 0x1p-10
+                   : dtype == FA_E5M2 ? 0x1p-17
+                                      : 0x1p-150;
     return fmax(fabs(x) * relative, least);
 }

@@ -133,6 +133,8 @@ static double scale_of_row(const fa_attention *a, const operands *at, const floa
     return row < 0 ? 1 : (double)scale[row * a->hkv + at->kv];
 }
 
+#define RAISED 256.f /* what P of 8 bits is multiplied by before it is rounded */
+
 /* The exponent by which a number of 8 bits is aligned. */
 static int exponent_of(float x, int32_t dtype)
 {
@@ -164,6 +166,17 @@ static float sum_of_eight(const float *q, const float *k, int32_t d, int32_t dty
         sum = (float)ldexp(trunc(ldexp(all, 13 - own)), own - 13);
     }
     return sum;
+}
+
+#define CUT 0x1p-13  /* of the largest exponent of a sum of wgmma, what each of its terms may lose */
+#define CUT_KEYS 256 /* of a sum that begins anew, at most: of a block of keys */
+#define CUT_TERMS 34 /* of a step of such a sum: 32 products, what has been summed up, and the result */
+
+/* What a score may be off by as sums of wgmma are cut, before it is scaled. size: the sum of |q k|. 0: they are not. */
+static double cut_of_score(double size, int32_t d, int dtype)
+{
+    bool cut = dtype == FA_E4M3 || dtype == FA_E5M2;
+    return cut ? (d + 31) / 32 * CUT_TERMS * CUT * size : 0;
 }
 
 /* What products of the row are multiplied by. */
@@ -358,6 +371,8 @@ static void bounds_row(job *j, const operands *at, double *x)
 {
     const fa_attention *a = j->a;
     double m = -INFINITY, l = 0, up = 0, down = 0, beyond = 0, scaled = 0, *o = j->o + at->out, *error = x + a->sk + 1;
+    bool eight = j->dtype == FA_E4M3 || j->dtype == FA_E5M2, narrow = eight && !a->p_dtype;
+    int p_dtype = a->p_dtype ? a->p_dtype : eight ? FA_E4M3 : j->dtype;
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     j->lse[at->lse] = 0;
@@ -376,7 +391,7 @@ static void bounds_row(job *j, const operands *at, double *x)
     for (int64_t key = at->first; key <= at->last && all == 0; key++)
         l += exp(x[key] - m);
     for (int64_t key = at->first; key <= at->last && all == 0; key++) {
-        error[key] = fa_oracle_score_error(&(fa_dot){ .size = error[key] }, a->d, m);
+        error[key] = fa_oracle_score_error(&(fa_dot){ .size = error[key] }, a->d, m) + cut_of_score(error[key], a->d, j->dtype);
         x[key] -= m + log(l);
         up += exp(x[key] + error[key]);
         down += exp(x[key] - error[key]);
@@ -397,10 +412,13 @@ static void bounds_row(job *j, const operands *at, double *x)
             double more = weight_error(x[key], error[key] + norm), w = exp(x[key]) + more;
             off += more * fabs(v - mean);
             far = w > 0x1p-30 ? fmax(far, fabs(v - mean)) : far;
-            sum += (w + fa_number_rounding(w, j->dtype)) * fabs(v);
-            off += fa_number_rounding(w, j->dtype) * fabs(v) * (j->dtype == FA_F32 ? 0 : 1);
+            double rounding = narrow ? fa_number_rounding(w * RAISED, p_dtype) / RAISED : fa_number_rounding(w, p_dtype);
+            sum += (w + rounding) * fabs(v);
+            off += rounding * fabs(v) * (j->dtype == FA_F32 ? 0 : 1);
         }
-        off = fmin(off, far + 2 * fa_number_rounding(1, j->dtype) * sum) + (double)(at->last - at->first + 16) * 0x1p-23 * sum;
+        off = fmin(off, far + 2 * fa_number_rounding(1, p_dtype) * sum) + (double)(at->last - at->first + 16) * 0x1p-23 * sum;
+        if (narrow) /* sums are cut, and what O is divided by may be such a sum of rounded P, too */
+            off += (CUT_KEYS / 32 * CUT_TERMS * CUT + fa_number_rounding(1, p_dtype)) * 2 * sum;
         o[i] = seen != 0 ? seen : off + 1.01 * fa_number_rounding(fabs(mean) + off, j->o_dtype);
     }
 }
@@ -436,7 +454,7 @@ static void naive_row(job *j, const operands *at, float *s)
         if (has_root(a, FA_SCORE_ROOT_MASK) && s[key] == 0) /* hidden, or nothing is left of it */
             continue;
         const float *v = taken_row(a, at, key, true, room);
-        float p = eight && !a->p_dtype ? fa_number_round(s[key] * 256, FA_E4M3) / 256 / l
+        float p = eight && !a->p_dtype ? fa_number_round(s[key] * RAISED, FA_E4M3) / RAISED / l
                                        : fa_number_round(s[key] / l, a->p_dtype ? a->p_dtype : j->dtype),
               kept = (float)fa_pairs_kept(a->dropout, at->head, at->query, key);
         int exponent;
