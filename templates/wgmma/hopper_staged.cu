@@ -158,8 +158,14 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
     }
 //|   else
+//|     if chunks <= 32 then
     if (lane < $(chunks))
       cp_async_part(to + lane * 16, first + lane * $(16 // size), min(max(scored.sk - key - lane * $(16 // size), 0) * $(size), 16));
+//|     else
+#pragma unroll 1
+    for (int i = lane; i < $(chunks); i += 32)
+      cp_async_part(to + i * 16, first + i * $(16 // size), min(max(scored.sk - key - i * $(16 // size), 0) * $(size), 16));
+//|     end
 //|   end
     return;
   }
