@@ -426,7 +426,9 @@ return masked {
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
-      if staged.wanted(p) then return false, "arrays of a score program come by another way than K and V" end
+      if staged.wanted(p) and not staged.by_rows(p, c) then
+        return false, "arrays of a score program that go with the key alone come by another way than K and V"
+      end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
