@@ -33,6 +33,4 @@ return function(p, c, l)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.
   l.held = tile and p.d + p.dv >= 256 and tile.of.by_row and not tile.of.wide and not edges.left(p) and l.consumer - c.bc - l.o_regs >= 16
-  -- Where they are read after the products, their stage is waited for before.
-  l.awaits = tile and not l.held and not edges.scans(p)
 end

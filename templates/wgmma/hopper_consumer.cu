@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.awaits? l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.asks_whole? l.begins? l.besides? l.fades? l.grouped? l.held? l.joins? l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -258,10 +258,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       continue;
     }
 //| end
-//| if l.awaits then
-    // Before what is staged of a block is read.
-    auto await_stage = [&] { mbarrier_wait(score_full(smem, stages.at), stages.parity); };
-//| end
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
@@ -303,7 +299,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| else
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
 //| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
-//| if pr.staged and not l.awaits then
+//| if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //| end
 //| indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)

@@ -1,4 +1,4 @@
-//| needs "l.asks_whole? l.awaits? l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
+//| needs "l.asks_whole? l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
 //| needs "l.pingpong_products l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
@@ -54,9 +54,6 @@
 //| if l.fades_soon then
         float most;
         const bool may = may_be_none($(next), most);  // while the products are on their way
-//| end
-//| if l.awaits then
-        await_stage();
 //| end
         wgmma_wait<1>(s);
         release_k();

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.awaits? l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
+//| needs "l.ahead l.begins? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -56,9 +56,6 @@
       }
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
-//| if l.awaits then
-      await_stage();
-//| end
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;
