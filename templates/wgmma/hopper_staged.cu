@@ -225,6 +225,10 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 
 //| local boxes = {}
 //| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end
+//| -- Of rows that are whole lines nothing is read again: they leave the L2 to K and V.
+//| local once = #boxes > 0
+//| for _, tile in ipairs(boxes) do once = once and tile.swizzled end
+//| local hint = once and ".L2::cache_hint" or ""
 //| local ranks = {}
 //| for _, tile in ipairs(boxes) do
 //|   local rank = tile.of.rank
@@ -234,8 +238,13 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 //|     local inputs = ({ [2] = "", [3] = ', "r"(at[2])', [4] = ', "r"(at[2]), "r"(at[3])' })[rank]
 // A box of an array of the score program, at the first index, the row, and what is left.
 __device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barrier, const int (&at)[$(rank)]) {
-  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {$(places)}], [%2];" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs) : "memory");
+//|     if once then
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+//|     end
+//|     if once then places = places .. "}], [%2], %" .. rank + 3 else places = places .. "}], [%2]" end
+  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes$(hint) [%0], [%1, {$(places);" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs)$(once and ', "l"(policy)' or "") : "memory");
 }
 //|   end
 //|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
