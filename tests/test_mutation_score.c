@@ -106,7 +106,7 @@ static const score_fault faults[] = {
     { "no wait for a stage", "wgmma_staged_tile", "hopper_consumer.cu",
       "      mbarrier_wait(score_full(smem, stages.at), stages.parity);\n//| end\n//| indented(6, pr.scoring_by",
       "//| end\n//| indented(6, pr.scoring_by" },
-    { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "where.row, block * BC,\n", "where.row, block * BC + BC,\n" },
+    { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "$(first_row), block * BC,\n", "$(first_row), block * BC + BC,\n" },
     { "exponents of rows that stay relative to the other row", "wgmma_high", "hopper_softmax.cu", "\"shift[i / 2 % 2]\"))",
       "\"shift[0]\"))" },
     { "a sum as it was beside a lowered O", "wgmma_sums_rise", "hopper_softmax.cu",
