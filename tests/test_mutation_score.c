@@ -106,7 +106,7 @@ static const score_fault faults[] = {
     { "no wait for a stage", "wgmma_staged_tile", "hopper_consumer.cu",
       "//|   if pr.staged then\n      mbarrier_wait(score_full(smem, stages.at), stages.parity);\n//|   end\n//|   indented(6, pr.scoring_by",
       "//|   indented(6, pr.scoring_by" },
-    { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "where.row, block * BC,\n", "where.row, block * BC + BC,\n" },
+    { "keys of the block beside", "wgmma_staged_keys", "hopper_staged.cu", "$(first_row), block * BC,\n", "$(first_row), block * BC + BC,\n" },
     { "exponents of rows that stay relative to the other row", "wgmma_high", "hopper_softmax.cu",
       "? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent(\"y\", pr.unit_log2, \"shift[i / 2 % 2]\"));\n  }\n}\n//| else",
       "? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent(\"y\", pr.unit_log2, \"shift[0]\"));\n  }\n}\n//| else" },

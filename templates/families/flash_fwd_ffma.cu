@@ -21,6 +21,9 @@ constexpr int CJ = BC / 16;   // columns of S of a lane
 constexpr int VJ = $(l.vj);        // float4 of O of a lane, per row
 constexpr int CHUNKS = $(l.chunks);    // float4 of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // float4 of a row of V
+//| if l.p_pieces > 1 then
+constexpr int PIECES = $(l.p_pieces);  // P of so many keys of a block lies in shared memory, one piece after the other
+//| end
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p);  // offsets in dynamic shared memory
 
 //| include "machine/prelude.cu"
@@ -73,6 +76,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
   // Row i of this lane. The two halves of a warp take turns in groups of four rows, so that their stores of P do not collide.
   const int warp_row = thread / 32 * (2 * RI);
   auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
+
+//| if l.even then
+  const u32 k_lane = k_tile + x * (CHUNKS * 16) + x % 8 * 16, q_lane = q_tile + (warp_row + half * 4) * (CHUNKS * 16) + half * 64;
+//| end
+//| if l.even_v then
+  const u32 v_lane = v_tile + x * 16;
+//| end
+  // P: chunks of a second four rows are exchanged, four by four, so that both halves of a warp find banks of their own.
+  constexpr int P_ROW = BC / $(l.p_pieces) * 4;
+  const u32 p_lane = p_tile + (warp_row + half * 4) * P_ROW;
+  auto p_at = [&](int i, int byte) { return p_lane + (byte ^ half * 64) + (i / 4 * 8 + i % 4) * P_ROW; };
 
   const Tile where = tile_of(p, $(wk.block));
   const Sequence sequence = sequence_of(p, where.batch);
@@ -131,19 +145,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
       for (int i = 0; i < RI; i++)
 #pragma unroll
         for (int j = 0; j < CJ; j++) s[i][j] = 0.f;
-#pragma unroll 4
-      for (int c = 0; c < CHUNKS; c++) {
+//| local function dots(count, k_row, q_row)
+#pragma unroll$(count == 4 and "" or " 4")
+      for (int c = 0; c < $(count); c++) {
         float4 kc[CJ];
 #pragma unroll
-        for (int j = 0; j < CJ; j++) kc[j] = load_float4(k_tile + tile_offset<CHUNKS>(x + 16 * j, c));
+        for (int j = 0; j < CJ; j++) kc[j] = load_float4($(k_row));
 #pragma unroll
         for (int i = 0; i < RI; i++) {
-          const float4 qc = load_float4(q_tile + tile_offset<CHUNKS>(row_at(i), c));
+          const float4 qc = load_float4($(q_row));
 #pragma unroll
           for (int j = 0; j < CJ; j++)
             s[i][j] = fmaf(qc.w, kc[j].w, fmaf(qc.z, kc[j].z, fmaf(qc.y, kc[j].y, fmaf(qc.x, kc[j].x, s[i][j]))));
         }
       }
+//| end
+//| if l.even then
+      // Chunk c of row r lies at chunk c ^ r % 8.
+#pragma unroll 1
+      for (int four = 0; four < CHUNKS; four += 4) {
+        const u32 further = four / 8 * 128, k_at = (k_lane ^ four % 8 * 16) + further, q_at = (q_lane ^ four % 8 * 16) + further;
+//|   indented(2, dots, 4, "(k_at ^ c * 16) + j * (16 * CHUNKS * 16)", "q_at + (i / 4 * 8 + i % 4) * (CHUNKS * 16) + (c ^ i % 4) * 16")
+      }
+//| else
+//|   dots("CHUNKS", "k_tile + tile_offset<CHUNKS>(x + 16 * j, c)", "q_tile + tile_offset<CHUNKS>(row_at(i), c)")
+//| end
       cp_async_wait<0>();
       __syncthreads();  // V has arrived, K is free
       load_k($(pr.later(1, "block - 1")));
@@ -169,7 +195,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
           $(pr.p_type) e = probability(s[i][j], $(pr.unit_log2), shift);
           state[i].l += e;
 //| indented(10, pr.drop_pair, "e", "number", "(int)own.query", "block * BC + x + 16 * j")
-          store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
+//| if l.p_pieces == 1 then
+          store_shared(p_at(i, (x + 16 * j) * 4), __float_as_uint(e));
+//| else
+          s[i][j] = e;
+//| end
         }
 #pragma unroll
         for (int j = 0; j < VJ; j++) {
@@ -179,19 +209,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
           o[i][j].w *= keep;
         }
       }
-      __syncwarp();  // P of the warp's rows is complete
-
+//| local function multiply(chunks, from)
 #pragma unroll 2
-      for (int c = 0; c < BC / 4; c++) {
+      for (int c = 0; c < $(chunks); c++) {
+//|   if l.even_v then
+        const u32 v_at = (v_lane ^ c % 2 * 64) + ($(from)4 * c) * (CHUNKS_V * 16);
+//|   end
         float4 vc[4][VJ];
 #pragma unroll
         for (int n = 0; n < 4; n++)
 #pragma unroll
           for (int j = 0; j < VJ; j++)
-            vc[n][j] = load_float4(v_tile + tile_offset<CHUNKS_V>(4 * c + n, min(x + 16 * j, CHUNKS_V - 1)));
+//|   if l.even_v then
+            vc[n][j] = load_float4((v_at ^ n * 16) + n * (CHUNKS_V * 16) + j * 256);
+//|   else
+            vc[n][j] = load_float4(v_tile + tile_offset<CHUNKS_V>($(from)4 * c + n, min(x + 16 * j, CHUNKS_V - 1)));
+//|   end
 #pragma unroll
         for (int i = 0; i < RI; i++) {
-          const float4 pc = load_float4(p_tile + tile_offset<BC / 4>(row_at(i), c));
+          const float4 pc = load_float4(p_at(i, c * 16));
 #pragma unroll
           for (int j = 0; j < VJ; j++) {
             fma4(o[i][j], pc.x, vc[0][j]);
@@ -201,7 +237,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
           }
         }
       }
-      __syncwarp();  // before the next block overwrites P
+      __syncwarp();  // before $(l.p_pieces == 1 and "the next block" or "what follows") overwrites P
+//| end
+//| if l.p_pieces == 1 then
+      __syncwarp();  // P of the warp's rows is complete
+
+//|   multiply("BC / 4", "")
+//| else
+#pragma unroll
+      for (int piece = 0; piece < PIECES; piece++) {
+#pragma unroll
+        for (int i = 0; i < RI; i++)
+#pragma unroll
+          for (int j = 0; j < CJ / PIECES; j++)
+            store_shared(p_at(i, (x + 16 * j) * 4), __float_as_uint(s[i][piece * (CJ / PIECES) + j]));
+        __syncwarp();  // P of the warp's rows is complete
+
+//|   indented(2, multiply, "BC / PIECES / 4", "piece * (BC / PIECES) + ")
+      }
+//| end
     };
 //| pr.walk("range", "step")
     cp_async_wait<0>();

@@ -53,9 +53,15 @@ return masked {
     l.k = c.br * l.chunks * 16
     l.v = l.k + c.bc * l.chunks * 16
     l.p = l.v + c.bc * l.chunks_v * 16
-    l.bytes = l.p + c.br * c.bc * 4
+    -- P of a block of keys, or of one half after the other where that finds no room.
+    l.p_pieces = l.p + c.br * c.bc * 4 > a.smem_block and c.bc % 64 == 0 and 2 or 1
+    l.bytes = l.p + c.br * c.bc // l.p_pieces * 4
+    -- Places are a lane's own and constants, where chunks of eight are a row's.
+    l.even, l.even_v = l.chunks % 8 == 0, l.chunks_v % 16 == 0
     -- Fitted to the fewest with which ptxas 13.0 does not spill, within 12 for 24 configs of 27.
     l.regs = l.ri * (c.bc // 16 + 4 * l.vj + 4) + c.bc // 4 + 68
+    -- Eight warps with 128 keys do not spill with 255 where a few more are reckoned. Four are one to a scheduler there: 0.81 to 0.85.
+    if l.regs <= 264 and c.warps == 8 then l.regs = math.min(l.regs, 255) end
     -- Blocks on an SM. Told none, ptxas aims at a number of its own, which spilled where shared memory has room for fewer.
     local by_regs = a.regs_sm // (l.threads * ((l.regs + 7) // 8 * 8))
     l.blocks = math.max(1, math.min(a.smem_sm // (l.bytes + a.smem_reserved), by_regs, a.threads_sm // l.threads))

@@ -276,11 +276,13 @@ return masked {
   start = function(p, a, packed)
     local list = {}
     local scans = p.score and edges.scans(p)
-    -- Where rows that keep their maximum were raced and gained: short rows of K and V, and up to d = 128 numbers by key - query, and biases.
+    -- Where rows that keep their maximum were raced and gained: short rows of K and V, numbers by key - query up to d = 128, and biases at
+    -- d = 64 and 128.
     local has_score = p.score and p.score.has_score or false
     local of = has_score and p.score.arrays[1]
-    local adds = of and (of.diagonal or of.by_row) or has_score and p.score.of_distance
+    local adds = of and of.diagonal or has_score and p.score.of_distance
     local raced = p.d + p.dv <= (has_score and (adds and 256 or 128) or 192)
+    if of and of.by_row and not of.diagonal then raced = p.d + p.dv <= 128 or p.d + p.dv > 192 end
     local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
     local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
@@ -290,7 +292,13 @@ return masked {
     -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. O by TMA
     -- from a buffer of its own takes 0.98 to 0.99 of the time of O from registers, in 230 pairs where no tile begins early.
     local function short(c) return (p.sq + c.br - 1) // c.br * p.hq * p.b <= 2 * a.sm_count * c.ctas end
-    local function o_fits(c, bc) return p.o_bytes == 2 and fit(c, bc, 2) end
+    -- Of arrays by rows 0.98, beside two stages of them.
+    local function staged_bytes(c, bc) return staged.places(p, { br = c.br, bc = bc }).bytes * staged.least end
+    local function o_fits(c, bc)
+      if p.o_bytes ~= 2 or not fit(c, bc, 2) then return false end
+      return dense or bc * key_bytes + 2 * c.br * query_bytes + staged_bytes(c, bc) + 3072 <= shared_memory(a, c)
+    end
+    local function by_rows(bc) return p.d + p.dv <= 128 and not packed and staged.wanted(p) and staged.by_rows(p, { bc = bc }) end
     -- Between the widest and 64 keys one more.
     local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
     -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see price.hbm_speed().
@@ -304,7 +312,7 @@ return masked {
         stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
         ahead = two and 1 or 0,
         sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
-        o_path = o_path or dense and not two and o_fits(c, bc) and "tma" or "direct",
+        o_path = o_path or (dense or by_rows(bc)) and not two and o_fits(c, bc) and "tma" or "direct",
       }
     end
     -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
@@ -435,7 +443,9 @@ return masked {
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
-      if staged.wanted(p) then return false, "arrays of a score program come by another way than K and V" end
+      if staged.wanted(p) and not staged.by_rows(p, c) then
+        return false, "arrays of a score program that go with the key alone come by another way than K and V"
+      end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },

@@ -22,6 +22,14 @@ end
 -- its pad besides.
 local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
 
+-- Whether all that comes are boxes of rows, of which each block of a cluster has its own.
+function staged.by_rows(p, c)
+  for _, of in ipairs(p.score.arrays) do
+    if of.diagonal or not boxed(p, c, of) then return false end
+  end
+  return not p.score.of_distance
+end
+
 -- How many blocks of keys may share a stage, a power of 2.
 function staged.most_group(p, c)
   for _, of in ipairs(p.score.arrays) do

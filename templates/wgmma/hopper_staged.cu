@@ -1,6 +1,8 @@
-//| needs "c.bc l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
+//| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
+//| local rows, first_row = shared and "BR / CLUSTER" or "BR", shared and "where.row + row_in_tile(0)" or "where.row"
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
 // A stage has tiles, rows of BC elements, and lines, a number for each distance of a key and a query of the block: from that of the last
 // row and the first key on, and once more one place further, so that two that lie side by side are aligned in one of both.
@@ -123,7 +125,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)$(step) * $(size)) % 16 == 0;
 //|   elseif of.by_row then
   bool aligned = $(stride) == 1;
-  for (int i = lane; i < BR; i += 32) aligned = aligned && (size_t)(score_ahead$(of.node)(p, scored, scored.h, row + i) + key) % 16 == 0;
+  for (int i = lane; i < $(rows); i += 32) aligned = aligned && (size_t)(score_ahead$(of.node)(p, scored, scored.h, row + i) + key) % 16 == 0;
   aligned = __all_sync(~0u, aligned);
 //|   else
   const bool aligned = $(stride) == 1 && (size_t)first % 16 == 0;
@@ -135,10 +137,10 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     to += r * $(tile.pitch) + own * $(size);
 //|     end
 //|     if step and not tile.boxed then
-    if (row + BR <= scored.sq && key + BC <= scored.sk) {
+    if (row + $(rows) <= scored.sq && key + BC <= scored.sk) {
       const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
-      for (int i = 0; i < BR; i += $(32 // abreast), from += $(32 // abreast) * $(step))
+      for (int i = 0; i < $(rows); i += $(32 // abreast), from += $(32 // abreast) * $(step))
 #pragma unroll
         for (int n = 0; n < $(chunks // abreast); n++)
           cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
@@ -148,7 +150,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     ScoreTile here = scored;
     here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
-    for (int i = r; i < BR; i += $(32 // abreast)$(tile.swizzled and "" or (", to += %d"):format(32 // abreast * tile.pitch))) {
+    for (int i = r; i < $(rows); i += $(32 // abreast)$(tile.swizzled and "" or (", to += %d"):format(32 // abreast * tile.pitch))) {
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
 //|     local chunk = ("n * %d"):format(abreast * 16)
 //|     if tile.swizzled then chunk = ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) end
@@ -158,8 +160,14 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
     }
 //|   else
+//|     if chunks <= 32 then
     if (lane < $(chunks))
       cp_async_part(to + lane * 16, first + lane * $(16 // size), min(max(scored.sk - key - lane * $(16 // size), 0) * $(size), 16));
+//|     else
+#pragma unroll 1
+    for (int i = lane; i < $(chunks); i += 32)
+      cp_async_part(to + i * 16, first + i * $(16 // size), min(max(scored.sk - key - i * $(16 // size), 0) * $(size), 16));
+//|     end
 //|   end
     return;
   }
@@ -217,6 +225,10 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 
 //| local boxes = {}
 //| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end
+//| -- Of rows that are whole lines nothing is read again: they leave the L2 to K and V.
+//| local once = #boxes > 0
+//| for _, tile in ipairs(boxes) do once = once and tile.swizzled end
+//| local hint = once and ".L2::cache_hint" or ""
 //| local ranks = {}
 //| for _, tile in ipairs(boxes) do
 //|   local rank = tile.of.rank
@@ -226,8 +238,13 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 //|     local inputs = ({ [2] = "", [3] = ', "r"(at[2])', [4] = ', "r"(at[2]), "r"(at[3])' })[rank]
 // A box of an array of the score program, at the first index, the row, and what is left.
 __device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barrier, const int (&at)[$(rank)]) {
-  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {$(places)}], [%2];" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs) : "memory");
+//|     if once then
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+//|     end
+//|     if once then places = places .. "}], [%2], %" .. rank + 3 else places = places .. "}], [%2]" end
+  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes$(hint) [%0], [%1, {$(places);" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs)$(once and ', "l"(policy)' or "") : "memory");
 }
 //|   end
 //|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
@@ -297,7 +314,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| for _, tile in ipairs(l.staged.tiles) do
-      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), where.row, block * BC,
+      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
                                                                      opaque((int)threadIdx.x) % 32);
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
@@ -386,7 +403,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       if (threadIdx.x % 32 == 0 && p.boxed) {
         mbarrier_expect(score_full(smem, at), $(bytes));
 //|   for _, tile in ipairs(boxes) do
-        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), where.row, block * BC);
+        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
 //|   end
       } else
 //| end
