@@ -82,10 +82,11 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     dtype = getattr(q, "dtype", None)
     given = not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None
     if given or getattr(k, "dtype", None) is not dtype or getattr(dtype, "itemsize", 2) == 1:
-        from . import _low
+        from . import _keywords, _low
         if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
-            _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
-            return _low.attention(q, k, v, arrays=None, most=(None, None), cache_format=cache_format, v_format=v_format, q_scale=q_scale,
+            _low.refuse(q, tf32)
+            program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
+            return _low.attention(q, k, v, arrays=None, most=(None, None), program=program, cache_format=cache_format, v_format=v_format, q_scale=q_scale,
                                   k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window, diagonal=diagonal,
                                   scale=scale,
                                   return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, batch_invariant=batch_invariant,
