@@ -149,7 +149,8 @@ def of_cache(args: Any, views: Dict[str, View], cache_format: Optional[str], v_f
     if "page_table" in views:
         table = views["page_table"]
         shapes.rank("page_table", table, 2, "[b, n]")
-        packed_list("page_table", table._replace(strides=(table.shape[1], table.strides[1])), ("int32",), (args.b, table.shape[1]), "[b, n]")
+        rows = table._replace(strides=(table.shape[1], table.strides[1]))  # which may be further apart
+        packed_list("page_table", rows, ("int32",), (args.b, table.shape[1]), "[b, n]")
         args.page_table_stride = table.strides[0] if table.shape[0] > 1 else max(table.shape[1], 1)
         args.flags |= _abi.FA_BROADCAST if table.shape[0] > 1 and table.strides[0] == 0 else 0
         args.sk = table.shape[1] * k.shape[1]

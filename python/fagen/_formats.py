@@ -42,7 +42,7 @@ def scales_of(name: str, x: View, k: View, b: int, hkv: int, q: View, beside: st
     if x.shape == k.shape[:-1] and (len(x.shape) == 3 or x.shape[0] != b):
         sb, ss, sh = steps if len(steps) == 3 else (0, *steps)
         return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=sb, ss=ss, sh=sh)
-    if len(x.shape) == 3 and name != "q_scale" and len(k.shape) == 4 and x.shape == (k.shape[0], 1, k.shape[2]):  # of each page, or of each sequence
+    if name != "q_scale" and len(k.shape) == 4 and x.shape == (k.shape[0], 1, k.shape[2]):  # of each page, or of each sequence
         return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=steps[0], ss=0, sh=steps[2])
     columns = k.shape[-1]
     if name != "q_scale" and len(x.shape) == 4 and columns > 1 and x.shape in [(i, 1, h, columns) for i in (1, b) for h in (1, hkv)]:

@@ -108,8 +108,8 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, turned or views["v"]), (O, result), *listed]
     tensors += [(LSE, lse_view)] if lse_view is not None else []
     tensors += [(RNG, random)] if random is not None else []
-    tensors += [(word, scales[name]) for word, name in ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale"), (O_SCALE, "o_scale"))
-                if name in scales]
+    words = ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale"), (O_SCALE, "o_scale"))
+    tensors += [(word, scales[name]) for word, name in words if name in scales]
     key = (ctx, of_k, of_v, turned is None, arrays is not None and batch[4:], mask, factor, p, batch_invariant)
 
     def filled() -> _abi.Args:

@@ -127,7 +127,8 @@ def test_queries_that_are_not_the_new_keys_rows(chip):
         out = flash_attn_with_kvcache(q, k, v, k_new, v_new, COS, SIN, cache_seqlens=N - 5, causal=causal)
         for i, n in enumerate((N - 5).tolist()):
             at = torch.arange(rows) * causal + n
-            right(out[i:i + 1], turned(q[i], at, True).half()[None], k[i:i + 1, :n + new], v[i:i + 1, :n + new], **({"right": 0} if causal else {}))
+            mask = {"right": 0} if causal else {}
+            right(out[i:i + 1], turned(q[i], at, True).half()[None], k[i:i + 1, :n + new], v[i:i + 1, :n + new], **mask)
 
 
 def test_tables_of_angles(chip):
@@ -165,7 +166,8 @@ def test_caches_of_few_bits(chip, kind):
         options.update(k_scale=torch.zeros(2, 20, 2), v_scale=torch.zeros(2, 20, 2))
     if kind == "e4m3":
         options.update(k_scale=torch.tensor([0.5, 2.0]), v_scale=torch.tensor([[1.0, 0.25], [2.0, 1.0]]))
-    k_new, v_new, most = normal(5, 2, 12, 2, 64), normal(6, 2, 12, 2, 64), {"e5m2": 0.3, "q4_0": 0.4, "two": 0.4, "e4m3": 0.2}.get(kind, 0.03)
+    k_new, v_new = normal(5, 2, 12, 2, 64), normal(6, 2, 12, 2, 64)
+    most = {"e5m2": 0.3, "q4_0": 0.4, "two": 0.4, "e4m3": 0.2}.get(kind, 0.03)
     wide = [torch.zeros(2, 20, 2, 64).half() for _ in range(2)]
     for n, new, rows in ((0, slice(0, 10), 3), (10, slice(10, 12), 2)):  # a prompt, then two tokens
         given = dict(cache_seqlens=n, causal=True, softcap=5.0 if n else 0.0, rotary_interleaved=False)

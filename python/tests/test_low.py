@@ -67,7 +67,8 @@ def test_score_programs():
         got = fagen.attention(q, k, v, k_scale=scale, v_scale=scale, device=SIM, **options)
         assert np.allclose(got, fagen.attention(q, *numbers, device=SIM, **options), atol=4e-3), options
         assert not np.allclose(got, fagen.attention(q, *numbers, causal=options.get("causal", False), device=SIM), atol=4e-3)
-    pages, table, lengths = [np.zeros((4, 20, 2, 34), np.uint8) for _ in range(2)], np.array([[2, 0], [1, 3]], np.int32), np.array([40, 9], np.int32)
+    pages, table = [np.zeros((4, 20, 2, 34), np.uint8) for _ in range(2)], np.array([[2, 0], [1, 3]], np.int32)
+    lengths = np.array([40, 9], np.int32)
     fagen.append(*numbers, *pages, page_table=table, seqlens_k=np.full(2, 40, np.int32), cache_format="q8_0", device=SIM)
     got = fagen.varlen_attention(q, *pages, page_table=table, seqlens_k=lengths, cache_format="q8_0", softcap=1.5, sinks=sinks, device=SIM)
     want = fagen.varlen_attention(q, *numbers, seqlens_k=lengths, softcap=1.5, sinks=sinks, device=SIM)

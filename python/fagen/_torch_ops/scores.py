@@ -1,5 +1,6 @@
-"""The operators of attention with a score program. A program is its text in one line, as Inductor copies arguments into comments; `names` are
-its operands between commas, each with a tensor: a scalar's has one element, so that a compiled program serves every value of it."""
+"""The operators of attention with a score program. A program is its text in one line, as Inductor copies arguments into comments;
+`names` are its operands between commas, each with a tensor: a scalar's has one element, so that a compiled program serves every value of
+it."""
 from __future__ import annotations
 
 import re

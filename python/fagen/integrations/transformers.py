@@ -126,8 +126,8 @@ def plain(mask_function: Optional[Function]) -> bool:
 
 
 def plain_as_told(q_length: Number, use_vmap: bool, others: Dict[str, object]) -> bool:
-    """The same of functions that are combined, in a program that is traced, where no closure is looked into: by what transformers says beside
-    the function. One that may be of packed rows, as without a cache and a mask of the caller's, is none: its matrix hides what it says."""
+    """The same of functions that are combined, in a program that is traced, where no closure is looked into: by what transformers says
+    beside the function. One that may be of packed rows, as without a cache and a mask of the caller's, is none: its matrix hides them."""
     may_be_packed = others.get("allow_is_causal_skip") is False and q_length != 1
     chunks = getattr(others.get("config"), "attention_chunk_size", None) is not None
     return not (use_vmap or may_be_packed or chunks) and others.get("local_size") is not None
@@ -336,6 +336,9 @@ def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torc
     starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
     starts[:b] += start
     k, v = (x.contiguous().flatten(0, 1) for x in (k, v))
-    scales = {name: x.flatten(0, 1) for name, x in options.items() if name in ("k_scale", "v_scale")}
-    options = {**options, **scales}  # type: ignore[typeddict-item]
+    options = options.copy()
+    if "k_scale" in options:
+        options["k_scale"] = options["k_scale"].flatten(0, 1)
+    if "v_scale" in options:
+        options["v_scale"] = options["v_scale"].flatten(0, 1)
     return varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, **options)

@@ -4,13 +4,13 @@
     out = model.generate(ids, past_key_values=FewBitsCache(model.config, "q8_0"))           # grows
     cache = FewBitsCache(model.config, "e4m3", max_cache_len=4096)                          # one size, counted on the device
 
-The model's attention is that of fagen.integrations.transformers. New keys and values become codes in one launch, fagen.append, and no copy in
-16 bits is made of them again. The first keys of an empty cache are also handed to attention as they are, as transformers' own QuantizedCache
-does. transformers' StaticCache, DynamicCache and QuantizedCache need nothing of this: they hand out 16 bits.
+The model's attention is that of fagen.integrations.transformers. New keys and values become codes in one launch, fagen.append, and no copy
+in 16 bits is made of them again. The first keys of an empty cache are also handed to attention as they are, as transformers' own
+QuantizedCache does. transformers' StaticCache, DynamicCache and QuantizedCache need nothing of this: they hand out 16 bits.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
@@ -40,19 +40,21 @@ class Codes(NamedTuple):
         return {name: x for name, x in given.items() if x is not None}
 
 
-class FewBitsLayer(CacheLayerMixin):
+class FewBitsLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     """Keys and values of one layer: [b, keys, hkv, bytes] in memory, [b, hkv, keys, bytes] to the model."""
+    keys: Any
+    values: Any
     is_compileable = False
     is_croppable = True
     is_sliding = False  # windows are masks
 
     def __init__(self, key_format: str, value_format: str, by_token: Tuple[bool, bool], max_cache_len: Optional[int] = None,
                  **_: object) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.formats, self.by_token, self.max_cache_len = (key_format, value_format), by_token, max_cache_len
-        self.scales: List[Optional[torch.Tensor]] = [None, None]
+        self.scales: List[Any] = [None, None]  # tensors, where tokens have them
         # Keys that there are: a tensor where the size is one, for graphs.
-        self.cumulative_length: Union[int, torch.Tensor] = 0 if max_cache_len is None else torch.tensor(0, dtype=torch.int32)
+        self.cumulative_length: Any = 0 if max_cache_len is None else torch.tensor(0, dtype=torch.int32)
         self.is_empty = True  # as the host knows it
         self.capacity = max_cache_len or 0
 
@@ -89,7 +91,6 @@ class FewBitsLayer(CacheLayerMixin):
         """Keys that there is room for with `new` ones more."""
         if self.max_cache_len is not None:
             return self.max_cache_len
-        assert isinstance(self.cumulative_length, int)
         total = self.cumulative_length + new
         return self.capacity if total <= self.capacity else -(-max(total, self.capacity * 3 // 2) // STEP) * STEP
 
@@ -104,11 +105,14 @@ class FewBitsLayer(CacheLayerMixin):
         self.cumulative_length += new  # in place, of a tensor
         keys = self.keys.transpose(1, 2)
         lengths = torch.empty(self.batch_size, dtype=torch.int32, device=self.device)
-        lengths.copy_(self.cumulative_length) if isinstance(self.cumulative_length, torch.Tensor) else lengths.fill_(self.cumulative_length)
-        codes = Codes(*self.formats, *self.scales, self.widths[1])
+        if isinstance(self.cumulative_length, torch.Tensor):
+            lengths.copy_(self.cumulative_length)
+        else:
+            lengths.fill_(self.cumulative_length)
+        codes = Codes(*self.formats, self.scales[0], self.scales[1], self.widths[1])
         options = {f"{name}_out" if name.endswith("scale") else name: x for name, x in codes.options().items()}
-        append(key_states.detach().transpose(1, 2), value_states.detach().transpose(1, 2), keys, self.values.transpose(1, 2), seqlens_k=lengths,
-               **options)
+        new_keys, new_values = (x.detach().transpose(1, 2) for x in (key_states, value_states))
+        append(new_keys, new_values, keys, self.values.transpose(1, 2), seqlens_k=lengths, **options)
         if self.is_empty:
             self.is_empty = False
             return key_states, value_states
@@ -132,11 +136,11 @@ class FewBitsLayer(CacheLayerMixin):
         return [x for x in (self.keys, self.values, *self.scales) if x is not None]
 
     def offload(self) -> None:
-        super().offload()
+        super().offload()  # type: ignore[no-untyped-call]
         self.scales = [None if x is None else x.to("cpu", non_blocking=True) for x in self.scales]
 
     def prefetch(self) -> None:
-        super().prefetch()
+        super().prefetch()  # type: ignore[no-untyped-call]
         self.scales = [None if x is None else x.to(self.device, non_blocking=True) for x in self.scales]
 
     def reset(self) -> None:
@@ -199,8 +203,8 @@ def copy_bytes(to: torch.Tensor, of: torch.Tensor) -> None:
 class FewBitsCache(Cache):
     """A cache of few bits, of all layers of a model that attend.
 
-    key_format, value_format: "e4m3", "e5m2", "s8", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4" (docs/lowbits.md); None: values as
-        keys. Head dimensions are multiples of the format's block: 1, 32, of nvfp4 64, and of 8.
+    key_format, value_format: "e4m3", "e5m2", "s8", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4" (docs/lowbits.md); None:
+        values as keys. Head dimensions are multiples of the format's block: 1, 32, of nvfp4 64, and of 8.
     max_cache_len: None: the cache grows. Else its size, and the number of keys is counted on the device, so that a decoding step may be
         captured in a graph.
     token_scales: whether each token of a head has a scale that is found for it, of e4m3, e5m2 and s8. None: of s8 alone.
@@ -222,6 +226,6 @@ class FewBitsCache(Cache):
         other = [word for word in types if "attention" not in word or "linear" in word]
         if other:
             raise Unsupported(f"config.layer_types has {other[0]}; accepted: models whose layers all attend to keys and values")
-        by_token = tuple(word in OWN_TYPES and (word == "s8" if token_scales is None else token_scales) for word in (key_format, value_format))
-        layers = [FewBitsLayer(key_format, value_format, by_token, max_cache_len) for _ in range(own.num_hidden_layers)]
+        by_token = [word in OWN_TYPES and (word == "s8" if token_scales is None else token_scales) for word in (key_format, value_format)]
+        layers: List[Any] = [FewBitsLayer(key_format, value_format, (by_token[0], by_token[1]), max_cache_len) for _ in range(own.num_hidden_layers)]
         super().__init__(layers=layers)
