@@ -206,7 +206,7 @@ class FewBitsCache(Cache):
     key_format, value_format: "e4m3", "e5m2", "s8", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4" (docs/lowbits.md); None:
         values as keys. Head dimensions are multiples of the format's block: 1, 32, of nvfp4 64, and of 8.
     max_cache_len: None: the cache grows. Else its size, and the number of keys is counted on the device, so that a decoding step may be
-        captured in a graph.
+        captured in a graph. Tokens beyond it overwrite the last ones.
     token_scales: whether each token of a head has a scale that is found for it, of e4m3, e5m2 and s8. None: of s8 alone.
     Layers with windows keep all keys.
     """
