@@ -142,8 +142,8 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
 
     cache_seqlens: keys of each sequence, int32 [b] or one int; None: all.
     k, v [b, s_new, hkv, d]: new keys, which a launch before that of attention stores in the cache, in place, behind the cache_seqlens that
-        are there; attention sees them. An integer that leaves them no room is refused. A tensor is not looked at on a GPU: then the last rows
-        of the cache become the new keys, and nothing beyond it.
+        are there; attention sees them. An integer that leaves them no room is refused. A tensor is not looked at on a GPU: then the last
+        rows of the cache become the new keys, and nothing beyond it.
     rotary_cos, rotary_sin [positions, rotary_dim / 2] of any of the three types: new key i is rotated by row cache_seqlens + i, and so is
         query i where causal or a window is set; else all queries by row cache_seqlens. rotary_interleaved: elements 2 i and 2 i + 1 turn
         together; False: i and i + rotary_dim / 2. The cache must not be longer than the table.

@@ -226,6 +226,7 @@ class FewBitsCache(Cache):
         other = [word for word in types if "attention" not in word or "linear" in word]
         if other:
             raise Unsupported(f"config.layer_types has {other[0]}; accepted: models whose layers all attend to keys and values")
-        by_token = [word in OWN_TYPES and (word == "s8" if token_scales is None else token_scales) for word in (key_format, value_format)]
+        words = (key_format, value_format)
+        by_token = [word in OWN_TYPES and (word == "s8" if token_scales is None else token_scales) for word in words]
         layers: List[Any] = [FewBitsLayer(key_format, value_format, (by_token[0], by_token[1]), max_cache_len) for _ in range(own.num_hidden_layers)]
         super().__init__(layers=layers)
