@@ -228,5 +228,6 @@ class FewBitsCache(Cache):
             raise Unsupported(f"config.layer_types has {other[0]}; accepted: models whose layers all attend to keys and values")
         words = (key_format, value_format)
         by_token = [word in OWN_TYPES and (word == "s8" if token_scales is None else token_scales) for word in words]
-        layers: List[Any] = [FewBitsLayer(key_format, value_format, (by_token[0], by_token[1]), max_cache_len) for _ in range(own.num_hidden_layers)]
+        of = key_format, value_format, (by_token[0], by_token[1]), max_cache_len
+        layers: List[Any] = [FewBitsLayer(*of) for _ in range(own.num_hidden_layers)]
         super().__init__(layers=layers)
