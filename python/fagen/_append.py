@@ -9,7 +9,7 @@ from ._attention import context_of, stream_of
 from ._formats import FORMATS, format_of, scales_of
 from ._plan import Plan, Plans, word
 from ._stage import Staged
-from ._view import View, empty_like, view
+from ._view import View, empty_like, is_torch, torch_module, view
 from ._context import Context
 from .errors import invalid
 
@@ -46,6 +46,13 @@ def append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, pag
     skipped: int64 [1], to which the rows that were skipped are added.
     Raises as fagen.attention does.
     """
+    if is_torch(k) and torch_module().compiler.is_compiling():
+        from ._torch_ops import untraced
+        return untraced.append(k, v, k_cache, v_cache, slots=slots, page_table=page_table, seqlens_k=seqlens_k, q=q, q_out=q_out,
+                               cos_sin=cos_sin, rotary_dim=rotary_dim, rotary_style=rotary_style, positions=positions,
+                               hadamard_k=hadamard_k, hadamard_v=hadamard_v, cache_format=cache_format, v_format=v_format,
+                               k_scale=k_scale, v_scale=v_scale, k_scale_out=k_scale_out, v_scale_out=v_scale_out, skipped=skipped,
+                               stream=stream, device=device)
     given = {"new_k": k, "new_v": v, "k": k_cache, "v": v_cache, "q": q, "slots": slots, "page_table": page_table, "seqlens_k": seqlens_k,
              "cos_sin": cos_sin, "positions": positions, "k_scale": k_scale, "v_scale": v_scale, "k_scale_out": k_scale_out,
              "v_scale_out": v_scale_out, "skipped": skipped}

@@ -87,7 +87,7 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
             _low.refuse(q, tf32)
             program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
-            return _low.attention(q, k, v, arrays=None, most=(None, None), program=program, cache_format=cache_format, v_format=v_format,
+            return _low.called(q)(q, k, v, arrays=None, most=(None, None), program=program, cache_format=cache_format, v_format=v_format,
                                   q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window,
                                   diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype,
                                   batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream, device=device)

@@ -55,6 +55,7 @@ def side_by_side(cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     return table
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def stored(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, before: torch.Tensor,
            table: Optional[torch.Tensor], rotation: Optional[Rotation], one_by_one: bool, formats: Dict[str, Any],
            scales: Dict[str, Any]) -> Tuple[torch.Tensor, torch.Tensor]:

@@ -38,6 +38,14 @@ def refuse(q: Any, tf32: bool) -> None:
         raise GradientUnsupported("q.requires_grad is True; accepted with k and v of few bits: False, or a call within torch.no_grad()")
 
 
+def called(q: Any) -> Any:
+    """attention(); within a program that PyTorch compiles the one that it calls, and does not trace."""
+    if is_torch(q) and torch_module().compiler.is_compiling():
+        from ._torch_ops import untraced
+        return untraced.attention
+    return attention
+
+
 def check_eight(q: View, k: str, v: str, word: Optional[str], v_word: Optional[str]) -> None:
     """Q of 8 bits: K has its type, and so has V, where it is not of 16 bits."""
     shapes.unused({"cache_format": word, "v_format": v_word}, [None], f"q is of {q.dtype}, and so are k and v")

@@ -131,6 +131,19 @@ def test_queries_that_are_not_the_new_keys_rows(chip):
             right(out[i:i + 1], turned(q[i], at, True).half()[None], k[i:i + 1, :n + new], v[i:i + 1, :n + new], **mask)
 
 
+def test_new_keys_in_a_compiled_program(chip):
+    """Which is cut where they are stored."""
+    def call(q, k, v, k_new, v_new, lengths):
+        return flash_attn_with_kvcache(q * 2, k, v, k_new, v_new, COS, SIN, cache_seqlens=lengths, causal=True) + 1
+
+    k_new, v_new, found = normal(5, 2, 3, 2, 64), normal(6, 2, 3, 2, 64), []
+    torch._dynamo.reset()
+    for f in (call, torch.compile(call, backend="aot_eager")):
+        k, v = K[:, :32].clone(), V[:, :32].clone()
+        found.append((f(Q, k, v, k_new, v_new, N - 5), k, v))
+    assert all(a.equal(b) for a, b in zip(*found))
+
+
 def test_tables_of_angles(chip):
     """Side by side in memory, apart, changed in place, of inference mode, of 16 bits."""
     from fagen._kvcache import side_by_side

@@ -52,6 +52,18 @@ def test_logits(chip, family, kind, size, by_token):
         assert int(cache.get_seq_length()) == 20 and cache.layers[0].keys.dtype.itemsize == 1
 
 
+def test_compiled(chip):
+    """The program is cut where codes are made and read."""
+    ours.register()
+    torch.manual_seed(0)
+    model = blocks().eval()
+    model.set_attn_implementation(ours.NAME)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="aot_eager")
+    assert logits_of(compiled, "left", FewBitsCache(model.config, max_cache_len=32)).equal(
+        logits_of(model, "left", FewBitsCache(model.config, max_cache_len=32)))
+
+
 @pytest.mark.parametrize("beams", [1, 3])
 def test_generation_with_two_formats(chip, beams):
     """The first token is that of the prompt's own keys."""

@@ -94,6 +94,7 @@ class FewBitsLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
         total = self.cumulative_length + new
         return self.capacity if total <= self.capacity else -(-max(total, self.capacity * 3 // 2) // STEP) * STEP
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: object, **__: object) -> Tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
