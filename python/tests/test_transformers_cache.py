@@ -80,6 +80,22 @@ def test_generation_with_two_formats(chip, beams):
     assert found.shape == (2, 23) and cache.get_seq_length() == 22 and (beams > 1 or found[:, 20].equal(wanted))
 
 
+def test_quantized_cache_of_transformers(chip):
+    """It hands out 16 bits, or 32."""
+    ours.register()
+    torch.manual_seed(0)
+    model = blocks().eval()
+    try:
+        caches = [transformers.QuantizedCache("fp8", model.config) for _ in range(2)]
+    except (AttributeError, ImportError, TypeError, ValueError) as e:
+        pytest.skip(f"transformers {transformers.__version__} has none that needs no other package: {e}")
+    found = []
+    for name, cache in zip(("eager", ours.NAME), caches):
+        model.set_attn_implementation(name)
+        found.append(logits_of(model, "left", cache))
+    assert ((found[0] - found[1]).abs() * mask_of("left")[..., None]).max() < 0.1 * found[0].std()  # a code may be the next one
+
+
 @pytest.mark.parametrize("size", [None, 30])
 def test_a_layer(chip, size, monkeypatch):
     """It grows, takes sequences, forgets, and starts again; integers mean what was stored."""
