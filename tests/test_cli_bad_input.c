@@ -181,8 +181,8 @@ static const struct {
     { "emit --bundle --arch sm_80,sm_86,sm_87,sm_89,sm_90a,sm_100a,sm_103a,sm_120a,sm_121a -o x.c", 1, "--arch lists 9|at most 8" },
     { "emit --bundle --problem 'bf16,d=64;bf16,d=999' -o x.c", 1, "d is 999" },
     { "emit --bundle -d 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31 -n "
-      "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 -o x.c",
-      1, "more than 512 problems" },
+      "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 --mask none,causal -o x.c",
+      1, "more than 1024 problems" },
     { "emit --bundle -d 64 --sram 1000 -o x.c", 3, "bf16,d=64|sm_80|the smallest needs" },
     { "emit --bundle -d 64 --name 3d -o x.c", 1, "--name is \"3d\"|C identifier" },
     { "emit --bundle -d 64 -o 3d.c", 1, "3d.c|C identifier|--name" },

@@ -43,6 +43,7 @@ static const cli_option problem_options[] = {
       .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     CLI_FEATURE_ROWS(offsetof(emit_args, features), offsetof(emit_args, page)),
+    CLI_LOW_ROWS(offsetof(emit_args, low)),
     CLI_SCORE_ROWS(offsetof(emit_args, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
@@ -74,7 +75,7 @@ static const cli_option options[] = {
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-mixed, training, vit, all" },
+      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-low-bits, llm-mixed, training, vit, all" },
     { .name = "raw", FIELD(raw),
       .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
     { .name = "name", .type = &cli_text, FIELD(name), .value = "NAME",

@@ -12,6 +12,7 @@ typedef struct emit_args {
     cli_reach window;
     bool causal;
     cli_score score;
+    cli_low low;
     const char *problem; /* several, between semicolons */
     const char *arch;    /* several, between commas */
     const char *device;  /* whose arch it is instead; NULL = none */
@@ -23,7 +24,7 @@ typedef struct emit_args {
     int32_t threads;
 } emit_args;
 
-#define EMIT_PROBLEMS 512
+#define EMIT_PROBLEMS 1024
 
 /* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than
  * EMIT_PROBLEMS. */

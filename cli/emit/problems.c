@@ -28,6 +28,7 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
                                                 .page = a->page,
                                                 .window = a->window,
                                                 .score = a->score,
+                                                .low = a->low,
                                                 .causal = a->causal };
         if (*n == EMIT_PROBLEMS)
             return fa_fail(FA_INVALID, "the lists give more than %d problems; accepted: shorter lists, or several bundles", EMIT_PROBLEMS);
@@ -43,7 +44,8 @@ static fa_status of_grid(const emit_args *a, fa_problem *out, size_t *n)
 {
     cli_grid_row row[CLI_GRID_MOST];
     if (a->problem || a->score.name || a->score.file || a->op.n || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv ||
-        a->o_dtype || a->b || a->hq || a->hkv || a->sq || a->sk || a->causal || a->features || a->page || a->window.given)
+        a->o_dtype || a->b || a->hq || a->hkv || a->sq || a->sk || a->causal || a->features || a->page || a->window.given || a->low.kv ||
+        a->low.v || a->low.scale || a->low.q)
         return fa_fail(FA_INVALID, "--grid and fields of the problem: accepted: one or the other");
     *n = cli_grid_list(a->grid, row);
     for (size_t i = 0; i < *n; i++)

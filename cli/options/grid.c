@@ -15,8 +15,9 @@ enum {
     MIXED = 32,
     TRAINING = 64,
     VERIFY = 128,
+    LOW = 512,
     SHIPPED = 256, /* the rows of the default table */
-    ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING | VERIFY
+    ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING | VERIFY | LOW
 };
 
 const cli_grid cli_grids[] = {
@@ -27,6 +28,10 @@ const cli_grid cli_grids[] = {
     { "llm-decode", "1, 4 and 16 queries over caches of 1k to 131k keys: dense, and pages of 16 and 64 tokens with lengths on the device",
       CACHE },
     { "llm-verify", "2 to 256 queries over caches of 2k to 65k keys: drafts that are verified, chunks, cross attention", VERIFY },
+    { "llm-low-bits",
+      "a token, drafts and chunks over caches of e4m3, of integers with scales of tokens, of q8_0 and q4_0: 1k to 131k keys, dense and in "
+      "pages",
+      LOW },
     { "llm-mixed",
       "packed prompts, chunks of prompts after cached prefixes, and chunks beside the tokens of others: lengths on the device, and pages",
       MIXED },
@@ -38,7 +43,9 @@ const cli_grid cli_grids[] = {
     { NULL, NULL, 0 },
 };
 #define LENGTHS 8
-#define WINDOW(keys) (FA_MASK_WINDOW | (keys) << 4) /* a mask with its size */
+#define WINDOW(keys) (FA_MASK_WINDOW | (keys) << 4)                 /* a mask with its size */
+#define OVER_CODES(kv, scale) (FA_BF16 | (kv) << 8 | (scale) << 16) /* fa_dtype of Q, of K and V in few bits; fa_scale_by */
+#define BYTE(x, n) ((x) >> 8 * (n)&255)
 #define MASK(mask) ((mask)&15)
 #define KEYS(mask) ((mask) >> 4)
 #define LENGTHS_ALONE (-1)
@@ -46,8 +53,8 @@ const cli_grid cli_grids[] = {
 /* One kernel class with its heads, over lengths of the keys, the most telling first. */
 static const struct series {
     unsigned grids;
-    int32_t dtype, d, dv;
-    int32_t mask; /* fa_mask, or WINDOW(keys) */
+    int32_t dtype, d, dv; /* dtype, or OVER_CODES(a cache of few bits) */
+    int32_t mask;         /* fa_mask, or WINDOW(keys) */
     int32_t hq, hkv;
     int32_t tokens; /* b = tokens / length, at least 1 */
     int32_t b;      /* > 0: instead of tokens */
@@ -176,6 +183,25 @@ static const struct series {
     AFTER_CACHE(128, NONE, 16, 16, 1, 128, (8192, 2048), "cross attention of 128 queries"),
     AFTER_CACHE(64, NONE, 16, 16, 2, 256, (16384, 4096), "cross attention of 256 queries"),
 
+/* A cache of few bits. */
+#define FEW(kv, scale, d, mask, hq, hkv, b, sq, lengths, why, page)                                  \
+    {                                                                                                \
+        LOW, OVER_CODES(kv, scale), d, 0, FA_MASK_##mask, hq, hkv, 0, b, sq, LIST lengths, why, page \
+    }
+#define OF_FORMAT(kv, scale, word)                                                                                   \
+    FEW(kv, scale, 128, NONE, 32, 8, 1, 1, (8192, 1024, 131072), "one user, a cache of " word, 0),                   \
+        FEW(kv, scale, 128, NONE, 32, 8, 64, 1, (8192, 1024), "a token each for 64 users, a cache of " word, 0),     \
+        FEW(kv, scale, 128, NONE, 64, 8, 16, 1, (32768), "eight query heads to a key head, a cache of " word, 0),    \
+        FEW(kv, scale, 128, NONE, 32, 8, 64, 1, (8192), "a token each for 64 users, pages of " word, 16),            \
+        FEW(kv, scale, 128, CAUSAL, 32, 8, 8, 4, (8192), "four speculated tokens for 8 users, a cache of " word, 0), \
+        FEW(kv, scale, 128, CAUSAL, 32, 8, 1, 2048, (16384), "a chunk of 2048 after a prefix of " word, 0)
+    OF_FORMAT(FA_E4M3, FA_SCALE_FOLDED, "e4m3"),
+    OF_FORMAT(FA_S8, FA_SCALE_TOKEN, "integers with scales of tokens"),
+    OF_FORMAT(FA_Q8_0, 0, "q8_0"),
+    OF_FORMAT(FA_Q4_0, 0, "q4_0"),
+    FEW(FA_E4M3, FA_SCALE_FOLDED, 64, NONE, 32, 8, 64, 1, (8192), "small heads, a cache of e4m3", 0),
+    FEW(FA_Q8_0, 0, 64, NONE, 32, 8, 64, 1, (8192), "small heads, a cache of q8_0", 0),
+
 /* What a step of an engine holds: see fa_ragged_typical for the lengths. Causal, over the longest lengths of keys. */
 #define STEP(d, hq, hkv, tokens, b, sq, lengths, ...)                                           \
     {                                                                                           \
@@ -253,7 +279,7 @@ static bool problem_of(const struct series *s, int32_t op, int32_t n, fa_problem
 {
     fa_problem p = FA_PROBLEM_INIT;
     p.op = op;
-    p.dtype = s->dtype;
+    p.dtype = BYTE(s->dtype, 0);
     p.d = s->d;
     p.dv = s->dv;
     p.mask = MASK(s->mask);
@@ -263,6 +289,8 @@ static bool problem_of(const struct series *s, int32_t op, int32_t n, fa_problem
     p.b = s->b > 0 ? s->b : s->tokens > n ? s->tokens / n : 1;
     p.sk = n;
     p.sq = s->sq > 0 ? s->sq : n;
+    p.kv_dtype = BYTE(s->dtype, 1);
+    p.k_scale_by = p.v_scale_by = BYTE(s->dtype, 2);
     p.page = s->page > 0 ? s->page : 0;
     p.features = s->page > 0 ? FA_FEATURE_LENGTHS | FA_FEATURE_PAGES : s->page ? FA_FEATURE_LENGTHS : 0;
     return fa_problem_normalize(out, &p) == FA_OK;

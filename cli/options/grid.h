@@ -9,7 +9,7 @@ typedef struct cli_grid_row {
     const char *why;    /* who asks such a thing */
 } cli_grid_row;
 
-#define CLI_GRID_MOST 512 /* problems of a grid */
+#define CLI_GRID_MOST 1024 /* problems of a grid */
 
 /* The grids in the order of the help; name NULL past the last. */
 typedef struct cli_grid {

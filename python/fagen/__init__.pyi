@@ -92,9 +92,10 @@ def varlen_attention(q: T, k: T, v: Optional[T], *, return_lse: Literal[False] =
 def varlen_attention(q: T, k: T, v: Optional[T], *, return_lse: Literal[True], **options: Unpack[_Varlen]) -> Tuple[T, T]: ...
 @overload
 def varlen_attention(q: T, k: T, v: Optional[T], *, return_lse: bool, **options: Unpack[_Varlen]) -> Union[T, Tuple[T, T]]: ...
-def append(k: T, v: T, k_cache: T, v_cache: T, *, slots: Optional[T] = ..., page_table: Optional[T] = ..., seqlens_k: Optional[T] = ..., q: Optional[T] = ...,
-           q_out: Optional[T] = ..., cos_sin: Optional[T] = ..., rotary_dim: Optional[int] = ..., rotary_style: str = ..., positions: Optional[T] = ...,
-           hadamard_k: bool = ..., hadamard_v: bool = ..., cache_format: Optional[str] = ..., k_scale: Optional[T] = ..., v_scale: Optional[T] = ...,
+def append(k: T, v: T, k_cache: T, v_cache: T, *, slots: Optional[T] = ..., page_table: Optional[T] = ..., seqlens_k: Optional[T] = ...,
+           q: Optional[T] = ..., q_out: Optional[T] = ..., cos_sin: Optional[T] = ..., rotary_dim: Optional[int] = ...,
+           rotary_style: str = ..., positions: Optional[T] = ..., hadamard_k: bool = ..., hadamard_v: bool = ...,
+           cache_format: Optional[str] = ..., v_format: Optional[str] = ..., k_scale: Optional[T] = ..., v_scale: Optional[T] = ...,
            k_scale_out: Optional[T] = ..., v_scale_out: Optional[T] = ..., skipped: Optional[T] = ..., stream: Optional[int] = ...,
            device: Union[None, str, Context] = ...) -> Optional[T]: ...
 @overload

@@ -6,15 +6,13 @@ from typing import Any, Dict, Optional, Tuple, Union
 from . import _abi, _stage
 from . import _shapes as shapes
 from ._attention import context_of, stream_of
+from ._formats import FORMATS, format_of, scales_of
 from ._plan import Plan, Plans, word
 from ._stage import Staged
-from ._view import View, empty_like, view
+from ._view import View, empty_like, is_torch, torch_module, view
 from ._context import Context
 from .errors import invalid
 
-FORMATS = {"e4m3": (_abi.FA_E4M3, 1, 1), "e5m2": (_abi.FA_E5M2, 1, 1), "s8": (_abi.FA_S8, 1, 1), "q8_0": (_abi.FA_Q8_0, 32, 34),
-           "q4_0": (_abi.FA_Q4_0, 32, 18), "q4_1": (_abi.FA_Q4_1, 32, 20), "q5_0": (_abi.FA_Q5_0, 32, 22), "q5_1": (_abi.FA_Q5_1, 32, 24),
-           "iq4_nl": (_abi.FA_IQ4_NL, 32, 18), "nvfp4": (_abi.FA_NVFP4, 64, 36)}  # fa_dtype, elements of a block, its bytes
 STYLES = {"halves": _abi.FA_ROTARY_HALVES, "pairs": _abi.FA_ROTARY_PAIRS}
 TENSORS = ("new_k", "new_v", "q", "q_out", "k", "v")
 LISTS = ("slots", "page_table", "seqlens_k", "positions", "cos_sin", "skipped")
@@ -28,25 +26,33 @@ _plans = Plans()
 
 def append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, page_table: Any = None, seqlens_k: Any = None, q: Any = None,
            q_out: Any = None, cos_sin: Any = None, rotary_dim: Optional[int] = None, rotary_style: str = "halves", positions: Any = None,
-           hadamard_k: bool = False, hadamard_v: bool = False, cache_format: Optional[str] = None, k_scale: Any = None, v_scale: Any = None,
-           k_scale_out: Any = None, v_scale_out: Any = None, skipped: Any = None, stream: Optional[int] = None,
-           device: Union[None, str, Context] = None) -> Any:
+           hadamard_k: bool = False, hadamard_v: bool = False, cache_format: Optional[str] = None, v_format: Optional[str] = None,
+           k_scale: Any = None, v_scale: Any = None, k_scale_out: Any = None, v_scale_out: Any = None, skipped: Any = None,
+           stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Stores k and v in a cache, in place, and returns q_out, or None without q. docs/serving.md has all of it to the bit.
 
     k [b, s, hkv, d], v [b, s, hkv, dv], q [b, s, hq, d]: the new rows, of float16, bfloat16 or float32.
-    k_cache, v_cache: [b, sk, hkv, d]; with slots or page_table [pages, page_size, hkv, d]. float16, bfloat16 or float32; with cache_format
-        uint8, whose last dimension are the bytes of a row.
+    k_cache, v_cache: [b, sk, hkv, d]; with slots or page_table [pages, page_size, hkv, d]. float16, bfloat16 or float32; float8_e4m3fn,
+        float8_e5m2 or int8, of PyTorch; or with cache_format uint8, whose last dimension are the bytes of a row.
     slots: int64 [b, s]: the token of all pages that each row becomes; negative, or beyond the cache: skipped. Of two rows for one slot the
         later stays.
     page_table int32 [b, n] with seqlens_k int32 [b]; or seqlens_k alone: lengths with the new rows. Without either sk is all lengths.
     cos_sin [positions, rotary_dim]: cosines, then sines: k and q are rotated. rotary_style: "halves" or "pairs". positions: int32 or int64
         [b, s]; None: length - s + i.
     hadamard_k, hadamard_v: rows of k and q, of v are transformed.
-    cache_format: "e4m3", "e5m2", "s8", or of blocks "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4". k_scale, v_scale: float32
-        [hkv] or [1]: what rows are divided by; k_scale_out, v_scale_out: float32 with the shape of the cache but for its last dimension, where scales are found instead.
+    cache_format: "e4m3", "e5m2", "s8", or of blocks "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4"; v_format: of v_cache, where
+        it is another one. k_scale, v_scale: float32 [1], [hkv] or [b, hkv], or with the shape of the cache but for its last dimension, of
+        each token: what rows are divided by; k_scale_out, v_scale_out: of each token, where scales are found instead.
     skipped: int64 [1], to which the rows that were skipped are added.
     Raises as fagen.attention does.
     """
+    if is_torch(k) and torch_module().compiler.is_compiling():
+        from ._torch_ops import untraced
+        return untraced.append(k, v, k_cache, v_cache, slots=slots, page_table=page_table, seqlens_k=seqlens_k, q=q, q_out=q_out,
+                               cos_sin=cos_sin, rotary_dim=rotary_dim, rotary_style=rotary_style, positions=positions,
+                               hadamard_k=hadamard_k, hadamard_v=hadamard_v, cache_format=cache_format, v_format=v_format,
+                               k_scale=k_scale, v_scale=v_scale, k_scale_out=k_scale_out, v_scale_out=v_scale_out, skipped=skipped,
+                               stream=stream, device=device)
     given = {"new_k": k, "new_v": v, "k": k_cache, "v": v_cache, "q": q, "slots": slots, "page_table": page_table, "seqlens_k": seqlens_k,
              "cos_sin": cos_sin, "positions": positions, "k_scale": k_scale, "v_scale": v_scale, "k_scale_out": k_scale_out,
              "v_scale_out": v_scale_out, "skipped": skipped}
@@ -55,7 +61,7 @@ def append(k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, pag
     given["q_out"] = q_out
     views = {name: view(NAMES.get(name, name), x, stream) for name, x in given.items() if x is not None}
     at, ctx = stream_of(list(views.values()), stream), context_of(views["new_k"], device)
-    options = (rotary_dim, rotary_style, hadamard_k, hadamard_v, cache_format)
+    options = (rotary_dim, rotary_style, hadamard_k, hadamard_v, cache_format, v_format)
     key = (ctx, options, tuple((name, x[1:6]) for name, x in views.items()))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
@@ -68,7 +74,7 @@ NAMES = {"new_k": "k", "new_v": "v", "k": "k_cache", "v": "v_cache"}
 
 
 def plan(ctx: Context, views: Dict[str, View], rotary_dim: Optional[int], rotary_style: str, hadamard_k: bool, hadamard_v: bool,
-         cache_format: Optional[str]) -> Plan:
+         cache_format: Optional[str], v_format: Optional[str]) -> Plan:
     """The plan of a call. Raises InvalidArgument, Unsupported."""
     k, v = views["new_k"], views["new_v"]
     shapes.rank("k", k, 4, "[b, s, hkv, d]")
@@ -80,7 +86,7 @@ def plan(ctx: Context, views: Dict[str, View], rotary_dim: Optional[int], rotary
         shapes.same(NAMES.get(name, name), x, "device", k.device, "k")
     shapes.place(ctx, k.device, "k")
     args = _abi.Args(op=_abi.FA_APPEND, dtype=shapes.dtype_of("k", k.dtype), d=d, dv=v.shape[3], b=b, hq=hkv, hkv=hkv, sq=s)
-    of_cache(args, views, cache_format)
+    numbers = of_cache(args, views, cache_format, v_format)
     if "q" in views:
         q, out = views["q"], views["q_out"]
         shapes.rank("q", q, 4, "[b, s, hq, d]")
@@ -95,23 +101,16 @@ def plan(ctx: Context, views: Dict[str, View], rotary_dim: Optional[int], rotary
     args.append_flags = _abi.FA_HADAMARD_K * hadamard_k | _abi.FA_HADAMARD_V * hadamard_v
     for name in TENSORS:
         if name in views:
-            x = views[name]
+            x = numbers.get(name, views[name])
             if name in WRITTEN:
                 shapes.writable(NAMES.get(name, name), x)
-            unit = block_bytes(cache_format) if name in ("k", "v") else 1
-            if any(n > 1 and st % unit for n, st in zip(x.shape[:3], x.strides[:3])):
-                raise invalid(f"{NAMES[name]}.strides", x.strides, f"multiples of the {unit} bytes of a block")
-            own, _ = shapes.tensor(NAMES.get(name, name), x, x.shape, tuple(st // unit for st in x.strides[:3]) + (1,), name not in WRITTEN)
+            own, _ = shapes.tensor(NAMES.get(name, name), x, x.shape, x.strides, name not in WRITTEN)
             setattr(args, name, own)
             args.flags |= _abi.FA_BROADCAST if name not in WRITTEN and any(st == 0 < n - 1 for n, st in zip(x.shape, x.strides)) else 0
     for name in views:
         words = (_abi.C.c_uint64 * (_abi.C.sizeof(_abi.Args) // 8)).from_buffer(args)
         words[WORDS[name]] = SET
     return Plan(ctx, args)
-
-
-def block_bytes(cache_format: Optional[str]) -> int:
-    return FORMATS[cache_format][2] if cache_format else 1
 
 
 def packed_list(name: str, x: View, dtypes: Tuple[str, ...], shape: Tuple[int, ...], layout: str) -> None:
@@ -126,24 +125,28 @@ def packed_list(name: str, x: View, dtypes: Tuple[str, ...], shape: Tuple[int, .
         step *= max(n, 1)
 
 
-def of_cache(args: Any, views: Dict[str, View], cache_format: Optional[str]) -> None:
-    """Where rows go, and what they become."""
-    k, v = views["k"], views["v"]
-    if cache_format is not None and cache_format not in FORMATS:
-        raise invalid("cache_format", repr(cache_format), f"None, {', '.join(FORMATS)}")
-    dtype, block, size = FORMATS[cache_format] if cache_format else (0, 1, 1)
+def of_cache(args: Any, views: Dict[str, View], cache_format: Optional[str], v_format: Optional[str]) -> Dict[str, View]:
+    """Where rows go, and what they become; k and v as if they had the numbers, strides in blocks."""
     paged = "slots" in views or "page_table" in views
     layout = "[pages, page_size, hkv, d]" if paged else "[b, sk, hkv, d]"
-    for name, x, width in (("k_cache", k, args.d), ("v_cache", v, args.dv)):
-        shapes.rank(name, x, 4, layout)
-        if width % block:
-            raise invalid(f"{name[0]}.shape[-1]", width, f"a multiple of {block} with {cache_format}")
-        first = k.shape[:1] if paged else (args.b,)
-        shapes.equal(name, x, (*first, k.shape[1], args.hkv, width // block * size), layout)
-        if cache_format and x.dtype != "uint8":
-            raise invalid(f"{name}.dtype", x.dtype, f"uint8, the bytes of {cache_format}")
-    args.kv_dtype = dtype or shapes.dtype_of("k_cache", k.dtype)
-    args.v_dtype = dtype or shapes.dtype_of("v_cache", v.dtype)
+    numbers: Dict[str, View] = {}
+    for name, word, option, width in (("k", cache_format, "cache_format", args.d), ("v", v_format, "v_format", args.dv)):
+        x = views[name]
+        word = cache_format if word is None and x.dtype == "uint8" else word
+        shapes.rank(NAMES[name], x, 4, layout)
+        if word is not None and word not in FORMATS:
+            raise invalid(option, repr(word), f"None, {', '.join(FORMATS)}")
+        if word is None and x.dtype in shapes.FLOATS:
+            own, numbers[name] = shapes.FLOATS[x.dtype], x
+        else:
+            if word and width % FORMATS[word][1]:
+                raise invalid(f"{name}.shape[-1]", width, f"a multiple of {FORMATS[word][1]} with {word}")
+            word, numbers[name] = format_of(NAMES[name], x, word, option)
+            own = FORMATS[word][0]
+        setattr(args, f"{'kv' if name == 'k' else 'v'}_dtype", own)
+        first = numbers["k"].shape[:1] if paged else (args.b,)
+        shapes.equal(NAMES[name], x, (*first, views["k"].shape[1], args.hkv, bytes_of(width, word)), layout)
+    k = numbers["k"]
     args.sk = k.shape[1]
     if paged:
         args.pages, args.page_size = k.shape[:2]
@@ -152,28 +155,28 @@ def of_cache(args: Any, views: Dict[str, View], cache_format: Optional[str]) -> 
         packed_list("slots", views["slots"], ("int64",), (args.b, args.sq), "[b, s]")
     if "page_table" in views:
         table = views["page_table"]
-        packed_list("page_table", table, ("int32",), (args.b, table.shape[-1]), "[b, n]")
-        args.page_table_stride, args.sk = table.shape[1], table.shape[1] * k.shape[1]
+        shapes.rank("page_table", table, 2, "[b, n]")
+        rows = table._replace(strides=(table.shape[1], table.strides[1]))  # which may be further apart
+        packed_list("page_table", rows, ("int32",), (args.b, table.shape[1]), "[b, n]")
+        args.page_table_stride = table.strides[0] if table.shape[0] > 1 else max(table.shape[1], 1)
+        args.flags |= _abi.FA_BROADCAST if table.shape[0] > 1 and table.strides[0] == 0 else 0
+        args.sk = table.shape[1] * k.shape[1]
     if "seqlens_k" in views:
         packed_list("seqlens_k", views["seqlens_k"], ("int32",), (args.b,), "[b]")
     if "skipped" in views:
         packed_list("skipped", views["skipped"], ("int64", "uint64"), (1,), "[1]")
     for name in SCALES:
         if name in views:
-            setattr(args, name, of_scale(name, views[name], args, k.shape[:3]))
+            if name.endswith("_out"):
+                shapes.equal(name, views[name], k.shape[:3], "that of the cache but for its last dimension")
+            setattr(args, name, scales_of(name, views[name], numbers[name[0]], args.b, args.hkv, views["new_k"], "k"))
+    return numbers
 
 
-def of_scale(name: str, x: View, args: Any, rows: Tuple[int, ...]) -> Any:
-    """The fa_scale of a tensor, its address left out."""
-    if x.dtype != "float32":
-        raise invalid(f"{name}.dtype", x.dtype, "float32")
-    if name.endswith("_out"):
-        shapes.equal(name, x, rows, "that of the cache but for its last dimension")
-        sb, ss, sh = x.strides
-        return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=sb, ss=ss, sh=sh)
-    if tuple(x.shape) not in ((1,), (args.hkv,)):
-        raise invalid(f"{name}.shape", tuple(x.shape), f"(1,) or ({args.hkv},), a scale for each head")
-    return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_FOLDED, sh=x.strides[0] if x.shape[0] > 1 else 0)
+def bytes_of(width: int, word: Optional[str]) -> int:
+    """The last dimension of rows of so many elements."""
+    _, block, size = FORMATS[word] if word else (0, 1, 1)
+    return width // block * size
 
 
 def of_rotation(args: Any, views: Dict[str, View], rotary_dim: Optional[int], rotary_style: str) -> None:

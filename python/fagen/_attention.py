@@ -52,12 +52,13 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         causal and window; of float32, float16 or bfloat16: added to scores, after softcap. Read in place, expanded dimensions once.
     k, v of few bits (docs/lowbits.md): torch.float8_e4m3fn, float8_e5m2, int8, or uint8 with cache_format, the name of a format, whose last
         dimension are the bytes of a row; v_format: of v, where it is another one. k_scale, v_scale: float32: what they are multiplied by:
-        [1], [hkv], [b, hkv], of each token, with the shape of k without its last dimension, or of each column, [1, 1, hkv, d]
-        or [b, 1, hkv, d]. No gradients; not with JAX, nor traced.
+        [1], [hkv], [b, hkv], of each token, with the shape of k without its last dimension, of each page or sequence, [pages, 1, hkv], or
+        of each column, [1, 1, hkv, d] or [b, 1, hkv, d]. No gradients; not with JAX, nor traced.
     q, k, v of 8 bits, on sm_90a: float8_e4m3fn or float8_e5m2, the same for all, or uint8 with cache_format "e4m3" or "e5m2"; d and dv
         multiples of 16. v may have its unit stride on sk, or be of float16 or bfloat16, in dense calls. out in bfloat16, float16,
-        float32 or float8_e4m3fn, which is O / o_scale, at most 448. q_scale, o_scale: [1], [hq] or [b, hq]; k_scale, v_scale: [1], [hkv] or [b, hkv]. Otherwise as k and v
-        of few bits. q and k of int8 beside v of float16 or bfloat16, on every chip: q_scale also [b, sq, hq], k_scale [b, sk, hkv].
+        float32 or float8_e4m3fn, which is O / o_scale, at most 448. q_scale, o_scale: [1], [hq] or [b, hq]; k_scale, v_scale: [1], [hkv] or
+        [b, hkv]. Otherwise as k and v of few bits. q and k of int8 beside v of float16 or bfloat16, on every chip: q_scale also
+        [b, sq, hq], k_scale [b, sk, hkv].
     head_dim_v: V inside K, as FlashMLA has it: V is the first head_dim_v columns of k, v is None or k[..., :head_dim_v], and one read of a
         row of k serves both. For MLA's absorbed decoding: d = 576, head_dim_v = 512, hkv = 1. No gradients; not with JAX, nor traced, nor
         with few bits; autocast changes no type.
@@ -82,14 +83,14 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     dtype = getattr(q, "dtype", None)
     given = not q_scale is k_scale is v_scale is o_scale is cache_format is v_format is None
     if given or getattr(k, "dtype", None) is not dtype or getattr(dtype, "itemsize", 2) == 1:
-        from . import _low
+        from . import _keywords, _low
         if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
-            _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
-            return _low.attention(q, k, v, arrays=None, most=(None, None), cache_format=cache_format, v_format=v_format, q_scale=q_scale,
-                                  k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window, diagonal=diagonal,
-                                  scale=scale,
-                                  return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype, batch_invariant=batch_invariant,
-                                  dropout_p=dropout_p, rng=rng, stream=stream, device=device)
+            _low.refuse(q, tf32)
+            program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)
+            return _low.called(q)(q, k, v, arrays=None, most=(None, None), program=program, cache_format=cache_format, v_format=v_format,
+                                  q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window,
+                                  diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype,
+                                  batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream, device=device)
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         from . import _keywords, _score
         score = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal, q, k)

@@ -32,7 +32,7 @@ def _fits(mask: Any, q: Any, k: Any) -> None:
     if len(of_q) != 4 or len(of_k) != 4:
         return
     wanted = (of_q[0], of_q[2], of_q[1], of_k[1])
-    if len(have) > 4 or any(m not in (n, 1) for m, n in zip(have[::-1], wanted[::-1])):
+    if len(have) > 4 or any(m != 1 and m != n for m, n in zip(have[::-1], wanted[::-1])):
         raise invalid("attn_mask.shape", have, f"{wanted}, [b, hq, sq, sk], from the right; 1 is for all")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import _abi, _dense, _stage, _varlen
+from . import _abi, _dense, _score, _stage, _varlen
 from . import _shapes as shapes
-from ._append import FORMATS, SET
+from ._append import SET
 from ._attention import context_of, dtype_name, output, stream_of
 from ._dropout import RNG, probability, state
+from ._formats import FORMATS, TYPES, format_of, scales_of, type_name
 from ._mask import mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
@@ -16,7 +17,6 @@ from ._view import View, empty_like, is_jax, packed, is_torch, torch_module, vie
 from ._context import Context
 from .errors import GradientUnsupported, Unsupported, invalid
 
-TYPES = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int8": "s8"}  # whose elements are codes
 Q_SCALE, K_SCALE, V_SCALE, O_SCALE = (getattr(_abi.Args, name).offset // 8 for name in ("q_scale", "k_scale", "v_scale", "o_scale"))
 E4M3 = "float8_e4m3fn"
 CODES = {short: name for name, short in TYPES.items() if name in shapes.EIGHT}  # of Q, K and V of 8 bits
@@ -25,56 +25,25 @@ NOT_BESIDE = "not computed over k and v of few bits"
 _plans = Plans()
 
 
-def type_name(x: Any) -> str:
-    return str(getattr(x, "dtype", "")).replace("torch.", "")
-
-
 def reads(k: Any, v: Any, *given: Any) -> bool:
     """Whether a call is one of few bits: by a keyword that was given, or by the type of k or v."""
     return any(x is not None for x in given) or type_name(k) in TYPES or type_name(v) in TYPES
 
 
-def format_of(name: str, x: View, word: Optional[str], option: str) -> Tuple[str, View]:
-    """The format of k or v, and its view as if it had the numbers: rows of d elements, strides in blocks."""
-    if word is not None and word not in FORMATS:
-        raise invalid(option, repr(word), f"None, {', '.join(FORMATS)}")
-    own = TYPES.get(x.dtype, word)
-    if own is None or (word is not None and own != word) or x.dtype not in (*TYPES, "uint8"):
-        raise invalid(f"{name}.dtype", x.dtype, f"uint8, the bytes of {word}" if word else f"{', '.join(TYPES)}, or uint8 with {option}")
-    _, block, size = FORMATS[own]
-    shapes.rank(name, x, len(x.shape), "bytes of rows side by side")
-    if x.shape[-1] % size:
-        raise invalid(f"{name}.shape[-1]", x.shape[-1], f"a multiple of the {size} bytes of a block of {own}")
-    if any(n > 1 and step % size for n, step in zip(x.shape[:-1], x.strides[:-1])):
-        raise invalid(f"{name}.strides", x.strides, f"multiples of the {size} bytes of a block of {own}")
-    return own, x._replace(shape=(*x.shape[:-1], x.shape[-1] // size * block), strides=(*(step // size for step in x.strides[:-1]), 1))
-
-
-def scales_of(name: str, x: View, k: View, b: int, hkv: int, q: View) -> _abi.Scale:
-    """The fa_scale of a tensor of hkv heads, its address left out."""
-    shapes.same(name, x, "dtype", "float32", "every scale")
-    shapes.same(name, x, "device", q.device, "q")
-    steps = [0 if n == 1 else step for n, step in zip(x.shape, x.strides)]
-    if x.shape == k.shape[:-1] and (len(x.shape) == 3 or x.shape[0] != b):
-        sb, ss, sh = steps if len(steps) == 3 else (0, *steps)
-        return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_TOKEN, sb=sb, ss=ss, sh=sh)
-    columns = k.shape[-1]
-    if name != "q_scale" and len(x.shape) == 4 and columns > 1 and x.shape in [(i, 1, h, columns) for i in (1, b) for h in (1, hkv)]:
-        return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_CHANNEL, sb=steps[0], ss=x.strides[3], sh=steps[2])
-    if x.shape not in ((1,), (hkv,), (1, hkv), (b, 1), (b, hkv)):
-        raise invalid(f"{name}.shape", x.shape, f"(1,), ({hkv},), a scale for each head, ({b}, {hkv}), of each sequence, (1, 1, {hkv}, "
-                                                f"{columns}), of each column, or {k.shape[:-1]}, of each token")
-    return _abi.Scale(dtype=_abi.FA_F32, by=_abi.FA_SCALE_FOLDED, sb=steps[0] if len(steps) == 2 else 0, sh=steps[-1])
-
-
-def refuse(q: Any, softcap: Any, alibi_slopes: Any, attn_mask: Any, sinks: Any, score: Any, tf32: bool) -> None:
-    shapes.unused({"softcap": softcap}, [0.0, 0], NOT_BESIDE)
-    shapes.unused({"alibi_slopes": alibi_slopes, "attn_mask": attn_mask, "sinks": sinks, "score": score}, [None], NOT_BESIDE)
+def refuse(q: Any, tf32: bool) -> None:
     shapes.unused({"tf32": tf32}, [False], NOT_BESIDE)
     if is_jax(q):
         raise Unsupported(f"q is an array of JAX; accepted with k and v of few bits: PyTorch, numpy and others: {NOT_BESIDE}")
     if is_torch(q) and q.requires_grad and torch_module().is_grad_enabled():
         raise GradientUnsupported("q.requires_grad is True; accepted with k and v of few bits: False, or a call within torch.no_grad()")
+
+
+def called(q: Any) -> Any:
+    """attention(); within a program that PyTorch compiles the one that it calls, and does not trace."""
+    if is_torch(q) and torch_module().compiler.is_compiling():
+        from ._torch_ops import untraced
+        return untraced.attention
+    return attention
 
 
 def check_eight(q: View, k: str, v: str, word: Optional[str], v_word: Optional[str]) -> None:
@@ -95,11 +64,12 @@ def columns_of(v: View) -> Optional[View]:
 
 
 def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most: Tuple[Optional[int], Optional[int]],
+              program: Optional[_score.Score],
               cache_format: Optional[str], v_format: Optional[str], q_scale: Any, k_scale: Any, v_scale: Any, o_scale: Any,
               causal: bool, window: Any,
               diagonal: Any, scale: Any, return_lse: bool, out: Any, lse: Any, out_dtype: Any, batch_invariant: bool, dropout_p: float,
               rng: Any, stream: Optional[int], device: Any) -> Any:
-    """A dense batch, or with `arrays` one of sequences of different lengths."""
+    """A dense batch, or with `arrays` one of sequences of different lengths. program: None: scores are as they are."""
     views = {name: view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))}
     bytes_alone = views["q"].dtype == "uint8" and cache_format in CODES
     if bytes_alone:  # of libraries that have no such type
@@ -146,11 +116,11 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
     tensors: List[Tuple[int, View]] = [(Q, q_view), (K, views["k"]), (V, turned or views["v"]), (O, result), *listed]
     tensors += [(LSE, lse_view)] if lse_view is not None else []
     tensors += [(RNG, random)] if random is not None else []
-    tensors += [(word, scales[name]) for word, name in ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale"), (O_SCALE, "o_scale"))
-                if name in scales]
-    key = (ctx, of_k, of_v, turned is None, arrays is not None and batch[4:], mask, factor, p, batch_invariant, tuple((w, x[1:6]) for w, x in tensors))
-    found: Optional[Plan] = _plans.find(key)
-    if found is None:
+    words = ((Q_SCALE, "q_scale"), (K_SCALE, "k_scale"), (V_SCALE, "v_scale"), (O_SCALE, "o_scale"))
+    tensors += [(word, scales[name]) for word, name in words if name in scales]
+    key = (ctx, of_k, of_v, turned is None, arrays is not None and batch[4:], mask, factor, p, batch_invariant)
+
+    def filled() -> _abi.Args:
         if arrays is None:
             args = _dense.arguments(ctx, numbers["q"], numbers["k"], numbers["v"], result, lse_view, mask, factor, False, True, p)
         else:
@@ -158,14 +128,29 @@ def attention(q: Any, k: Any, v: Any, *, arrays: Optional[Dict[str, Any]], most:
         if turned is not None:
             args.v, args.layout_flags = shapes.tensor("v", turned, turned.shape, turned.strides, True)[0], _abi.FA_V_COLUMNS
         args.v_dtype = WIDE[of_v] if wide else args.v_dtype
-        found = _plans.keep(key, plan(ctx, args, None if eight else (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant))
+        return of_formats(args, None if eight else (of_k, of_v), scales, (low_k, low_v), b, q_view, batch_invariant)
+
+    if program is not None:
+        of_rows = lengths_of(q_view, numbers["v"]) if arrays is None else _score.lengths_of(batch)
+        _score.launch(ctx, program, key, filled, tensors, q_view, of_rows, at, of=q if stream is None else None)
+        return (out, sums) if return_lse else out
+    whole = (*key, tuple((w, x[1:6]) for w, x in tensors))
+    found: Optional[Plan] = _plans.find(whole)
+    if found is None:
+        found = _plans.keep(whole, Plan(ctx, filled()))
     _stage.put(found, q, [Staged(w, x, w in (O, LSE)) for w, x in tensors], stream, at)
     return (out, sums) if return_lse else out
 
 
-def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scales: Dict[str, View], caches: Tuple[View, View], b: int,
-         q: View, invariant: bool) -> Plan:
-    """The plan of arguments as they are without formats. Raises InvalidArgument, Unsupported."""
+def lengths_of(q: View, v: View) -> Dict[str, int]:
+    """What shapes of a program's operands are made of, of a dense batch."""
+    (b, sq, hq, _), (_, sk, hkv, _) = q.shape, v.shape
+    return {"b": b, "hq": hq, "hkv": hkv, "sq": sq, "sk": sk, "tq": b * sq, "tk": b * sk}
+
+
+def of_formats(args: _abi.Args, formats: Optional[Tuple[str, str]], scales: Dict[str, View], caches: Tuple[View, View], b: int, q: View,
+               invariant: bool) -> _abi.Args:
+    """The arguments as they are without formats, with them. Raises InvalidArgument."""
     if formats is not None:
         args.kv_dtype, args.v_dtype = FORMATS[formats[0]][0], FORMATS[formats[1]][0]
         if args.dtype == _abi.FA_F32:  # Q alone has that type: products are of fp16
@@ -177,4 +162,4 @@ def plan(ctx: Context, args: _abi.Args, formats: Optional[Tuple[str, str]], scal
         if name in scales:
             setattr(args, name, scales_of(name, scales[name], cache, b, heads, q))
             words[word] = SET
-    return Plan(ctx, args)
+    return args

@@ -185,9 +185,10 @@ def stream_of_torch(q: Any, stream: Optional[int]) -> Optional[int]:
 
 
 def launch(context: Context, program: Score, key: Hashable, arguments: Any, tensors: Sequence[Tuple[int, View]], q: View,
-           lengths: Dict[str, int], stream: int, written: Sequence[int] = (O, LSE), gradients: Optional[Dict[str, Any]] = None) -> None:
+           lengths: Dict[str, int], stream: int, written: Sequence[int] = (O, LSE), gradients: Optional[Dict[str, Any]] = None,
+           of: Any = None) -> None:
     """A launch with fa_args of arguments(), which a plan keeps: tensors are (word of fa_args, view), of which those of `written` come back
-    from a simulated chip. gradients: packed tensors to write to, by operand."""
+    from a simulated chip. gradients: packed tensors to write to, by operand. of: a tensor of PyTorch whose current stream is meant."""
     made = program.made(context)
     given, views = values(made, program.operands, q, lengths, stream)
     like = tuple(None if v is None else (v.shape, v.strides) for v in views)
@@ -215,9 +216,7 @@ def launch(context: Context, program: Score, key: Hashable, arguments: Any, tens
                 if g is not None and 0 not in g.shape:
                     check(lib.fa_copy(context.handle, g.address, plan.made[i].grad_ptr, _stage.span(g)[1], _abi.FA_FROM_DEVICE))
             return
-        for w, x in tensors:
-            plan.words[w] = x.address
-        plan.launch(stream)
+        _stage.put(plan, of, [Staged(w, x, w in written) for w, x in tensors], None, stream)
     finally:
         for at in there:
             lib.fa_free(context.handle, at)

@@ -75,11 +75,13 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     if given or getattr(k, "dtype", None) is not dtype or getattr(dtype, "itemsize", 2) == 1:
         from . import _low
         if _low.reads(k, v, q_scale, k_scale, v_scale, o_scale, cache_format, v_format):
-            _low.refuse(q, softcap, alibi_slopes, attn_mask, sinks, score, tf32)
-            return _low.attention(q, k, v, arrays=options, most=(max_seqlen_q, max_seqlen_k), cache_format=cache_format, v_format=v_format,
-                                  q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, o_scale=o_scale, causal=causal, window=window,
-                                  diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse, out_dtype=out_dtype,
-                                  batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng, stream=stream, device=device)
+            _low.refuse(q, tf32)
+            program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
+            return _low.called(q)(q, k, v, arrays=options, most=(max_seqlen_q, max_seqlen_k), program=program,
+                                  cache_format=cache_format, v_format=v_format, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale,
+                                  o_scale=o_scale, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                  out=out, lse=lse, out_dtype=out_dtype, batch_invariant=batch_invariant, dropout_p=dropout_p, rng=rng,
+                                  stream=stream, device=device)
     if softcap or not alibi_slopes is attn_mask is sinks is score is None:
         program = _keywords.asked(score, softcap, alibi_slopes, attn_mask, sinks, causal)
         if program is not None and is_torch(q):

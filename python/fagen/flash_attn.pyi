@@ -104,7 +104,9 @@ def flash_attn_with_kvcache(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Opti
                             cache_leftpad: Optional[Tensor] = ..., block_table: Optional[Tensor] = ...,
                             softmax_scale: Optional[float] = ..., causal: bool = ..., window_size: Pair = ..., softcap: float = ...,
                             rotary_interleaved: bool = ..., alibi_slopes: Optional[Tensor] = ..., num_splits: int = ...,
-                            return_softmax_lse: Literal[False] = ...) -> Tensor: ...
+                            return_softmax_lse: Literal[False] = ..., *,
+                            k_scale: Optional[Tensor] = ..., v_scale: Optional[Tensor] = ..., cache_format: Optional[str] = ...,
+                            v_format: Optional[str] = ...) -> Tensor: ...
 @overload
 def flash_attn_with_kvcache(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Optional[Tensor] = ..., v: Optional[Tensor] = ...,
                             rotary_cos: Optional[Tensor] = ..., rotary_sin: Optional[Tensor] = ...,
@@ -112,7 +114,9 @@ def flash_attn_with_kvcache(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Opti
                             cache_leftpad: Optional[Tensor] = ..., block_table: Optional[Tensor] = ...,
                             softmax_scale: Optional[float] = ..., causal: bool = ..., window_size: Pair = ..., softcap: float = ...,
                             rotary_interleaved: bool = ..., alibi_slopes: Optional[Tensor] = ..., num_splits: int = ..., *,
-                            return_softmax_lse: Literal[True]) -> Tuple[Tensor, Tensor]: ...
+                            return_softmax_lse: Literal[True],
+                            k_scale: Optional[Tensor] = ..., v_scale: Optional[Tensor] = ..., cache_format: Optional[str] = ...,
+                            v_format: Optional[str] = ...) -> Tuple[Tensor, Tensor]: ...
 @overload
 def flash_attn_with_kvcache(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Optional[Tensor] = ..., v: Optional[Tensor] = ...,
                             rotary_cos: Optional[Tensor] = ..., rotary_sin: Optional[Tensor] = ...,
@@ -120,4 +124,6 @@ def flash_attn_with_kvcache(q: Tensor, k_cache: Tensor, v_cache: Tensor, k: Opti
                             cache_leftpad: Optional[Tensor] = ..., block_table: Optional[Tensor] = ...,
                             softmax_scale: Optional[float] = ..., causal: bool = ..., window_size: Pair = ..., softcap: float = ...,
                             rotary_interleaved: bool = ..., alibi_slopes: Optional[Tensor] = ..., num_splits: int = ...,
-                            return_softmax_lse: bool = ...) -> Union[Tensor, Tuple[Tensor, Tensor]]: ...
+                            return_softmax_lse: bool = ..., *,
+                            k_scale: Optional[Tensor] = ..., v_scale: Optional[Tensor] = ..., cache_format: Optional[str] = ...,
+                            v_format: Optional[str] = ...) -> Union[Tensor, Tuple[Tensor, Tensor]]: ...

@@ -56,6 +56,38 @@ def test_queries_in_fp32():
         assert np.array_equal(got, small), "rows have powers of their own"
 
 
+def test_score_programs():
+    """Softcap, slopes, sinks and a mask, over integers in a dense call and over blocks in pages."""
+    q, k, v = rows(2, 2, 4, 32), codes(rows(2, 40, 2, 32, seed=1), 0.03), codes(rows(2, 40, 2, 32, seed=2), 0.03)
+    scale, mask = np.full(2, 0.03, np.float32), np.random.default_rng(4).random((2, 1, 2, 40)) < 0.7
+    numbers = [(x * np.float32(0.03)).astype(np.float16) for x in (k, v)]
+    mask[..., 0] = True
+    sinks, slopes = rows(4, seed=5, dtype=np.float32), np.array([0.1, 0.2, 0.0, 1.0], np.float32)
+    for options in (dict(softcap=1.5, causal=True), dict(alibi_slopes=slopes, sinks=sinks), dict(attn_mask=mask)):
+        got = fagen.attention(q, k, v, k_scale=scale, v_scale=scale, device=SIM, **options)
+        assert np.allclose(got, fagen.attention(q, *numbers, device=SIM, **options), atol=4e-3), options
+        assert not np.allclose(got, fagen.attention(q, *numbers, causal=options.get("causal", False), device=SIM), atol=4e-3)
+    pages, table = [np.zeros((4, 20, 2, 34), np.uint8) for _ in range(2)], np.array([[2, 0], [1, 3]], np.int32)
+    lengths = np.array([40, 9], np.int32)
+    fagen.append(*numbers, *pages, page_table=table, seqlens_k=np.full(2, 40, np.int32), cache_format="q8_0", device=SIM)
+    got = fagen.varlen_attention(q, *pages, page_table=table, seqlens_k=lengths, cache_format="q8_0", softcap=1.5, sinks=sinks, device=SIM)
+    want = fagen.varlen_attention(q, *numbers, seqlens_k=lengths, softcap=1.5, sinks=sinks, device=SIM)
+    assert np.abs(got - want).max() < 0.03
+
+
+def test_scales_of_pages():
+    """One of each page and head: strides of 0 from token to token."""
+    q, k, v = rows(2, 1, 4, 32), codes(rows(4, 5, 2, 32, seed=1), 0.03), codes(rows(4, 5, 2, 32, seed=2), 0.03)
+    table, lengths = np.array([[2, 0], [1, 3]], np.int32), np.array([10, 7], np.int32)
+    scales = [np.abs(rows(4, 1, 2, seed=s, dtype=np.float32)) / 100 + 0.02 for s in (3, 4)]
+    wide = [np.broadcast_to(s, (4, 5, 2)) for s in scales]
+    got = fagen.varlen_attention(q, k, v, page_table=table, seqlens_k=lengths, k_scale=wide[0], v_scale=wide[1], device=SIM)
+    numbers = [(x * s[..., None]).astype(np.float16) for x, s in zip((k, v), scales)]
+    assert np.allclose(got, fagen.varlen_attention(q, *numbers, page_table=table, seqlens_k=lengths, device=SIM), atol=4e-3)
+    assert np.array_equal(got, fagen.varlen_attention(q, k, v, page_table=table, seqlens_k=lengths, k_scale=scales[0], v_scale=scales[1],
+                                                      device=SIM)), "[pages, 1, hkv] is such a one"
+
+
 def test_types_of_pytorch():
     torch = pytest.importorskip("torch")
     q, x = torch.randn(1, 1, 2, 32).half(), torch.randn(1, 20, 2, 32)
@@ -91,7 +123,7 @@ def test_a_launch_is_put_on_the_current_stream_of_pytorch(monkeypatch):
     (dict(cache_format="q8_0"), "k.dtype is int8; accepted: uint8, the bytes of q8_0"),
     (dict(k_scale=np.ones(3, np.float32)), r"k_scale.shape is \(3,\); accepted: \(1,\), \(2,\), a scale for each head"),
     (dict(v_scale=np.ones(2, np.float16)), "v_scale.dtype is float16"),
-    (dict(softcap=3.0), "softcap is 3.0; accepted by this version: 0.0"),
+    (dict(tf32=True), "tf32 is True; accepted by this version: False"),
 ])
 def test_what_is_refused(change, words):
     q, k = rows(1, 1, 2, 32), np.zeros((1, 4, 2, 32), np.int8)

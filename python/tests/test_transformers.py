@@ -149,7 +149,24 @@ def test_compiled(chip, family):
         torch._dynamo.reset()
         compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
         with torch.no_grad():
-            assert compiled(IDS, use_cache=False, **options).logits.equal(model(IDS, use_cache=False, **options).logits)
+            found, wanted = (m(IDS, use_cache=False, **options).logits for m in (compiled, model))
+        if options or family != "gemma2":
+            assert found.equal(wanted)
+        else:  # whether position_ids are of packed rows is not known to who traces: a matrix says it
+            assert found.allclose(wanted, atol=1e-5)
+
+
+def test_packed_rows_of_a_traced_program(chip):
+    ours.register()
+    torch.manual_seed(0)
+    model = FAMILIES["llama"]().eval()
+    with torch.no_grad():
+        wanted = alone(model)
+        model.set_attn_implementation(ours.NAME)
+        torch._dynamo.reset()
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        assert (compiled(IDS[:1], position_ids=PLACES, use_cache=False).logits - wanted).abs().max() < 1e-5
+        assert (compiled(IDS[:1], position_ids=torch.arange(20)[None], use_cache=False).logits - model(IDS[:1]).logits).abs().max() < 1e-5
 
 
 def test_any_mask_function_is_a_matrix():

@@ -21,6 +21,16 @@ local function has_blocks(p)
   return f and f.block > 1 or g and g.block > 1 or false
 end
 
+-- Columns that a lane and its neighbours have of one scale in the cache's rows: of a block's own scales.
+local function together(p)
+  local n = 1
+  for _, name in ipairs({ types(p) }) do
+    local f = codes(name, 80)
+    if f and f.has_scale then n = math.max(n, f.shared) end
+  end
+  return n
+end
+
 -- Columns of a piece: what a lane loads at a time, of fp32 twice that.
 local function columns(p)
   local blocks = has_blocks(p)
@@ -79,8 +89,9 @@ return {
     local most = math.max(l.pieces, l.pieces_v)
     l.lanes = 1
     while l.lanes < 32 and l.lanes < most do l.lanes = 2 * l.lanes end
-    -- A lane has both of the columns that turn together, where half a rotation is as many pieces as it may have lanes.
-    local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % l.vec == 0 and p.rotary // 2 // l.vec or 0
+    -- A lane has both of the columns that turn together, where half a rotation is as many pieces as it may have lanes. Teams whose lanes
+    -- find the scales of blocks hold whole ones side by side.
+    local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % math.max(l.vec, together(p)) == 0 and p.rotary // 2 // l.vec or 0
     local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
     if own then l.lanes = half_pieces end
     l.share = (most + l.lanes - 1) // l.lanes

@@ -36,6 +36,8 @@ void fa_append_draw(fa_problem *p, fa_random *r)
     }
     if (p->d > 1 && fa_random_below(r, 4)) {
         p->rotary_dim = fa_random_below(r, 3) ? p->d / 2 * 2 : 2 * fa_random_within(r, 1, p->d / 2);
+        while (p->rotary_dim < p->d / 2 * 2 && p->rotary_dim & 2 && p->rotary_dim & (p->rotary_dim - 1))
+            p->rotary_dim &= p->rotary_dim - 1; /* half of those that are less: a power of two, whose halves one lane may have */
         p->cos_sin_dtype = PICK(r, types);
         p->features |= fa_random_below(r, 2) ? FA_FEATURE_ROTARY_PAIRS : 0;
         p->features |= fa_random_below(r, 2) ? FA_FEATURE_POSITIONS : 0;

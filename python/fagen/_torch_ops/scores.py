@@ -1,7 +1,9 @@
-"""The operators of attention with a score program. A program is its text; `names` are its operands between commas, each with a tensor: a
-scalar's has one element, so that a compiled program serves every value of it."""
+"""The operators of attention with a score program. A program is its text in one line, as Inductor copies arguments into comments;
+`names` are its operands between commas, each with a tensor: a scalar's has one element, so that a compiled program serves every value of
+it."""
 from __future__ import annotations
 
+import re
 from typing import Any, List, Sequence, Tuple
 
 import torch
@@ -18,8 +20,16 @@ from .dispatch import below, ops, transformed
 from .symbols import filled, number, traced
 
 
+def line_of(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def of_line(line: str) -> str:
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], line)
+
+
 def program_of(operands: Sequence[Any], program: str, names: str) -> _score.Score:
-    return _score.shared(program)(**dict(zip(names.split(",") if names else (), operands)))
+    return _score.shared(of_line(program))(**dict(zip(names.split(",") if names else (), operands)))
 
 
 def attention(q: Any, k: Any, v: Any, operands: Sequence[Any], program: str, names: str, rng: Any, dropout_p: Any, scale: Any,
@@ -52,7 +62,7 @@ def arguments_of(program: _score.Score) -> Tuple[List[Any], str, str]:
     names = sorted(program.operands)
     given = [program.operands[name] for name in names]
     one = torch.ones((), dtype=torch.float64, device="cpu")
-    return [x if isinstance(x, torch.Tensor) else one * x for x in given], program.text, ",".join(names)
+    return [x if isinstance(x, torch.Tensor) else one * x for x in given], line_of(program.text), ",".join(names)
 
 
 def autograd(name: str, kernel: Kernel) -> Kernel:

@@ -9,9 +9,11 @@ sequences are those of cu_seq_lens_q and cu_seq_lens_k, or of position_ids that 
 mask is a matrix of truths, as is one of 4 dimensions that the caller gives, or numbers that are added. softcap (Gemma 2), s_aux (the sinks
 of gpt-oss) and position_bias (T5) are score programs; where gradients are wanted they raise fagen.Unsupported under torch.compile and
 autocast. Keywords that are not known raise it, too. Gradients are autograd's. Dropout's seed is drawn from PyTorch's generator.
+Any cache of transformers serves; fagen.integrations.transformers_cache has one of few bits.
 """
 from __future__ import annotations
 
+import sys
 from typing import Callable, Dict, List, MutableMapping, Optional, Tuple, TypedDict, Union
 
 import torch
@@ -27,6 +29,7 @@ NAME = "fagen"
 # Masks that causal, window and lengths say: the functions of transformers.masking_utils that make them.
 PLAIN = ("causal_mask_function", "bidirectional_mask_function", "sliding_window_overlay.<locals>.inner_mask",
          "sliding_window_bidirectional_overlay.<locals>.inner_mask")
+AND = "and_masks.<locals>"
 PACKED = "packed_sequence_mask_function.<locals>.inner_mask"
 REMAPPED = "remap_positions_for_packed_sequence.<locals>.inner_mask"  # positions counted within each sequence, as fagen counts them
 # Keywords of attention that change no result here; a value of None changes none either.
@@ -50,6 +53,11 @@ class Options(TypedDict, total=False):
     deterministic: bool
     out: Optional[torch.Tensor]
     score: Score
+    # Of keys and values of few bits.
+    cache_format: str
+    v_format: str
+    k_scale: torch.Tensor
+    v_scale: torch.Tensor
 
 
 def register(name: str = NAME) -> str:
@@ -63,7 +71,7 @@ def register(name: str = NAME) -> str:
 
 def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Number = 0, kv_offset: Number = 0,
                    mask_function: Optional[Function] = None, attention_mask: Optional[torch.Tensor] = None,
-                   device: Union[None, str, torch.device] = None, use_vmap: bool = False, **_: object) -> Optional[torch.Tensor]:
+                   device: Union[None, str, torch.device] = None, use_vmap: bool = False, **others: object) -> Optional[torch.Tensor]:
     """What the layers get as their mask: None where causal or window says it all, else int32 [b, 1, 1, 3] with, for each sequence, the
     first key, the number of keys and the number of query rows; without the first where every sequence begins at row 0. Of packed rows int32
     [1, 1, 2, n + 1], twice the first rows of the sequences. Of any other mask, and of holes, truths [b, 1, q_length, kv_length]."""
@@ -74,13 +82,17 @@ def attention_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Num
                                         allow_is_causal_skip=False, use_vmap=use_vmap, device=device)
         return found
     given = attention_mask
-    rows = packed_rows(mask_function)
-    if rows is not None:
-        return torch.stack((rows, rows))[None, None]
-    if not plain(mask_function):
-        return matrix(given)
     compiling = torch.compiler.is_compiling()
-    both_ways = leaves(mask_function) == ["bidirectional_mask_function"]  # queries need not be the keys' own: of a decoder's encoder
+    if compiling and name_of(mask_function).startswith(AND):
+        if not plain_as_told(q_length, use_vmap, others):
+            return matrix(given)
+    else:
+        rows = packed_rows(mask_function)
+        if rows is not None:
+            return torch.stack((rows, rows))[None, None]
+        if not plain(mask_function):
+            return matrix(given)
+    both_ways = name_of(mask_function) == "bidirectional_mask_function"  # queries need not be the keys' own: of a decoder's encoder
     end = kv_length if both_ways else q_offset + q_length - kv_offset  # the row of the last query among the keys
     fixed = not isinstance(end, torch.Tensor) and not isinstance(end, torch.SymInt) and end == kv_length
     if attention_mask is not None:
@@ -113,10 +125,20 @@ def plain(mask_function: Optional[Function]) -> bool:
     return all(name in PLAIN for name in leaves(mask_function))
 
 
+def plain_as_told(q_length: Number, use_vmap: bool, others: Dict[str, object]) -> bool:
+    """The same of functions that are combined, in a program that is traced, where no closure is looked into: by what transformers says
+    beside the function. One that may be of packed rows, as without a cache and a mask of the caller's, is none: its matrix hides them."""
+    may_be_packed = others.get("allow_is_causal_skip") is False and q_length != 1
+    chunks = getattr(others.get("config"), "attention_chunk_size", None) is not None
+    return not (use_vmap or may_be_packed or chunks) and others.get("local_size") is not None
+
+
 def packed_rows(mask_function: Optional[Function]) -> Optional[torch.Tensor]:
     """cu_seqlens of a causal or bidirectional mask of packed rows; None of any other. Raises Unsupported while a program is traced."""
-    functions = functions_of(mask_function, ("and_masks.<locals>", REMAPPED))
-    names = [getattr(f, "__qualname__", "") for f in functions]
+    if torch.compiler.is_compiling() and name_of(mask_function) != REMAPPED:
+        return None
+    functions = functions_of(mask_function, (AND, REMAPPED))
+    names = [name_of(f) for f in functions]
     if names.count(PACKED) != 1 or not set(names) <= {PACKED, *PLAIN}:
         return None
     if torch.compiler.is_compiling():
@@ -155,11 +177,11 @@ def packing(position_ids: object) -> Optional[torch.Tensor]:
     return found
 
 
-def functions_of(function: Optional[Function], around: Tuple[str, ...] = ("and_masks.<locals>",)) -> List[Function]:
+def functions_of(function: Optional[Function], around: Tuple[str, ...] = (AND,)) -> List[Function]:
     """The functions that a mask is combined of. around: the names of functions that combine, or wrap, others."""
     if function is None:
         return []
-    if not getattr(function, "__qualname__", "").startswith(around):
+    if not name_of(function).startswith(around):
         return [function]
     inner: List[object] = []
     for cell in getattr(function, "__closure__", None) or ():
@@ -170,7 +192,13 @@ def functions_of(function: Optional[Function], around: Tuple[str, ...] = ("and_m
 
 def leaves(function: Optional[Function]) -> List[str]:
     """The names of those functions."""
-    return [getattr(f, "__qualname__", "") for f in functions_of(function)]
+    return [name_of(f) for f in functions_of(function)]
+
+
+def name_of(function: Optional[Function]) -> str:
+    """As __qualname__ has it, which Dynamo of PyTorch 2.11 does not trace."""
+    code = getattr(function, "__code__", None)
+    return getattr(function, "__qualname__", "") if code is None or sys.version_info < (3, 11) else code.co_qualname
 
 
 def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -189,6 +217,9 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
     options: Options = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout), "deterministic": deterministic}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    codes = getattr(key, "fagen_codes", None)  # of a FewBitsCache
+    if codes is not None:
+        options.update(codes.options())
     whole = attention_mask is not None and attention_mask.dim() == 4 and attention_mask.dtype != torch.int32
     if whole or bias is not None:
         if any(x is not None for x in lengths.values()):
@@ -217,7 +248,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     # Rows of padding are not written. A call that writes to `out` has no gradient, no dropout, and is not traced with a program.
     learns = dropout > 0 or torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     fresh = learns or "score" in options
-    options["out"] = None if fresh else q.new_zeros((*q.shape[:3], v.shape[3]))
+    options["out"] = None if fresh else q.new_zeros((*q.shape[:3], v.shape[3] if codes is None else codes.width))
     if len(words) == 2:
         out = varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)
     else:
@@ -305,4 +336,9 @@ def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torc
     starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
     starts[:b] += start
     k, v = (x.contiguous().flatten(0, 1) for x in (k, v))
+    options = options.copy()
+    if "k_scale" in options:
+        options["k_scale"] = options["k_scale"].flatten(0, 1)
+    if "v_scale" in options:
+        options["v_scale"] = options["v_scale"].flatten(0, 1)
     return varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, **options)
