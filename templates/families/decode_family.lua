@@ -78,6 +78,38 @@ function decode.has_token_rows(p, c)
   return true
 end
 
+-- Tiles of four rows, of codes of K that are integers: a row of Q becomes four of integers of 8 bits, its limbs, the rows that mma.sync
+-- multiplies at a time, so that codes are multiplied as they come. Sums of a block of codes, which are exact, are multiplied by its scale.
+-- blocks: of a row; chunks: that a block's codes may lie in, `first`[b] the first; codes: that a byte holds; words: registers of a lane's
+-- codes of a row.
+local function is_integer(f)
+  if f.scales > 1 or f.least_at > 0 or f.high_at > 0 then return false end
+  return f.kind == "signed" and f.bits == 8 or f.kind == "unsigned" and f.bits == 4 and f.zero == 8 and f.halves
+end
+function decode.has_limbs(p)
+  local f = codes(p.kv, 80)
+  if not f or not is_integer(f) then return false end
+  return f.block > 1 or p.d < 256  -- sums of 256 products pass what a float holds beside the number that makes one of it
+end
+-- The chunk where each block's codes begin, and in how many they may lie, rows shifted by up to `most` bytes.
+local function chunks_of_blocks(f, blocks, bytes, most)
+  local first, chunks = {}, 1
+  for b = 0, blocks - 1 do
+    local at = b * f.block_bytes + f.codes_at
+    first[b] = at // 16
+    chunks = math.max(chunks, (at + bytes - 1 + most) // 16 - at // 16 + 1)
+  end
+  return first, chunks
+end
+local function limbs_of(p, l)
+  local f = l.low.k
+  if f.block == 1 then return { blocks = 1, chunks = l.chunks, first = { [0] = 0 }, codes = 1, words = l.chunks, bytes = p.d } end
+  local to = { blocks = p.d // f.block, codes = 8 // f.bits, bytes = f.block_bytes - f.codes_at }
+  to.first, to.chunks = chunks_of_blocks(f, to.blocks, to.bytes, l.shifts_k and l.most_k or 0)
+  to.words = to.blocks * to.chunks * to.codes
+  return to
+end
+
 -- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
 -- it reads up to 1.6 times what is needed, where that head's block is not in step.
 local function is_narrow(p, low)
@@ -160,10 +192,19 @@ function decode.layout(p, c, a)
       l.most_k, l.most_v = l.tokens.k.most, l.tokens.v.most
       l.shifts_k, l.shifts_v = l.most_k > 0, l.most_v > 0
     end
-    -- Rows of 8 are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
-    l.half = c.br == 8
+    -- Rows of 8, or of 4, are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
+    l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
+    l.limbs = c.br == 4 and limbs_of(p, l) or nil
+    if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
+      local f = l.low.v
+      local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
+      local v = { blocks = f.block == 1 and 1 or p.dv // f.block, first = { [0] = 0 }, chunks = l.chunks_v, bytes = bytes }
+      if f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
+      v.rows = v.chunks * rows_of.registers(f) // 2  -- blocks of 16 columns of O for each of V's blocks
+      l.integers_v, l.ob = v, v.blocks * (v.rows + 1)
+    end
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
@@ -192,6 +233,11 @@ function decode.layout(p, c, a)
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
+    if l.limbs then
+      l.used = l.q + l.limbs.words * 128 * heads
+      l.floats = l.used  -- scales of K's blocks, of a group's keys
+      if l.low.k.has_scale then l.used = l.floats + groups * c.bk * l.limbs.blocks * 4 end
+    end
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -223,6 +269,7 @@ function decode.layout(p, c, a)
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  if l.limbs then l.regs = l.regs + l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end

@@ -9,7 +9,8 @@ return decode.family {
   wide_q = true,
   formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
-    { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
+    { "br", { 16, 8, 32, 64, 4 },
+      "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits, 4 over K of integers, by products of integers" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
     { "row_warps", { 1, 2, 4 }, "warps of a group, each with B_r / row_warps rows" },
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
@@ -26,13 +27,14 @@ return decode.family {
     { "rows", function(p, c)
       local rows = c.br // c.row_warps
       if rows == 16 or rows == 32 or c.br == 8 and c.row_warps == 1 and codes(p.kv, 80) then return true end
+      if c.br == 4 and c.row_warps == 1 and decode.has_limbs(p) then return true end
       return false, "B_r / row_warps = " .. rows .. ", not 16 or 32"
     end, upto = "row_warps" },
     { "head_warps", function(p, c)
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
       if not codes(p.kv, 80) then return false, "K and V have no few bits" end
-      return c.br == 8 or c.br == 16, "heads side by side have 8 or 16 rows each, not br = " .. c.br
+      return c.br <= 16, "heads side by side have 16 rows each at most, not br = " .. c.br
     end, upto = "head_warps" },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
