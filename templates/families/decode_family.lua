@@ -197,7 +197,7 @@ function decode.layout(p, c, a)
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
     l.limbs = c.br == 4 and limbs_of(p, l) or nil
-    if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
+    if l.half and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
       local f = l.low.v
       local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
       local v = { blocks = f.block == 1 and 1 or p.dv // f.block, first = { [0] = 0 }, chunks = l.chunks_v, bytes = bytes }
