@@ -109,6 +109,14 @@ local function limbs_of(p, l)
   to.words = to.blocks * to.chunks * to.codes
   return to
 end
+-- Tiles of eight rows over such codes of K: sums of a block of them apart, whose Q is rows g of a fragment where the block's number is even and
+-- rows g + 8 where it is odd; of K without blocks there are two such sums. step: chunks from one of a block's to the next.
+local function parts_of(p, l)
+  local to = limbs_of(p, l)
+  if l.low.k.block == 1 then to.blocks, to.chunks, to.first, to.step = 2, (l.chunks + 1) // 2, { [0] = 0, 1 }, 2 end
+  to.pairs = (to.blocks + 1) // 2 * to.chunks * to.codes  -- quadruples of registers of Q
+  return to
+end
 
 -- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
 -- it reads up to 1.6 times what is needed, where that head's block is not in step.
@@ -196,7 +204,9 @@ function decode.layout(p, c, a)
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
-    l.limbs = c.br == 4 and limbs_of(p, l) or nil
+    if l.half and is_integer(l.low.k) then
+      if c.br == 4 then l.limbs = limbs_of(p, l) else l.parts_k = parts_of(p, l) end
+    end
     if l.half and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
       local f = l.low.v
       local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
@@ -233,10 +243,11 @@ function decode.layout(p, c, a)
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
-    if l.limbs then
-      l.used = l.q + l.limbs.words * 128 * heads
-      l.floats = l.used  -- scales of K's blocks, of a group's keys
-      if l.low.k.has_scale then l.used = l.floats + groups * c.bk * l.limbs.blocks * 4 end
+    if l.limbs then l.used = l.q + l.limbs.words * 128 * heads end
+    if l.parts_k then l.used = l.q + l.parts_k.pairs * 512 * heads end
+    if l.low.k.has_scale and (l.limbs or l.parts_k) then  -- scales of K's blocks, of a group's keys
+      l.floats = l.used
+      l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
     end
   end
   l.walk, l.next = "Walk", "next_tile"
@@ -270,6 +281,7 @@ function decode.layout(p, c, a)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   if l.limbs then l.regs = l.regs + l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
+  if l.parts_k then l.regs = l.regs + l.parts_k.pairs * 4 + l.parts_k.blocks * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end

@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.floats? l.half? l.heads? l.integers_v? l.limbs? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
+//| needs "l.floats? l.half? l.heads? l.integers_v? l.limbs? l.parts_k? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -90,7 +90,7 @@ constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
 //| end
-//| if l.limbs and l.low.k.has_scale then
+//| if l.floats then
 constexpr int SMEM_FLOATS = $(l.floats);    // of each group: scales of the blocks of its keys, in fp32
 //| end
 //| if p.has_batch_invariant then

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens?"
+//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.parts_k? l.low? l.shifts_k? l.shifts_v? l.tokens?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -37,7 +37,7 @@ struct WarpRows {
 //| if l.half then
   u32 q_stage;  // where Q of a tile is left for all warps
 //| end
-//| if l.limbs and l.low.k.has_scale then
+//| if l.floats then
   u32 k_floats;  // where the scales of the blocks of keys are left for all lanes
 //| end
 //| if l.tokens and by_token then
@@ -50,7 +50,7 @@ struct WarpRows {
     return x;
   }
 //| end
-//| local floats = l.limbs and l.low.k.has_scale
+//| local floats = l.floats
 //| local close = (l.tokens and by_token or floats) and "" or "}"
 //| if l.half then
 //| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. (l.limbs and "(Q_WORDS * 128)" or "(Q_PAIRS * 512)") or ""
@@ -108,11 +108,7 @@ struct WarpRows {
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 k_tile,
                                          u32 v_tile) {
     float s[MB][NB][4];
-//| if l.limbs then
-    scores(s, q, factor[0], k_tile, $(floats and "k_floats, " or "")at);
-//| else
-    scores(s, q, k_tile, at);
-//| end
+    scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
 //| if l.low then
 //|   if not l.limbs then
 #pragma unroll

@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are multiplied
- * as they are, and their blocks' scales come after that: V's, or both. */
-typedef enum taking { ROUNDED, WIDENED, EXACT_V, EXACT } taking;
+ * as they are, and their blocks' scales come after that. */
+typedef enum taking { ROUNDED, WIDENED, EXACT } taking;
 
 struct fa_trial {
     fa_case_tensors in;
@@ -111,10 +111,9 @@ static bool takes_rounded(const fa_trial *t, int i)
 {
     if (!t->in.taken[i] || t->how_taken == WIDENED)
         return false;
-    const fa_operand *o = &t->in.op->operand[i];
-    const fa_format *f = fa_format_of(fa_operand_dtype(o, &t->in.c.problem));
+    const fa_format *f = fa_format_of(fa_operand_dtype(&t->in.op->operand[i], &t->in.c.problem));
     bool integers = f && (f->kind == FA_CODE_SIGNED || (f->kind == FA_CODE_UNSIGNED && f->bits == 4 && f->zero));
-    return !integers || t->how_taken < (strcmp(o->name, "v") ? EXACT : EXACT_V);
+    return !integers || t->how_taken == ROUNDED;
 }
 
 static fa_status reference(fa_trial *t, fa_reference how)
@@ -361,8 +360,7 @@ static taking taking_of(const fa_config *c, const fa_workspace *w)
 {
     if (fa_widens(w))
         return WIDENED;
-    int rows = strcmp(c->family, "decode_mma") ? 16 : fa_config_get(c, "br", 16);
-    return rows == 4 ? EXACT : rows == 8 ? EXACT_V : ROUNDED;
+    return !strcmp(c->family, "decode_mma") && fa_config_get(c, "br", 16) <= 8 ? EXACT : ROUNDED;
 }
 
 /* Of which kind the plan's kernels are; NULL: those that a launch chooses. */
