@@ -216,6 +216,13 @@ function decode.layout(p, c, a)
       l.integers_v, l.ob = v, v.blocks * (v.rows + 1)
     end
   end
+  if l.low then  -- instructions of a thread for a value of K, of V, beside products
+    l.cost_k, l.cost_v = l.low.k.cost, l.low.v.cost
+    local nibbles = l.low.k.bits == 4
+    if l.limbs then l.cost_k = (l.low.k.has_scale and 0.75 or 0.1) + (nibbles and 0.5 or 0) end
+    if l.parts_k then l.cost_k = (l.low.k.has_scale and 0.4 or 0) + (nibbles and 0.63 or 0.75) end
+    if l.integers_v then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
+  end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
   if l.tokens then k, v = c.bk * l.tokens.k.pitch * 16, c.bk * l.tokens.v.pitch * 16 end
@@ -403,7 +410,7 @@ end
 local BESIDE, OF_KEY, OF_ITERATION = 1.2, 2.5, 120
 local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local function unpacking(p, c, l)
-  local values = p.d * (l.low.k.cost + BESIDE) + p.dv * (l.low.v.cost + BESIDE)
+  local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
   return warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
@@ -425,7 +432,7 @@ function decode.work(p, c, a, l, sq)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, l)) + program
   elseif l.low then  -- each warp of rows unpacks all keys of its group
-    issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
+    issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end

@@ -51,7 +51,8 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
+    if rows <= 4 and decode.has_limbs(p) and not p.has_batch_invariant then br = 4 end
+    for _, bk in ipairs(low and (br <= 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
         local row_warps = br > 32 and 2 or 1
         if low and (p.dv > 64 or br == 64) then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
@@ -61,18 +62,18 @@ return decode.family {
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece. Raced on an H100 alone.
-    local pieces = br == 8 and a.has_wgmma and a.hbm_gbs < 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    local pieces = br <= 8 and a.has_wgmma and a.hbm_gbs < 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do
-        local tile = { br = 8, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
+        local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
           for _, to in ipairs(decode.starts({ tile }, "last_block", { x[3] })) do list[#list + 1] = to end
         end
       end
     end
-    for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
-      local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
+    for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do
+      local tile = { br = br, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
         for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
         if heads == 4 and a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and decode.row_bytes(p) <= 176 then -- 12 warps find room
